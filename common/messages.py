@@ -1,0 +1,79 @@
+"""What travels as JSON, and how it is read and written.
+
+Two bases, because the two directions forgive differently. An *order* is read strictly: a
+node must never carry out half of what it was told because it did not recognise the other
+half. A *report* is read leniently: a field we do not know is skipped, so a node may be
+newer than the coordinator.
+"""
+
+from typing import Any, TypeVar, dataclass_transform
+
+import msgspec
+
+from common.errors import InvalidRequest
+
+T = TypeVar("T")
+
+
+@dataclass_transform(
+    kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,)
+)
+class _Message(msgspec.StructMeta):
+    """Makes every message frozen and its fields keywords; msgspec inherits only the first."""
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        return super().__new__(
+            mcls, name, bases, namespace, **({"frozen": True, "kw_only": True} | options)
+        )
+
+
+class Order(msgspec.Struct, metaclass=_Message, forbid_unknown_fields=True):
+    """Base of everything asked for or stored; unknown fields are refused."""
+
+
+class Report(msgspec.Struct, metaclass=_Message):
+    """Base of everything told; unknown fields are skipped."""
+
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def to_json(value: Any) -> bytes:
+    """Encode in one canonical form: sorted keys, no spaces. Equal values, equal bytes."""
+    return _encoder.encode(value)
+
+
+def to_builtins(value: Any) -> Any:
+    """Turn messages into dicts, lists, strings, numbers, booleans and None."""
+    return msgspec.to_builtins(value)
+
+
+def from_json(data: bytes | str, kind: type[T], *, what: str) -> T:
+    """Decode JSON text into a ``kind``.
+
+    Args:
+        data: UTF-8 text.
+        kind: a message class or any type msgspec knows.
+        what: what this is, for the error message: "the answer of alpha".
+
+    Raises:
+        InvalidRequest: no JSON, or something does not fit; names its path.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"Cannot read {what}: {error}.") from error
+
+
+def from_builtins(value: Any, kind: type[T], *, what: str) -> T:
+    """Build a ``kind`` from what a JSON parser gives.
+
+    Raises:
+        InvalidRequest: something does not fit; names its path.
+    """
+    try:
+        return msgspec.convert(value, type=kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidRequest(f"Cannot read {what}: {error}.") from error

@@ -1,0 +1,38 @@
+"""The cluster itself: one object."""
+
+from typing import Any
+
+from common.messages import Order
+from common.model.entity import Entity
+from common.model.policy import InstancePolicy
+from common.names import ClusterName, NodeId
+
+
+class Override(Order):
+    """A time the operator's word replaced the quorum (``--no-voting --yes-do-it``)."""
+
+    time: float  # seconds since 1970
+    epoch: int
+    master: NodeId
+    unheard: tuple[str, ...] = ()  # names of the nodes that had not answered
+
+
+class Cluster(Entity, kw_only=True):
+    name: ClusterName
+    master: NodeId
+    candidate_pool_size: int = 10
+    max_running_jobs: int = 20
+    enabled_hypervisors: tuple[str, ...] = ("kvm",)
+    enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")
+    default_iallocator: str = "hail"
+    mac_prefix: str = "aa:00:00"
+    file_storage_dir: str = ""
+    shared_file_storage_dir: str = ""
+    beparams: dict[str, Any] = {}
+    hvparams: dict[str, dict[str, Any]] = {}
+    nicparams: dict[str, Any] = {}
+    ndparams: dict[str, Any] = {}
+    ipolicy: InstancePolicy = InstancePolicy()
+    queue_drained: bool = False
+    watcher_pause: float | None = None  # seconds since 1970
+    overrides: tuple[Override, ...] = ()

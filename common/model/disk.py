@@ -1,0 +1,46 @@
+"""A disk of an instance, and where its bytes are."""
+
+from enum import StrEnum
+
+import msgspec
+
+from common.model.entity import Entity
+from common.names import MiB, NodeId
+
+
+class DiskTemplate(StrEnum):
+    """How an instance's disks are kept; names are Ganeti's."""
+
+    DISKLESS = "diskless"
+    FILE = "file"
+    SHAREDFILE = "sharedfile"
+    PLAIN = "plain"
+    DRBD = "drbd"
+    BLOCKDEV = "blockdev"
+    RBD = "rbd"
+    EXT = "ext"
+
+
+class FileBacking(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="file"
+):
+    """A regular file; ``shared`` when every node sees the same one."""
+
+    path: str
+    shared: bool
+
+
+Backing = FileBacking  # becomes a union as drivers are added; the tag tells them apart
+
+
+class Mode(StrEnum):
+    READ_WRITE = "rw"
+    READ_ONLY = "ro"
+
+
+class Disk(Entity, kw_only=True):
+    name: str = ""  # given by the operator, may be empty
+    size: MiB
+    mode: Mode = Mode.READ_WRITE
+    backing: Backing
+    nodes: tuple[NodeId, ...] = ()  # that hold the data; empty when it is shared

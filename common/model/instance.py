@@ -1,0 +1,30 @@
+"""An instance: a virtual machine."""
+
+from enum import StrEnum
+from typing import Any
+
+from common.model.disk import DiskTemplate
+from common.model.entity import Entity
+from common.names import DiskId, InstanceName, NicId, NodeId
+
+
+class AdminState(StrEnum):
+    """What the operator wants of an instance."""
+
+    UP = "up"
+    DOWN = "down"
+    OFFLINE = "offline"
+
+
+class Instance(Entity, kw_only=True):
+    name: InstanceName
+    primary_node: NodeId
+    admin_state: AdminState = AdminState.DOWN
+    hypervisor: str
+    disk_template: DiskTemplate
+    os: str = ""
+    disks: tuple[DiskId, ...] = ()
+    nics: tuple[NicId, ...] = ()
+    hvparams: dict[str, Any] = {}
+    beparams: dict[str, Any] = {}
+    osparams: dict[str, Any] = {}

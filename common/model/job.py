@@ -1,0 +1,87 @@
+"""Jobs: what was asked for, how far it has come, and what it said on the way."""
+
+from enum import StrEnum
+from typing import Any
+
+from common.messages import Order
+from common.names import JobId
+
+Timestamp = float  # seconds since 1970, UTC
+
+
+class Status(StrEnum):
+    """Of a job and of each of its operations; names are Ganeti's."""
+
+    QUEUED = "queued"
+    WAITING = "waiting"  # for locks
+    CANCELING = "canceling"
+    RUNNING = "running"
+    CANCELED = "canceled"
+    SUCCESS = "success"
+    ERROR = "error"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (Status.CANCELED, Status.SUCCESS, Status.ERROR)
+
+
+class LogEntry(Order):
+    serial: int  # counts within the job, from 1
+    time: Timestamp
+    message: str
+    kind: str = "message"
+
+
+class Failure(Order):
+    """Why an operation failed; ``code`` is of ``common.errors``."""
+
+    code: str
+    message: str
+    detail: dict[str, Any] = {}
+
+
+class Entry(Order):
+    """One line of an operation's journal: what happened to which step."""
+
+    event: str  # started, finished, undone
+    step: str  # its title, unique within the recipe
+
+
+class OperationRecord(Order):
+    """One operation of a job. ``plan`` and ``journal`` are all a successor needs."""
+
+    input: dict[str, Any]  # OP_ID and the parameters
+    summary: str  # "INSTANCE_CREATE(web1)"
+    status: Status = Status.QUEUED
+    result: Any = None
+    failure: Failure | None = None
+    log: tuple[LogEntry, ...] = ()
+    priority: int = 0
+    started: Timestamp | None = None  # began to wait for locks
+    executed: Timestamp | None = None  # had the locks
+    ended: Timestamp | None = None
+    plan: Any = None
+    journal: tuple[Entry, ...] = ()
+
+
+class Dependency(Order):
+    job: JobId
+    statuses: tuple[Status, ...] = (Status.SUCCESS,)
+
+
+class Job(Order):
+    id: JobId
+    ops: tuple[OperationRecord, ...]
+    received: Timestamp
+    started: Timestamp | None = None
+    ended: Timestamp | None = None
+    depends: tuple[Dependency, ...] = ()
+    archived: bool = False
+
+    @property
+    def status(self) -> Status:
+        """What the operations add up to (INTERFACES (b), job status)."""
+        statuses = [op.status for op in self.ops]
+        if Status.ERROR in statuses:
+            return Status.ERROR
+        return next((s for s in statuses if s is not Status.SUCCESS), Status.SUCCESS)

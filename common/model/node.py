@@ -1,0 +1,31 @@
+"""A node: a machine that runs noded."""
+
+from enum import StrEnum
+from typing import Any
+
+from common.model.entity import Entity
+from common.names import GroupId, NodeName
+
+
+class Role(StrEnum):
+    """What a node is for; the letters are those of the ``role`` field."""
+
+    MASTER = "M"
+    CANDIDATE = "C"
+    REGULAR = "R"
+    DRAINED = "D"
+    OFFLINE = "O"
+
+
+class Node(Entity, kw_only=True):
+    name: NodeName
+    primary_ip: str
+    port: int = 1811
+    secondary_ip: str = ""  # "": the primary one
+    group: GroupId
+    master_candidate: bool = False
+    offline: bool = False
+    drained: bool = False
+    master_capable: bool = True
+    vm_capable: bool = True
+    ndparams: dict[str, Any] = {}

@@ -1,0 +1,57 @@
+"""Types for what must not be mixed, and the rules a name obeys.
+
+Objects are told apart by UUID (``…Id``); people and wire protocols use names.
+"""
+
+import re
+from typing import NewType
+
+from common.errors import InvalidRequest
+
+ClusterName = NewType("ClusterName", str)
+GroupName = NewType("GroupName", str)
+NodeName = NewType("NodeName", str)
+InstanceName = NewType("InstanceName", str)
+
+GroupId = NewType("GroupId", str)
+NodeId = NewType("NodeId", str)
+InstanceId = NewType("InstanceId", str)
+DiskId = NewType("DiskId", str)
+NicId = NewType("NicId", str)
+
+JobId = NewType("JobId", int)
+TaskId = NewType("TaskId", str)
+CallId = NewType("CallId", str)
+
+Epoch = NewType("Epoch", int)  # counts masterships; 0 is "none yet"
+Serial = NewType("Serial", int)  # counts commits; 0 is the empty state
+
+MiB = NewType("MiB", int)
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def check_name(name: str, kind: str) -> None:
+    """Refuse a name that is no host name (RFC 1123, lower case, at most 253 characters).
+
+    The same rule for clusters, groups, nodes and instances: names end up in file names,
+    certificates and command lines.
+
+    Raises:
+        InvalidRequest: the name, and what is wrong with it.
+    """
+    if not name or len(name) > 253:
+        raise InvalidRequest(f"A {kind} name has 1 to 253 characters; this one has {len(name)}.")
+    for label in name.split("."):
+        if not _LABEL.fullmatch(label):
+            raise InvalidRequest(
+                f"“{name}” is no {kind} name: use lower-case letters, digits, “-” and dots, "
+                "as in web1.example.com.",
+                name=name,
+            )
+
+
+def is_uuid(text: str) -> bool:
+    """Tell whether ``text`` is a UUID in its usual lower-case form."""
+    return _UUID.fullmatch(text) is not None

@@ -1,0 +1,62 @@
+"""What a node tells of itself, and the last thing it can be asked for."""
+
+from abc import abstractmethod
+
+from common.messages import Report
+from common.names import MiB, NodeName
+from common.rpc.declare import NodeService, rpc
+
+
+class StorageReport(Report):
+    """Space in one place that holds disks."""
+
+    path: str
+    total: MiB
+    free: MiB
+    usable: bool  # exists and can be written
+    problem: str = ""
+
+
+class NodeFacts(Report):
+    """A node as it is now.
+
+    ``memory_dom0`` is what the node itself uses: neither free nor given to guests.
+    ``clock`` is its idea of the time, in seconds since 1970.
+    """
+
+    name: NodeName
+    version: str
+    boot_id: str
+    clock: float
+    memory_total: MiB
+    memory_free: MiB
+    memory_dom0: MiB
+    cpus: int
+    cpu_sockets: int
+    cpu_nodes: int
+    load: float = 0.0  # runnable processes, one-minute average
+    hypervisors: dict[str, str] = {}  # name -> version, or "" where it does not work
+    accelerator: str = ""  # "kvm" where it was seen working, else "tcg"
+    storage: tuple[StorageReport, ...] = ()
+    memory_locked: bool = False
+
+
+class Facts(NodeService, prefix="facts"):
+    """Looks, and the power switch."""
+
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
+        """Return what this node is and has.
+
+        Args:
+            storage: directories to report on.
+        """
+
+    @rpc(timeout=10, safe_to_repeat=False)
+    @abstractmethod
+    async def powercycle(self) -> None:
+        """Reboot at once, without writing to disk: it may be dead (FEATURES M112).
+
+        Answers first; the node is gone half a second later.
+        """

@@ -1,0 +1,79 @@
+"""How a node gets, renews and loses its place in a cluster."""
+
+from abc import abstractmethod
+
+from common.messages import Order, Report
+from common.names import ClusterName, NodeName
+from common.rpc.declare import NodeService, rpc
+
+
+class Request(Report):
+    """``csr`` is a PEM certificate request; the key never leaves the node."""
+
+    csr: str
+
+
+class Membership(Order):
+    """All that a node has to know of its cluster to obey it."""
+
+    cluster: ClusterName
+    cluster_uuid: str
+    node: NodeName
+    node_uuid: str
+    authority: str  # PEM, the cluster's certificate authority
+    certificate: str  # PEM, this node's
+    ssconf: dict[str, str] = {}
+
+
+class Join(NodeService, prefix="join"):
+    """Served without a client certificate, by a node of no cluster only.
+
+    ``proof`` is hex HMAC-SHA256 over the call's name and arguments under the secret of the
+    node's join token; see common.tls.token.
+    """
+
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def request(self, *, node: NodeName, proof: str) -> Request:
+        """Make a key for ``node`` and ask for a certificate.
+
+        Raises:
+            Conflict: the node is in a cluster already.
+            InvalidRequest: the proof does not fit the token.
+        """
+
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def accept(self, *, membership: Membership, proof: str) -> None:
+        """Take the certificate and be a node of the cluster from now on.
+
+        The token is used up. The listener is replaced by one that asks for certificates
+        shortly after the answer.
+        """
+
+
+class Identity(NodeService, prefix="identity"):
+    """A joined node's certificate."""
+
+    @rpc(timeout=15, safe_to_repeat=True)
+    @abstractmethod
+    async def request(self) -> Request:
+        """Ask for a new certificate, for the key the node has."""
+
+    @rpc(timeout=15, safe_to_repeat=True)
+    @abstractmethod
+    async def renew(self, *, certificate: str) -> None:
+        """Use a new certificate for all connections from now on.
+
+        Raises:
+            InvalidRequest: it is not for this node's key, or not of this cluster.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def leave(self) -> None:
+        """Forget the cluster: replica, certificate, ssconf, grants; new token, new listener.
+
+        Raises:
+            Conflict: guests are still here.
+        """

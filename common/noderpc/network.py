@@ -1,0 +1,56 @@
+"""What a node can be asked to do with its network."""
+
+from abc import abstractmethod
+
+from common.messages import Order, Report
+from common.names import InstanceId, NicId
+from common.rpc.declare import NodeService, rpc
+
+
+class NicSpec(Order, kw_only=True):
+    """A guest's network card, filled."""
+
+    id: NicId
+    instance: InstanceId
+    mac: str
+    ip: str = ""
+    mode: str  # bridged, routed, openvswitch
+    link: str
+    vlan: str = ""
+
+
+class TapReport(Report):
+    """A tap device that this node made for a guest."""
+
+    name: str
+    nic: NicId
+    instance: InstanceId
+    link: str  # the bridge it is plugged into, or empty
+
+
+class Network(NodeService, prefix="network"):
+    """Taps and links of one node."""
+
+    @rpc(timeout=20, safe_to_repeat=True)
+    @abstractmethod
+    async def ensure_taps(self, *, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
+        """Make a tap for each nic and plug it in; return their names, in the order asked.
+
+        Raises:
+            NodeFailure: the link does not exist, or the kernel refuses.
+        """
+
+    @rpc(timeout=20, safe_to_repeat=True)
+    @abstractmethod
+    async def remove_taps(self, *, nics: tuple[NicId, ...]) -> None:
+        """Delete the taps of these nics; those that are not there are fine."""
+
+    @rpc(timeout=10, safe_to_repeat=True)
+    @abstractmethod
+    async def taps(self) -> tuple[TapReport, ...]:
+        """Return all taps this node made for guests."""
+
+    @rpc(timeout=10, safe_to_repeat=True)
+    @abstractmethod
+    async def links(self, *, names: tuple[str, ...]) -> tuple[bool, ...]:
+        """Tell for each name whether it is a bridge of this node."""

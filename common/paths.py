@@ -1,0 +1,53 @@
+"""Where things are on a node.
+
+``GANTRY_ROOT`` goes before every path, so that several nodes can live on one machine, each
+below a directory of its own.
+"""
+
+import os
+from pathlib import Path
+
+
+class Paths:
+    """The directories of one node; files in them belong to who is named."""
+
+    def __init__(self, root: str | None = None) -> None:
+        """Use ``root`` instead of the environment's ``GANTRY_ROOT``."""
+        self.root = Path(os.environ.get("GANTRY_ROOT", "") if root is None else root)
+        prefix = str(self.root) if str(self.root) != "." else ""
+        self.state = Path(f"{prefix}/var/lib/gantry")
+        self.runtime = Path(f"{prefix}/run/gantry")
+        self.logs = Path(f"{prefix}/var/log/gantry")
+
+    # noded's, mode 0600 or 0700
+    @property
+    def replica(self) -> Path:
+        return self.state / "state.sqlite"
+
+    @property
+    def grants(self) -> Path:
+        return self.state / "mastership.json"
+
+    @property
+    def identity(self) -> Path:
+        """Key, certificate and authority of this node."""
+        return self.state / "identity"
+
+    @property
+    def join_token(self) -> Path:
+        return self.state / "join-token"
+
+    @property
+    def instances(self) -> Path:
+        """One directory a guest, named by UUID."""
+        return self.runtime / "instances"
+
+    # anybody's to read
+    @property
+    def ssconf(self) -> Path:
+        return self.state / "ssconf"
+
+    # the coordinator's
+    @property
+    def luxi_socket(self) -> Path:
+        return self.runtime / "luxi.sock"

@@ -1,0 +1,92 @@
+"""Declare a node service once: the coordinator calls it, noded implements it.
+
+The signature is the schema. From each ``@rpc`` method a ``CallSpec`` is made at import
+time; client and server both work from it, so they cannot disagree.
+"""
+
+import abc
+import inspect
+import typing
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+import msgspec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpec:
+    """Everything the two sides must agree on about one call."""
+
+    service: str  # "instances"
+    method: str  # "start"
+    timeout: float  # seconds until the caller stops waiting
+    safe_to_repeat: bool  # may the caller try again after a lost answer?
+    fenced: bool  # refused when its epoch is older than the one granted?
+    open_to_nodes: bool  # may nodes that are no master candidates call it?
+    arguments: type[msgspec.Struct]
+    returns: Any
+    summary: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}.{self.method}"
+
+    @property
+    def path(self) -> str:
+        return f"/{self.service}/{self.method}"
+
+
+class NodeService(abc.ABC):
+    """Base of all services; a declaration holds only ``@rpc`` method signatures."""
+
+    prefix: ClassVar[str]
+    calls: ClassVar[dict[str, CallSpec]]
+
+    def __init_subclass__(cls, prefix: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if prefix is not None:  # else an implementation, which inherits both
+            cls.prefix = prefix
+            cls.calls = {
+                name: _spec(prefix, name, method)
+                for name, method in vars(cls).items()
+                if hasattr(method, "__rpc__")
+            }
+
+
+def rpc(
+    *, timeout: float, safe_to_repeat: bool, fenced: bool = True, open_to_nodes: bool = False
+) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+    """Mark a method of a ``NodeService`` as callable over the network."""
+
+    def mark(method: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        options = {
+            "timeout": timeout, "safe_to_repeat": safe_to_repeat,
+            "fenced": fenced, "open_to_nodes": open_to_nodes,
+        }  # fmt: skip
+        method.__rpc__ = options  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def _spec(prefix: str, name: str, method: Any) -> CallSpec:
+    hints = typing.get_type_hints(method)
+    returns = hints.pop("return")
+    parameters = inspect.signature(method).parameters
+    fields = [
+        (key, kind)
+        if parameters[key].default is inspect.Parameter.empty
+        else (key, kind, parameters[key].default)
+        for key, kind in hints.items()
+    ]
+    arguments = msgspec.defstruct(
+        f"{prefix}.{name}", fields, kw_only=True, frozen=True, forbid_unknown_fields=True
+    )
+    return CallSpec(
+        service=prefix, method=name, arguments=arguments, returns=returns,
+        summary=(inspect.getdoc(method) or "").partition("\n")[0], **method.__rpc__,
+    )  # fmt: skip

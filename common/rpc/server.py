@@ -1,0 +1,60 @@
+"""Find the handler for an incoming call, run it, and put the outcome in an answer."""
+
+import logging
+from typing import NamedTuple
+
+from common.errors import Bug, GntError, NotFound
+from common.messages import from_json
+from common.rpc.declare import CallSpec, NodeService
+from common.rpc.envelope import answer, failure
+
+log = logging.getLogger(__name__)
+
+
+class Reply(NamedTuple):
+    """An HTTP status and a JSON body."""
+
+    status: int
+    body: bytes
+
+
+class Dispatcher:
+    """Routes ``("instances", "start")`` to the object that implements it."""
+
+    def __init__(self, *services: NodeService) -> None:
+        self._routes = {
+            (call.service, call.method): (call, getattr(service, call.method))
+            for service in services
+            for call in service.calls.values()
+        }
+
+    def find(self, service: str, method: str) -> CallSpec:
+        """Return what was agreed about a call.
+
+        Raises:
+            NotFound: this node knows no such call.
+        """
+        if (service, method) not in self._routes:
+            raise NotFound(
+                f"This node knows no call “{service}.{method}”; is it of an older version?"
+            )
+        return self._routes[service, method][0]
+
+    async def run(self, call: CallSpec, body: bytes) -> Reply:
+        """Carry out a call. Never raises, but for cancellation."""
+        try:
+            arguments = from_json(body or b"{}", call.arguments, what=f"the call {call.name}")
+            _, handler = self._routes[call.service, call.method]
+            fields = call.arguments.__struct_fields__
+            result = await handler(**{name: getattr(arguments, name) for name in fields})
+            return Reply(200, answer(result))
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the caller has to hear of it
+            return refusal(error)
+
+
+def refusal(error: Exception) -> Reply:
+    """Turn an exception into an answer; what is unexpected is logged here, once."""
+    if not isinstance(error, GntError):
+        log.error("a call failed unexpectedly", exc_info=error)
+        error = Bug(f"An internal error: {type(error).__name__}: {error}.")
+    return Reply(error.http_status, failure(error))
