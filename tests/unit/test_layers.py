@@ -1,0 +1,193 @@
+"""The import graph is a contract: a file imports its own layer and those below it.
+
+Imports inside functions, under TYPE_CHECKING and by ``import_module("...")`` count like others.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+OURS = ("common", "noded", "coordinator")
+
+# Each row may import the rows below it, but not its neighbours in the row.
+COORDINATOR = (
+    ("daemon", "cli", "rapi", "confd", "watcher"),
+    ("jobs",),
+    ("operations", "queries", "checks"),
+    ("nodes", "locks", "state"),
+    ("quorum", "allocator"),
+)
+
+# Decisions: no clock, no I/O, no chance, neither themselves nor through another file of ours.
+PURE = (
+    "common.model",
+    "common.names",
+    "common.units",
+    "coordinator.quorum",
+    "coordinator.allocator",
+)
+PURE_FILES = ("commands", "parse")  # of every driver of noded
+# fmt: off
+IMPURE = frozenset({
+    "aiohttp", "asyncio", "concurrent", "ctypes", "fcntl", "glob", "http", "logging",
+    "multiprocessing", "os", "pathlib", "pyroute2", "random", "secrets", "select", "selectors",
+    "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "time",
+    "urllib", "uvloop",
+})
+# fmt: on
+IMPURE_CALLS = frozenset({"breakpoint", "input", "open", "print"})
+HARMLESS = frozenset({"random.Random"})  # a type: chance comes as an argument of it
+
+
+def modules() -> dict[str, Path]:
+    """Find every file of ours, by the name under which it is imported."""
+    found = {}
+    for path in (path for top in OURS for path in (PROJECT / top).rglob("*.py")):
+        parts = path.relative_to(PROJECT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield what a file imports, as ``package.module`` or ``package.module.name``."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            case ast.Call(
+                func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name
+            case _:
+                pass
+
+
+def calls(path: Path) -> Iterator[str]:
+    """Yield the plain names that a file calls."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                yield name
+            case _:
+                pass
+
+
+def under(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + ".")
+
+
+def allowed_to(module: str) -> tuple[str, ...] | None:
+    """Name the packages of ours that ``module`` may import; None if it has no layer."""
+    top, _, rest = module.partition(".")
+    part = rest.partition(".")[0]
+    if top == "common":
+        return ("common",)
+    if top == "noded":
+        return ("noded", "common")
+    if not part:  # coordinator/__init__.py
+        return ()
+    for depth, row in enumerate(COORDINATOR):
+        if part in row:
+            below = (each for lower in COORDINATOR[depth + 1 :] for each in lower)
+            return ("common", *(f"coordinator.{each}" for each in (part, *below)))
+    return None
+
+
+def breaches(module: str, imported: Iterator[str]) -> list[str]:
+    allowed = allowed_to(module)
+    if allowed is None:
+        return [f"{module} belongs to no layer; give it one in {Path(__file__).name}"]
+    return [
+        f"{module} imports {name}"
+        for name in imported
+        if name.partition(".")[0] in (*OURS, "tests")
+        and not any(under(name, prefix) for prefix in allowed)
+    ]
+
+
+def is_pure(module: str) -> bool:
+    if module.startswith("noded.") and module.rpartition(".")[2] in PURE_FILES:
+        return True
+    return any(under(module, prefix) for prefix in PURE)
+
+
+def impurities(path: Path) -> list[str]:
+    """List what makes a file depend on more than its arguments, itself or through ours."""
+    known = modules()
+    found: list[str] = []
+    seen, unread = {path}, [path]
+    while unread:
+        path = unread.pop()
+        for name in imports(path):
+            if name.partition(".")[0] in IMPURE and name not in HARMLESS:
+                found.append(f"{path} imports {name}")
+            # `from a.b import c`: c may be a file or something in b.
+            target = known.get(name) or known.get(name.rpartition(".")[0])
+            if target and target not in seen:
+                seen.add(target)
+                unread.append(target)
+        found += [f"{path} calls {name}" for name in calls(path) if name in IMPURE_CALLS]
+    return found
+
+
+def test_every_file_imports_downwards() -> None:
+    found = [each for name, path in modules().items() for each in breaches(name, imports(path))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if is_pure(name)])
+def test_decisions_are_pure(module: str) -> None:
+    found = impurities(modules()[module])
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "is_breach"),
+    [
+        ("noded.disks.driver", "common.errors", False),
+        ("noded.disks.driver", "noded.system", False),
+        ("noded.disks.driver", "coordinator.state", True),
+        ("coordinator.cli.main", "noded.daemon", True),
+        ("common.names", "noded.system", True),
+        ("common.names", "tests.support", True),
+        ("coordinator.jobs.queue", "coordinator.operations.base", False),
+        ("coordinator.operations.base", "coordinator.jobs.queue", True),
+        ("coordinator.state.store", "coordinator.locks.manager", True),  # a neighbour
+        ("coordinator.state.store", "coordinator.quorum", False),
+        ("coordinator.quorum", "coordinator.allocator", True),
+        ("coordinator.quorum", "asyncio", False),  # another test's concern
+        ("coordinator.surprise.module", "common.errors", True),  # no such layer
+    ],
+)
+def test_breaches_are_found(module: str, imported: str, is_breach: bool) -> None:
+    assert bool(breaches(module, iter([imported]))) is is_breach
+
+
+@pytest.mark.parametrize(
+    ("text", "is_pure_text"),
+    [
+        ("import math\nfrom random import Random\nfrom common.model.node import Node\n", True),
+        ("def late() -> None:\n    import time\n", False),
+        ("from os.path import join\n", False),
+        ("import random\n", False),
+        ("from common.paths import Paths\n", False),
+        ("from importlib import import_module\nimport_module('asyncio')\n", False),
+        ("text = open('/etc/passwd')\n", False),
+    ],
+)
+def test_impurities_are_found(tmp_path: Path, text: str, is_pure_text: bool) -> None:
+    path = tmp_path / "sample.py"
+    path.write_text(text, encoding="utf-8")
+    assert (not impurities(path)) is is_pure_text
