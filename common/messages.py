@@ -15,10 +15,8 @@ from common.errors import InvalidRequest
 T = TypeVar("T")
 
 
-@dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,)
-)
-class _Message(msgspec.StructMeta):
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class MessageType(msgspec.StructMeta):
     """Makes every message frozen and its fields keywords; msgspec inherits only the first."""
 
     def __new__(
@@ -29,11 +27,11 @@ class _Message(msgspec.StructMeta):
         )
 
 
-class Order(msgspec.Struct, metaclass=_Message, forbid_unknown_fields=True):
+class Order(msgspec.Struct, metaclass=MessageType, forbid_unknown_fields=True):
     """Base of everything asked for or stored; unknown fields are refused."""
 
 
-class Report(msgspec.Struct, metaclass=_Message):
+class Report(msgspec.Struct, metaclass=MessageType):
     """Base of everything told; unknown fields are skipped."""
 
 

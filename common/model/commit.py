@@ -8,13 +8,19 @@ from common.messages import Order, to_json
 from common.model.stamp import Stamp
 from common.names import Epoch, Serial
 
+GONE = msgspec.Raw(b"null")
+
 
 class Change(Order):
-    """A row set (``body`` is its JSON text) or, with ``body`` None, deleted."""
+    """A row set (``body`` is its JSON text) or, with the body ``null``, deleted."""
 
     kind: str  # "instance", "job", …
     id: str  # a UUID; for jobs the number
-    body: msgspec.Raw | None
+    body: msgspec.Raw
+
+    @property
+    def deletes(self) -> bool:
+        return self.body == GONE
 
 
 class Commit(Order):
@@ -30,9 +36,7 @@ class Commit(Order):
         return Stamp(epoch=self.epoch, serial=self.serial, digest=self.digest)
 
 
-def digest_after(
-    before: str, epoch: Epoch, serial: Serial, changes: tuple[Change, ...]
-) -> str:
+def digest_after(before: str, epoch: Epoch, serial: Serial, changes: tuple[Change, ...]) -> str:
     """Return the hex SHA-256 over the previous digest and the canonical changes."""
     link = hashlib.sha256(before.encode())
     link.update(to_json((epoch, serial, changes)))

@@ -43,14 +43,15 @@ class Failure(Order):
 class Entry(Order):
     """One line of an operation's journal: what happened to which step."""
 
-    event: str  # started, finished, undone
+    event: str  # started, finished, unedited, undone
     step: str  # its title, unique within the recipe
 
 
-class OperationRecord(Order):
+class OperationRecord(Order, kw_only=True):
     """One operation of a job. ``plan`` and ``journal`` are all a successor needs."""
 
     input: dict[str, Any]  # OP_ID and the parameters
+    secret: tuple[str, ...] = ()  # parameters never to be shown; wiped when it has ended
     summary: str  # "INSTANCE_CREATE(web1)"
     status: Status = Status.QUEUED
     result: Any = None
@@ -60,7 +61,8 @@ class OperationRecord(Order):
     started: Timestamp | None = None  # began to wait for locks
     executed: Timestamp | None = None  # had the locks
     ended: Timestamp | None = None
-    plan: Any = None
+    locks: tuple[tuple[str, str], ...] = ()  # (lock, mode), held while running
+    plan: Any = None  # dropped when it has ended
     journal: tuple[Entry, ...] = ()
 
 
@@ -69,7 +71,7 @@ class Dependency(Order):
     statuses: tuple[Status, ...] = (Status.SUCCESS,)
 
 
-class Job(Order):
+class Job(Order, kw_only=True):
     id: JobId
     ops: tuple[OperationRecord, ...]
     received: Timestamp

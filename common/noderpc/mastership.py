@@ -31,12 +31,17 @@ class Mastership(NodeService, prefix="mastership"):
 
     @rpc(timeout=10, safe_to_repeat=True, fenced=False)
     @abstractmethod
-    async def grant(self, *, epoch: Epoch, master: NodeName) -> None:
+    async def grant(self, *, epoch: Epoch, master: NodeName, only_if_named: bool = False) -> None:
         """Promise to obey no epoch below ``epoch``, durably; once for each epoch.
 
         Returns after the calls of older epochs in flight have ended. Granting the same
         epoch to the same master again changes nothing.
 
+        Args:
+            epoch: one that no node has granted yet.
+            master: who asks.
+            only_if_named: refuse if this node names another master, or none.
+
         Raises:
-            Deposed: this epoch or a later one went to another node.
+            Deposed: this epoch or a later one went to another node, or another is named.
         """

@@ -30,7 +30,8 @@ class TaskStatus(Report):
 class Tasks(NodeService, prefix="tasks"):
     """Watches and ends long work. Whoever begins a task chooses its id."""
 
-    @rpc(timeout=40, safe_to_repeat=True)
+    # Not fenced: it changes nothing, and a watcher of the old master must not hold up the new.
+    @rpc(timeout=40, safe_to_repeat=True, fenced=False)
     @abstractmethod
     async def watch(self, *, task: TaskId, seen: str, wait_s: float) -> TaskStatus:
         """Return the status as soon as its message differs from ``seen`` or it has ended.

@@ -1,0 +1,40 @@
+"""Tasks that outlive whoever began them, each with an owner that ends it."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class Background:
+    """Owns tasks; ``close`` cancels those still going on and waits for them.
+
+    A failure that nobody awaits is logged when it happens, not when the task is collected.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        """Run ``work``; its name appears in logs and in the simulation's complaints."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def close(self) -> None:
+        """Cancel what goes on and return when it has ended."""
+        current = asyncio.current_task()
+        while others := [task for task in self._tasks if task is not current]:
+            for task in others:
+                task.cancel()
+            await asyncio.wait(others)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("The background task “%s” failed.", task.get_name(), exc_info=error)
