@@ -1,0 +1,38 @@
+"""Who may ask this node for what."""
+
+from common.errors import Conflict
+from common.names import ClusterName
+from common.noderpc.identity import Join
+from common.rpc.declare import CallSpec
+from common.tls.context import Peer
+
+
+def check_caller(call: CallSpec, caller: Peer | None, cluster: ClusterName | None) -> None:
+    """Refuse a call that this caller may not make.
+
+    A node of no cluster listens to whoever has its join token, and to nothing else. A node of
+    a cluster takes orders from master candidates; any node of it may ask what is open to nodes.
+
+    Args:
+        call: what is asked for.
+        caller: by the certificate shown, which is of our cluster; None if none was shown.
+        cluster: which this node is in.
+
+    Raises:
+        Conflict: it may not; says why.
+    """
+    is_join = call.service == Join.prefix
+    if cluster is None:
+        if not is_join:
+            raise Conflict("This node is in no cluster yet; add it with “gnt-node add”.")
+        return
+    if is_join:
+        raise Conflict(f"This node is in the cluster {cluster} already.", cluster=cluster)
+    if caller is None:
+        raise Conflict(f"{call.name} needs a certificate of the cluster {cluster}.")
+    if not (caller.candidate or call.open_to_nodes):
+        raise Conflict(
+            f"{caller.node} may not ask for {call.name}: by its certificate it is no master "
+            "candidate.",
+            node=caller.node,
+        )

@@ -1,0 +1,145 @@
+"""The epoch fence: once a master is granted, orders of those before it are refused.
+
+It is what makes two coordinators harmless: however long an order was on its way, it cannot
+be carried out after a later master was told that this node obeys it.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from common.errors import Deposed, NodeFailure
+from common.names import Epoch, NodeName
+from noded.calls.grants import Grant, GrantFile
+
+PATIENCE_S = 8.0  # for calls of older epochs; less than the ten seconds a grant may take
+
+
+class _Running(NamedTuple):
+    epoch: Epoch
+    what: str
+    since_s: float  # of the loop's clock
+
+
+class EpochFence:
+    """Knows the newest grant and the fenced calls in flight."""
+
+    def __init__(self, file: GrantFile) -> None:
+        """Begin with the grant on disk.
+
+        Raises:
+            NodeFailure: the file is damaged.
+        """
+        self._file = file
+        self._grant = file.load()
+        self._granting = asyncio.Lock()
+        self._running: dict[int, _Running] = {}
+        self._numbers = itertools.count()
+        self._one_ended = asyncio.Event()
+
+    @property
+    def grant(self) -> Grant:
+        """Return the newest grant; epoch 0 and no master if there never was one."""
+        return self._grant
+
+    async def advance(self, epoch: Epoch, master: NodeName, *, only_if_named: bool = False) -> None:
+        """Obey nobody below ``epoch`` from now on, durably.
+
+        Returns once the calls of older epochs have ended. The same again changes nothing.
+
+        Args:
+            epoch: the new one.
+            master: who may give orders in it.
+            only_if_named: refuse unless the newest grant is this master's already.
+
+        Raises:
+            Deposed: this epoch or a later one is another's, or another master is named.
+            NodeFailure: it could not be stored, and nothing changed; or, though granted,
+                older calls go on: ask again.
+        """
+        async with self._granting:
+            self._check(epoch)
+            if epoch == self._grant.epoch and master != self._grant.master:
+                raise Deposed(
+                    f"Epoch {epoch} was granted to {self._grant.master}, not to {master}.",
+                    epoch=epoch, master=self._grant.master,
+                )  # fmt: skip
+            if only_if_named and master != self._grant.master:
+                raise Deposed(
+                    f"This node's master is {self._grant.master or 'nobody yet'}, not {master}.",
+                    epoch=self._grant.epoch, master=self._grant.master,
+                )  # fmt: skip
+            if epoch > self._grant.epoch:
+                grant = Grant(epoch=epoch, master=master)
+                await self._file.save(grant)
+                self._grant = grant
+        await self._wait_for_older(epoch)
+
+    async def admit(self, epoch: Epoch, caller: NodeName) -> None:
+        """Check an order before anything else is done about it.
+
+        A higher epoch than was granted here can only be that of a master whom a majority
+        confirmed while this node was away: it is taken over, as if granted now.
+
+        Raises:
+            Deposed: the epoch is older than the one granted, or was granted to another node
+                (which takes two operators who each gave their word).
+        """
+        if epoch > self._grant.epoch:
+            await self.advance(epoch, caller)
+        self._check(epoch)
+        if self._grant.master not in (None, caller):
+            raise Deposed(
+                f"Epoch {epoch} is {self._grant.master}'s here, not {caller}'s.",
+                epoch=epoch, master=self._grant.master,
+            )  # fmt: skip
+
+    @contextmanager
+    def hold(self, epoch: Epoch, what: str) -> Iterator[None]:
+        """Carry out an order; whoever advances the epoch meanwhile waits for its end.
+
+        Raises:
+            Deposed: the epoch advanced since the order was admitted.
+        """
+        self._check(epoch)
+        number = next(self._numbers)
+        self._running[number] = _Running(epoch, what, asyncio.get_running_loop().time())
+        try:
+            yield
+        finally:
+            del self._running[number]
+            self._one_ended.set()
+            self._one_ended = asyncio.Event()
+
+    async def forget(self) -> None:
+        """Return to epoch 0: the node has left its cluster."""
+        async with self._granting:
+            await self._file.forget()
+            self._grant = Grant()
+
+    def _check(self, epoch: Epoch) -> None:
+        newest = self._grant
+        if epoch < newest.epoch:
+            raise Deposed(
+                f"This node obeys {newest.master}, master since epoch {newest.epoch}; "
+                f"epoch {epoch} is over.",
+                epoch=newest.epoch,
+                master=newest.master,
+            )
+
+    async def _wait_for_older(self, epoch: Epoch) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while any(call.epoch < epoch for call in self._running.values()):
+                    await self._one_ended.wait()
+        except TimeoutError as error:
+            now_s = asyncio.get_running_loop().time()
+            older = [call for call in self._running.values() if call.epoch < epoch]
+            told = ", ".join(f"{call.what} for {now_s - call.since_s:.0f} s" for call in older)
+            raise NodeFailure(
+                f"Epoch {epoch} is granted, but orders of an older one still run here: {told}. "
+                "Ask again.",
+                calls=[call.what for call in older],
+            ) from error

@@ -1,0 +1,62 @@
+"""The newest mastership that this node granted, on disk."""
+
+from pathlib import Path
+
+from common.errors import InvalidRequest, NodeFailure
+from common.messages import Order, from_json, to_json
+from common.names import Epoch, NodeName
+from noded.durable_file import explaining, remove_durably, write_durably
+from noded.system.threads import in_thread
+
+
+class Grant(Order):
+    """``master`` may give orders of ``epoch``; orders of lower epochs are refused."""
+
+    epoch: Epoch = Epoch(0)
+    master: NodeName | None = None
+
+
+class GrantFile:
+    """Keeps one grant. A node that forgot it could obey two masters, so it is never guessed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Grant:
+        """Read the grant; a node that never gave one has none.
+
+        Raises:
+            NodeFailure: the file cannot be read or understood. noded must not start then.
+        """
+        with explaining(f"read {self._path}"):
+            try:
+                text = self._path.read_bytes()
+            except FileNotFoundError:
+                return Grant()
+        try:
+            grant = from_json(text, Grant, what=str(self._path))
+        except InvalidRequest as error:
+            raise self._damaged() from error
+        if grant.epoch < 1 or not grant.master:
+            raise self._damaged()
+        return grant
+
+    async def save(self, grant: Grant) -> None:
+        """Store a grant; on disk when this returns.
+
+        Raises:
+            NodeFailure: the disk is full or broken; the old grant is kept.
+        """
+        await in_thread(write_durably, self._path, to_json(grant))
+
+    async def forget(self) -> None:
+        """Delete the grant: the node has left its cluster."""
+        await in_thread(remove_durably, self._path)
+
+    def _damaged(self) -> NodeFailure:
+        return NodeFailure(
+            f"The file {self._path} is damaged, so this node does not know which master it "
+            "promised to obey. Look up the epoch with “gnt-cluster info” on the master and "
+            'write the file anew, as in {"epoch":7,"master":"alpha.example.com"}.',
+            path=str(self._path),
+        )

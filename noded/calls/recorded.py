@@ -1,0 +1,87 @@
+"""Each order is carried out once: a call that comes again gets the answer of the first.
+
+A caller that lost an answer sends the same call once more, with the same id. Without this the
+two could run side by side.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.names import CallId, NodeName
+from common.rpc.server import Reply
+from common.tasks import Background
+
+MOST_ANSWERS = 1000
+MOST_BYTES = 2 << 20  # of answers; noded's memory is locked
+
+
+@dataclass(slots=True)
+class _Call:
+    question: int  # hash of what was asked
+    reply: asyncio.Task[Reply]
+    size: int = 0  # bytes, once it is known
+
+
+class RecordedAnswers:
+    """Remembers calls by caller and id, the latest thousand or 2 MiB of them."""
+
+    def __init__(self, background: Background) -> None:
+        """Run calls as tasks of ``background``: they go on when their caller hangs up."""
+        self._background = background
+        self._calls: dict[tuple[NodeName, CallId], _Call] = {}  # oldest first
+        self._bytes = 0
+
+    async def once(
+        self,
+        caller: NodeName,
+        call: CallId,
+        question: tuple[str, bytes],
+        run: Callable[[], Coroutine[Any, Any, Reply]],
+    ) -> Reply:
+        """Return the answer of ``run()``, which is carried out once for each caller and id.
+
+        Args:
+            caller: who asks.
+            call: the id that the caller gave it.
+            question: name and body; an id must not be used for two.
+            run: must not raise.
+
+        Raises:
+            InvalidRequest: the id was used for another question.
+        """
+        known = self._calls.get((caller, call))
+        if known is None:
+            known = self._begin(caller, call, question, run)
+        if known.question != hash(question):
+            raise InvalidRequest(
+                f"The call id {call} was used for another call; each call needs its own.", call=call
+            )
+        return await asyncio.shield(known.reply)
+
+    def _begin(
+        self,
+        caller: NodeName,
+        call: CallId,
+        question: tuple[str, bytes],
+        run: Callable[[], Coroutine[Any, Any, Reply]],
+    ) -> _Call:
+        task = self._background.start(run(), name=f"{question[0]} for {caller}")
+        begun = self._calls[caller, call] = _Call(hash(question), task)
+        task.add_done_callback(lambda done: self._ended(begun, done))
+        return begun
+
+    def _ended(self, call: _Call, reply: asyncio.Task[Reply]) -> None:
+        if not reply.cancelled() and reply.exception() is None:
+            call.size = len(reply.result().body)
+            self._bytes += call.size
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        while len(self._calls) > MOST_ANSWERS or self._bytes > MOST_BYTES:
+            oldest = next((key for key, call in self._calls.items() if call.reply.done()), None)
+            if oldest is None:
+                return
+            self._bytes -= self._calls.pop(oldest).size

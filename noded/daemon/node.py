@@ -1,0 +1,171 @@
+"""One node: its handlers, its memory of who is master, and the way of a call through them."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from common.errors import Deposed, GntError
+from common.names import ClusterName
+from common.paths import Paths
+from common.rpc.declare import CallSpec
+from common.rpc.envelope import Envelope
+from common.rpc.server import Dispatcher, Reply, refusal
+from common.tasks import Background
+from common.tls.context import Peer
+from noded.calls.caller import check_caller
+from noded.calls.fence import EpochFence
+from noded.calls.grants import GrantFile
+from noded.calls.recorded import RecordedAnswers
+from noded.guest_console import GuestConsoles
+from noded.handlers.disks import DiskHandlers
+from noded.handlers.facts import FactsHandlers
+from noded.handlers.files import FileHandlers
+from noded.handlers.identity import IdentityHandlers
+from noded.handlers.instances import InstanceHandlers
+from noded.handlers.join import JoinHandlers
+from noded.handlers.mastership import MastershipHandlers
+from noded.handlers.network import NetworkHandlers
+from noded.handlers.replica import ReplicaHandlers
+from noded.handlers.tasks import TaskHandlers
+from noded.hypervisor.interface import Hypervisor
+from noded.identity.keys import KeyMaker
+from noded.identity.store import IdentityStore
+from noded.machine.driver import Machine
+from noded.network.interface import NetworkDriver
+from noded.powercycle import PowerSwitch
+from noded.storage.interface import Storage
+from noded.tasks.registry import TaskRegistry
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drivers:
+    """How a node reaches the outside; a simulation gives fakes."""
+
+    storage: Storage
+    network: NetworkDriver
+    hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
+    machine: Machine
+    power: PowerSwitch
+    keys: KeyMaker
+    now: Callable[[], float]  # the time in seconds since 1970
+    memory_locked: Callable[[], bool] = lambda: False
+
+
+class Node:
+    """Everything of noded but its process, its port and TLS.
+
+    All that it must not forget is on disk: a new object over the same paths goes on where
+    another was killed.
+    """
+
+    def __init__(self, paths: Paths, drivers: Drivers) -> None:
+        """Read what was kept.
+
+        Raises:
+            NodeFailure: a file is damaged; noded must not start.
+        """
+        self._drivers = drivers
+        self._background = Background()
+        self._fence = EpochFence(GrantFile(paths.grants))
+        self._recorded = RecordedAnswers(self._background)
+        self._tasks = TaskRegistry()
+        self._replica = ReplicaHandlers(paths.replica)
+        self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
+        files = FileHandlers(paths.ssconf)
+        self.instances = InstanceHandlers(
+            drivers.hypervisors, drivers.network, self._tasks, drivers.storage
+        )
+        self.consoles = GuestConsoles(self.instances.find_console)
+        self._dispatcher = Dispatcher(
+            DiskHandlers(drivers.storage),
+            FactsHandlers(
+                self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
+                instances=self.instances, storage=drivers.storage, power=drivers.power,
+                now=drivers.now, memory_locked=drivers.memory_locked, background=self._background,
+            ),
+            files,
+            IdentityHandlers(
+                self.identity, instances=self.instances, replica=self._replica, files=files,
+                fence=self._fence,
+            ),
+            self.instances,
+            JoinHandlers(self.identity, files),
+            MastershipHandlers(self._fence, self._replica.for_ballot),
+            NetworkHandlers(drivers.network),
+            self._replica,
+            TaskHandlers(self._tasks),
+        )  # fmt: skip
+
+    @property
+    def cluster(self) -> ClusterName | None:
+        """Return which cluster this node is in."""
+        return self.identity.member.cluster if self.identity.member else None
+
+    async def start(self) -> None:
+        """Clear up after a crash, and be ready for calls.
+
+        Raises:
+            NodeFailure: the disk is full or broken.
+        """
+        if self.identity.member is None:
+            await self._fence.forget()  # the last step of leaving, if that was cut short
+        await self.identity.prepare()
+
+    async def call(
+        self, service: str, method: str, envelope: Envelope, caller: Peer | None, body: bytes
+    ) -> Reply:
+        """Check and carry out one call; never raises, but for cancellation.
+
+        An order goes on when its caller hangs up: what was begun has to end in a known state.
+
+        Args:
+            service: as in "instances".
+            method: as in "guests".
+            envelope: what came with the call.
+            caller: by its certificate of our cluster; None if it showed none.
+            body: the arguments, JSON.
+        """
+        try:
+            call = self._dispatcher.find(service, method)
+            check_caller(call, caller, self.cluster)
+            if not call.fenced or caller is None:
+                return await self._dispatcher.run(call, body)
+            await self._fence.admit(envelope.epoch, caller.node)
+            return await self._recorded.once(
+                caller.node,
+                envelope.call,
+                (call.name, body),
+                lambda: self._carry_out(call, envelope, caller, body),
+            )
+        except GntError as error:
+            log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
+            return refusal(error)
+
+    async def close(self) -> None:
+        """End all calls and tasks; guests are left alone."""
+        await self.consoles.close()
+        await self._background.close()
+        await self._tasks.close()
+        await self._replica.close()
+        for hypervisor in self._drivers.hypervisors.values():
+            await hypervisor.close()
+
+    async def _carry_out(
+        self, call: CallSpec, envelope: Envelope, caller: Peer, body: bytes
+    ) -> Reply:
+        try:
+            with self._fence.hold(envelope.epoch, call.name):
+                reply = await self._dispatcher.run(call, body)
+        except Deposed as error:
+            reply = refusal(error)
+        if reply.status != HTTPStatus.OK:
+            told = reply.body.decode()
+            log.info("%s of %s for job %s failed: %s", call.name, caller.node, envelope.job, told)
+        return reply
+
+
+def _named(caller: Peer | None) -> str:
+    return caller.node if caller else "somebody without a certificate"

@@ -1,0 +1,141 @@
+"""The life of the node daemon's process, from its lock file to its last log line."""
+
+import argparse
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import uvloop
+
+from common.errors import Conflict, NodeFailure
+from common.paths import Paths
+from common.version import VERSION
+from noded.console_log import begin_logging
+from noded.daemon.node import Drivers, Node
+from noded.daemon.ready import notify_ready
+from noded.daemon.server import Server
+from noded.daemon.single import SingleInstance
+from noded.durable_file import explaining
+from noded.hypervisor.kvm.driver import KvmHypervisor
+from noded.identity.keys import ChildKeyMaker
+from noded.machine.driver import LinuxMachine
+from noded.memory_lock import lock_memory
+from noded.network.linux import LinuxNetwork
+from noded.powercycle import find_switch
+from noded.storage.directories import read_directories
+from noded.storage.file import FileStorage
+
+MOST_THREADS = 8  # for the blocking calls of drivers
+
+log = logging.getLogger(__name__)
+
+
+def run(paths: Paths, options: argparse.Namespace) -> None:
+    """Serve until told to stop by SIGTERM or SIGINT.
+
+    Args:
+        paths: of this node.
+        options: as ``noded.daemon.main`` reads them.
+
+    Raises:
+        GntError: it cannot start; says why.
+    """
+    with explaining("make the directories of this node"):
+        for directory in (paths.state, paths.runtime):
+            directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+    single = SingleInstance(paths.runtime / "noded.lock")
+    listener = _listen(options.address, options.port)
+    writer = begin_logging(paths.logs / "noded.log", verbose=options.debug)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(paths, options, listener))
+    finally:
+        writer.stop()
+        single.release()
+
+
+async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="driver"))
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    locked = not options.no_mlock and lock_memory()
+    node = Node(paths, _drivers(paths, options, locked=locked))
+    try:
+        await node.start()
+        server = Server(node, paths, listener)
+        try:
+            await server.open()
+            log.info("%s", ready := _ready(node, paths, listener, locked=locked))
+            print(ready, flush=True)  # noqa: T201 -- the one line a starting daemon says
+            notify_ready()
+            await stop.wait()
+            log.info("noded stops, as it was told to; guests run on.")
+        finally:
+            await server.close()
+    finally:
+        await node.close()
+
+
+def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
+    return Drivers(
+        storage=FileStorage(lambda: read_directories(paths.ssconf)),
+        network=LinuxNetwork(),
+        hypervisors={
+            "kvm": KvmHypervisor(
+                paths.instances,
+                identity=paths.identity,
+                address=options.address or "0.0.0.0",  # noqa: S104 -- as the port of noded
+            )
+        },
+        machine=LinuxMachine(paths.instances),
+        power=find_switch(allowed=options.allow_powercycle, root=os.environ.get("GANTRY_ROOT", "")),
+        keys=ChildKeyMaker(),
+        now=time.time,
+        memory_locked=lambda: locked,
+    )
+
+
+def _ready(node: Node, paths: Paths, listener: socket.socket, *, locked: bool) -> str:
+    host, port = listener.getsockname()[:2]
+    member = node.identity.member
+    who = (
+        f"node {member.node} of the cluster {member.cluster}"
+        if member
+        else f"a node of no cluster, its join token in {paths.join_token}"
+    )
+    memory = "locked" if locked else "not locked"
+    return f"noded {VERSION} is ready: {who}; listens on {host} port {port}; memory {memory}."
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    """Bind the port; without an address on all of them, IPv6 too where there is any.
+
+    Raises:
+        Conflict: somebody else listens there.
+        NodeFailure: the address is none of this machine.
+    """
+    try:
+        if not address and socket.has_dualstack_ipv6():
+            try:
+                return socket.create_server(
+                    ("::", port), family=socket.AF_INET6, dualstack_ipv6=True
+                )
+            except OSError as error:
+                if error.errno != errno.EAFNOSUPPORT:
+                    raise
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address or "0.0.0.0", port), family=family)  # noqa: S104
+    except OSError as error:
+        where = f"{address or 'all addresses'} port {port}"
+        if error.errno == errno.EADDRINUSE:
+            raise Conflict(
+                f"Cannot listen on {where}: another program does; “ss -ltnp” tells which."
+            ) from error
+        raise NodeFailure(f"Cannot listen on {where}: {error.strerror or error}.") from error

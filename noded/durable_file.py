@@ -1,0 +1,79 @@
+"""Small files that are whole or absent, whatever happens, and on disk when told so."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.errors import NodeFailure
+
+
+def write_durably(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace the contents of ``path``: a reader sees the old or the new ones, never a mixture.
+
+    Blocks until it is on disk; call it in a thread.
+
+    Raises:
+        NodeFailure: the disk is full, read-only or broken; ``path`` is as it was.
+    """
+    unfinished = path.with_name(f".{path.name}.new")
+    with explaining(f"write {path}"):
+        try:
+            # O_TRUNC: a crash may have left one. Nobody else writes it, see daemon.single.
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                os.fchmod(descriptor, mode)
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            unfinished.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise
+        sync_directory(path.parent)
+
+
+def remove_durably(path: Path) -> None:
+    """Delete a file; one that is not there is fine.
+
+    Raises:
+        NodeFailure: the disk is read-only or broken.
+    """
+    with explaining(f"delete {path}"):
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on disk: new, renamed and deleted ones."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def explaining(what: str) -> Iterator[None]:
+    """Turn the system's refusal into a sentence: "Cannot ``what``: …".
+
+    Raises:
+        NodeFailure: instead of OSError; its detail ``errno`` tells which.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}")
+        raise NodeFailure(f"Cannot {what}: {reason}.", errno=error.errno) from error
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only, perhaps after an error of the disk",
+    errno.EIO: "the disk reports an input/output error",
+    errno.EACCES: "the permission is missing",
+}

@@ -1,0 +1,49 @@
+"""Calls about a member's certificate, and its leaving."""
+
+import asyncio
+
+from common.errors import Conflict
+from common.noderpc.identity import Identity, Request
+from common.noderpc.instances import Instances
+from common.noderpc.replica import Replica
+from noded.calls.fence import EpochFence
+from noded.handlers.files import FileHandlers
+from noded.identity.store import IdentityStore
+
+
+class IdentityHandlers(Identity):
+    def __init__(
+        self,
+        identity: IdentityStore,
+        *,
+        instances: Instances,
+        replica: Replica,
+        files: FileHandlers,
+        fence: EpochFence,
+    ) -> None:
+        self._identity = identity
+        self._instances = instances
+        self._replica = replica
+        self._files = files
+        self._fence = fence
+        self._changing = asyncio.Lock()
+
+    async def request(self) -> Request:
+        return Request(csr=await self._identity.renewal_request())
+
+    async def renew(self, *, certificate: str) -> None:
+        async with self._changing:
+            await self._identity.renew(certificate)
+
+    async def leave(self) -> None:
+        async with self._changing:
+            guests = await self._instances.guests()
+            if guests:
+                names = ", ".join(guest.name for guest in guests)
+                raise Conflict(f"Guests are still on this node: {names}.", instances=names)
+            # The identity goes last but one: until then the call can be repeated. The grant
+            # goes after it, since a member that forgot its master could obey another.
+            await self._replica.erase()
+            await self._files.erase()
+            await self._identity.leave()
+            await self._fence.forget()

@@ -1,0 +1,75 @@
+"""Serves the copy of the cluster's state that a master candidate keeps."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from common.model.commit import Commit
+from common.model.stamp import Stamp
+from common.names import JobId, Serial
+from common.noderpc.replica import Page, Replica, Row
+from noded.replica.store import ReplicaFile
+
+T = TypeVar("T")
+
+
+class ReplicaHandlers(Replica):
+    """The replica at ``path``, in a thread of its own: the loop never waits for the disk.
+
+    One thread, so calls are carried out one after the other in the order they came.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = ReplicaFile(path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="replica")
+
+    async def append(self, *, commits: tuple[Commit, ...]) -> Stamp:
+        return await self._run(partial(self._file.append, commits))
+
+    async def stamp(self) -> Stamp:
+        return await self._run(self._file.stamp)
+
+    async def commits_after(self, *, serial: Serial) -> tuple[Commit, ...]:
+        return await self._run(partial(self._file.commits_after, serial))
+
+    async def read(self, *, after: tuple[str, str] | None, limit: int) -> Page:
+        return await self._run(partial(self._file.read, after, limit))
+
+    async def restore(
+        self, *, copy: str, rows: tuple[Row, ...], first: bool, becomes: Stamp | None
+    ) -> None:
+        await self._run(partial(self._file.restore, copy, rows, first=first, becomes=becomes))
+
+    async def erase(self) -> None:
+        await self._run(self._file.erase)
+
+    async def for_ballot(self) -> tuple[Stamp | None, JobId | None]:
+        """Return the stamp and the highest job id; None for both where there is no state.
+
+        Raises:
+            NodeFailure: the file is damaged or cannot be read.
+        """
+        stamp, newest_job = await self._run(self._look)
+        return (stamp, newest_job) if stamp.serial else (None, None)
+
+    async def close(self) -> None:
+        """Close the file, after the calls that are under way."""
+        await self._run(self._file.close)
+        self._thread.shutdown(wait=False)
+
+    def _look(self) -> tuple[Stamp, JobId]:
+        return self._file.stamp(), self._file.newest_job()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        doing = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            # A write cannot be taken back. The epoch fence has to see the call end after it,
+            # or a commit of the old master could land under the new one.
+            while not doing.done():
+                await asyncio.wait([doing])
+            raise

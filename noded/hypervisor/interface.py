@@ -1,0 +1,122 @@
+"""What every hypervisor driver can do; ``kvm`` and ``fake`` pass the same contract suite."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from common.names import InstanceId
+from common.noderpc.instances import GuestReport, GuestSpec
+
+Tell = Callable[[str, float | None], None]
+"""Takes news of long work: a sentence, and the share that is done, from 0 to 1, if known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """The unix socket of a guest's serial console, or why there is none.
+
+    One reader at a time: bytes come out as the guest writes them, and go in as if typed.
+    """
+
+    socket: Path | None
+    reason: str = ""
+
+
+class Hypervisor(Protocol):
+    """Guests of one kind on one node; they survive whoever holds this object.
+
+    Nothing is remembered between calls that could not be found again, so a new object over
+    the same node goes on where another left off. Calls for one guest take turns.
+    """
+
+    async def version(self) -> str:
+        """Return the hypervisor's version, or "" where there is none."""
+
+    async def accelerator(self) -> str:
+        """Return "kvm" where it was seen working, else "tcg"."""
+
+    async def check_startable(self, guest: GuestSpec) -> None:
+        """Check what can be checked without starting; disks are not looked at.
+
+        Raises:
+            InvalidRequest: a parameter makes no sense.
+            NodeFailure: a program or file is missing, or KVM is wanted and does not work.
+        """
+
+    async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        """Return when the guest runs; one that runs or is paused already is left alone.
+
+        Args:
+            guest: what to run.
+            taps: network devices of the node that exist already, in the order of its nics.
+
+        Raises:
+            Conflict: it waits for its memory here, or its memory has left this node.
+            NodeFailure: as ``check_startable``, a disk is missing or in use, or it died at
+                once; with the end of what it said.
+        """
+
+    async def ensure_gone(self, instance: InstanceId) -> None:
+        """Kill the guest if it is there, and forget it."""
+
+    async def shut_down(self, instance: InstanceId, wait_s: float) -> None:
+        """Press the power button, and after ``wait_s`` pull the plug; then forget the guest."""
+
+    async def reset(self, instance: InstanceId) -> None:
+        """Restart a running guest as with its reset button.
+
+        Raises:
+            Conflict: it is not running here.
+        """
+
+    async def guests(self) -> tuple[GuestReport, ...]:
+        """Return every guest of this kind on this node, by name."""
+
+    async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
+        """Start the shell that will receive a guest; return the TCP port it listens on.
+
+        A shell that waits already is kept. Once all memory is there, the guest runs here
+        without being told to.
+
+        Raises:
+            Conflict: the guest runs here.
+            NodeFailure: as ``ensure_running``.
+        """
+
+    async def migrate(
+        self, instance: InstanceId, *, host: str, peer: str, port: int, tell: Tell
+    ) -> None:
+        """Send a running guest's memory; return when it runs there and stands still here.
+
+        One whose memory has left already is left alone; a transfer under way is waited for.
+        Cancelled, the transfer is cancelled too, and the guest runs here.
+
+        Args:
+            instance: which.
+            host: IP address of the target.
+            peer: name in the target's certificate.
+            port: as told by ``ensure_incoming`` there.
+            tell: hears of the progress.
+
+        Raises:
+            Conflict: it is not running here.
+            NodeFailure: the transfer failed, and the guest runs here.
+        """
+
+    async def ensure_not_migrating(self, instance: InstanceId) -> None:
+        """Cancel a transfer that goes on, and have the guest run here.
+
+        Raises:
+            Conflict: its memory has left this node, or it is not here at all.
+        """
+
+    async def console(self, instance: InstanceId) -> Console:
+        """Tell where the serial console of a guest is.
+
+        Raises:
+            NotFound: the guest is not on this node.
+        """
+
+    async def close(self) -> None:
+        """Let go of everything but the guests, which go on."""

@@ -1,0 +1,234 @@
+"""QEMU's command line: values in, arguments out.
+
+Devices and disks are given as JSON, which needs no quoting; what cannot be JSON goes through
+``_quoted``. Source: qemu(1) and docs/interop/qemu-qmp-ref of QEMU 7.2.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.model.disk import Mode
+from common.model.parameters import Accelerator, KvmParameters
+from common.noderpc.instances import GuestSpec
+
+# The oldest QEMU we support has it and every later one too, so that guests can move between
+# nodes of different versions; the alias "pc" means another machine in each.
+DEFAULT_MACHINE = "pc-i440fx-7.2"
+
+BOOT_DEVICES = ("disk", "network")
+NIC_MODELS = {"paravirtual": "virtio-net-pci", "e1000": "e1000", "rtl8139": "rtl8139"}
+DISK_AIO = ("threads", "native", "io_uring")
+DIRECT = {"none": True, "writeback": False, "writethrough": False}
+
+# No new programs, no more rights, no obsolete system calls: what a guest that breaks out of
+# its machine would reach for. This is why QEMU's own -daemonize, which forks, is not used.
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+PROBE_CPU_S = 2  # seconds of processor time; a KVM that works needs a twentieth of this
+PROBE_PASSED = 33  # status that isa-debug-exit makes of the 0x10 the boot sector writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Where the files of one guest are."""
+
+    qmp_socket: str
+    serial_socket: str
+    serial_log: str
+    pid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """How QEMU opens a disk's path."""
+
+    is_block_device: bool
+    direct: bool  # past the node's page cache
+
+
+def check_parameters(parameters: KvmParameters) -> None:
+    """Refuse what no node could run.
+
+    Raises:
+        InvalidRequest: the parameter, its value, and what it may be.
+    """
+    for name, value, allowed in (
+        ("boot_order", parameters.boot_order, BOOT_DEVICES),
+        ("nic_type", parameters.nic_type, tuple(NIC_MODELS)),
+        ("disk_aio", parameters.disk_aio, DISK_AIO),
+        ("disk_cache", parameters.disk_cache, ("default", *DIRECT)),
+    ):
+        if value not in allowed:
+            raise InvalidRequest(
+                f"The hypervisor parameter {name} cannot be “{value}”; "
+                f"it is one of {', '.join(allowed)}.",
+                parameter=name,
+            )
+    for name in ("migration_bandwidth", "migration_downtime", "serial_speed"):
+        if getattr(parameters, name) <= 0:
+            raise InvalidRequest(
+                f"The hypervisor parameter {name} has to be larger than 0.", parameter=name
+            )
+    if parameters.initrd_path and not parameters.kernel_path:
+        raise InvalidRequest("initrd_path is set but kernel_path is not; set both or neither.")
+    if parameters.disk_aio == "native" and parameters.disk_cache not in ("default", "none"):
+        raise InvalidRequest("disk_aio=native works with disk_cache none or default only.")
+    if parameters.vnc_bind_address not in ("", "127.0.0.1", "::1"):
+        raise InvalidRequest(
+            f"vnc_bind_address cannot be “{parameters.vnc_bind_address}”: the display has no "
+            "password and is offered on 127.0.0.1 or ::1 only; use ssh to reach it.",
+            parameter="vnc_bind_address",
+        )
+
+
+def guest(
+    spec: GuestSpec,
+    parameters: KvmParameters,
+    *,
+    accelerator: Accelerator,
+    taps: tuple[str, ...],
+    sources: tuple[Source, ...],
+    files: Files,
+    incoming: bool,
+) -> tuple[str, ...]:
+    """Return the command that runs a guest in the foreground.
+
+    Args:
+        spec: the guest.
+        parameters: its ``parameters``, checked.
+        accelerator: KVM or TCG.
+        taps: in the order of ``spec.nics``.
+        sources: in the order of ``spec.disks``.
+        files: where it puts its sockets.
+        incoming: wait for the memory of a running guest instead of booting.
+    """
+    machine = {
+        "type": parameters.machine_version or DEFAULT_MACHINE,
+        "accel": accelerator.value,
+        "acpi": "on" if parameters.acpi else "off",
+    }
+    return (
+        parameters.kvm_path,
+        *("-name", f"guest={_quoted(spec.name)},debug-threads=on"),
+        *("-uuid", spec.id),
+        *("-machine", ",".join(f"{key}={_quoted(value)}" for key, value in machine.items())),
+        *(("-cpu", parameters.cpu_type) if parameters.cpu_type else ()),
+        *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus)),
+        *("-nodefaults", "-no-user-config", "-msg", "timestamp=on", "-sandbox", _SANDBOX),
+        *("-pidfile", files.pid),
+        *("-qmp", f"unix:{_quoted(files.qmp_socket)},server=on,wait=off"),
+        *_serial(files),
+        *_display(parameters),
+        *_kernel(parameters),
+        *(each for i, source in enumerate(sources) for each in _disk(spec, parameters, i, source)),
+        *(each for i, tap in enumerate(taps) for each in _nic(spec, parameters, i, tap)),
+        *(("-incoming", "defer") if incoming else ()),
+    )
+
+
+def version(program: str) -> tuple[str, ...]:
+    """Return the command that prints QEMU's version."""
+    return (program, "--version")
+
+
+def probe(program: str, accelerator: Accelerator, boot_sector: str) -> tuple[str, ...]:
+    """Return the command that runs ``boot_sector``; it ends with ``PROBE_PASSED`` if all is well.
+
+    It is killed when it has used ``PROBE_CPU_S`` of processor time rather than of waiting, so a
+    busy node does not make KVM look broken.
+    """
+    return (
+        *("prlimit", f"--cpu={PROBE_CPU_S}:{PROBE_CPU_S}", "--core=0", "--", program),
+        *("-machine", f"{DEFAULT_MACHINE},accel={accelerator.value}", "-m", "16"),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-device", "isa-debug-exit,iobase=0xf4"),
+        *("-drive", f"if=floppy,format=raw,readonly=on,file={_quoted(boot_sector)}"),
+        *("-boot", "a"),
+    )
+
+
+def _serial(files: Files) -> tuple[str, ...]:
+    socket, log = _quoted(files.serial_socket), _quoted(files.serial_log)
+    return (
+        "-chardev",
+        f"socket,id=serial0,path={socket},server=on,wait=off,logfile={log},logappend=on",
+        *("-device", _json(driver="isa-serial", chardev="serial0")),
+    )
+
+
+def _display(parameters: KvmParameters) -> tuple[str, ...]:
+    address = parameters.vnc_bind_address
+    vga = parameters.vga or ("std" if address else "none")
+    if not address:
+        return ("-display", "none", "-vga", vga)
+    host = f"[{address}]" if ":" in address else address
+    return ("-display", "none", "-vga", vga, "-vnc", f"{host}:0,to=999")  # the first free port
+
+
+def _kernel(parameters: KvmParameters) -> tuple[str, ...]:
+    if not parameters.kernel_path:
+        return ()
+    console = f"console=ttyS0,{parameters.serial_speed}" if parameters.serial_console else ""
+    root = f"root={parameters.root_path}" if parameters.root_path else ""
+    line = " ".join(word for word in (root, parameters.kernel_args, console) if word)
+    initrd = ("-initrd", parameters.initrd_path) if parameters.initrd_path else ()
+    return ("-kernel", parameters.kernel_path, *initrd, "-append", line)
+
+
+def _disk(
+    spec: GuestSpec, parameters: KvmParameters, index: int, source: Source
+) -> tuple[str, ...]:
+    disk = spec.disks[index]
+    cache = {"direct": source.direct}
+    node = {
+        "driver": "raw",
+        "node-name": f"disk{index}",
+        "read-only": disk.mode is Mode.READ_ONLY,
+        "discard": "unmap",
+        "cache": cache,
+        "file": {
+            "driver": "host_device" if source.is_block_device else "file",
+            "filename": disk.path,
+            "aio": parameters.disk_aio if source.direct else "threads",
+            "cache": cache,
+            # QEMU's own lock on the file: two nodes can never run one guest on one disk.
+            "locking": "on",
+        },
+    }
+    device: dict[str, Any] = {
+        "driver": "virtio-blk-pci",
+        "drive": f"disk{index}",
+        "id": f"virtio-disk{index}",
+        "serial": disk.id[:20],  # all that virtio has room for
+        "write-cache": "off" if parameters.disk_cache == "writethrough" else "on",
+    }
+    # A kernel that is booted directly comes first by itself, as number 0.
+    if index == 0 and parameters.boot_order == "disk" and not parameters.kernel_path:
+        device["bootindex"] = 0
+    return ("-blockdev", json.dumps(node), "-device", _json(**device))
+
+
+def _nic(spec: GuestSpec, parameters: KvmParameters, index: int, tap: str) -> tuple[str, ...]:
+    netdev = _json(type="tap", id=f"net{index}", ifname=tap, script="no", downscript="no")
+    device: dict[str, Any] = {
+        "driver": NIC_MODELS[parameters.nic_type],
+        "netdev": f"net{index}",
+        "id": f"nic{index}",
+        "mac": spec.nics[index].mac,
+    }
+    if index == 0 and parameters.boot_order == "network" and not parameters.kernel_path:
+        device["bootindex"] = 0
+    elif parameters.boot_order != "network":
+        device["romfile"] = ""  # no network boot: saves the firmware a second
+    return ("-netdev", netdev, "-device", _json(**device))
+
+
+def _json(**options: Any) -> str:
+    return json.dumps(options)
+
+
+def _quoted(value: str) -> str:
+    """Escape a value inside QEMU's ``key=value,…`` syntax, where a comma is doubled."""
+    return value.replace(",", ",,")

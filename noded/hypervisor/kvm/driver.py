@@ -1,0 +1,257 @@
+"""Guests in QEMU."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from pathlib import Path
+
+from common.errors import Conflict, NodeFailure, NotFound
+from common.model.parameters import Accelerator, KvmParameters
+from common.names import InstanceId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState
+from common.tasks import Background
+from noded.hypervisor.interface import Console, Tell
+from noded.hypervisor.kvm import commands, migration
+from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.home import Home, Record, homes
+from noded.hypervisor.kvm.launch import check_startable, launch
+from noded.hypervisor.kvm.monitor import Silent, monitor
+from noded.hypervisor.kvm.parse import parse_cpu_ticks, parse_state, parse_version
+from noded.hypervisor.kvm.process import Process
+from noded.system.execute import CommandFailed, execute
+from noded.system.turns import Turns
+
+PROGRAM = KvmParameters().kvm_path
+PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
+TRIM_EVERY_S = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class KvmHypervisor:
+    """QEMU on this node: with KVM where that works, else with TCG; see ``Hypervisor``."""
+
+    def __init__(self, instances: Path, *, identity: Path, address: str) -> None:
+        """Keep guests in directories below ``instances``.
+
+        Args:
+            instances: on a file system that is empty after a reboot.
+            identity: this node's certificate, as in ``common.tls.context``.
+            address: IP address at which guests that move here are received.
+        """
+        instances.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._instances = instances
+        self._identity = identity
+        self._address = address
+        self._accelerators = Accelerators(instances.parent / "accelerator.json")
+        self._turns = Turns()  # to start and end a guest
+        self._background = Background()
+        self._trimmer: asyncio.Task[None] | None = None
+
+    async def version(self) -> str:
+        try:
+            finished = await execute(*commands.version(PROGRAM), timeout_s=10)
+        except CommandFailed:
+            return ""
+        return parse_version(finished.stdout.decode(errors="replace"))
+
+    async def accelerator(self) -> str:
+        works = (await self._accelerators.verdict(PROGRAM)).kvm
+        return Accelerator.KVM if works else Accelerator.TCG
+
+    async def check_startable(self, guest: GuestSpec) -> None:
+        await check_startable(guest, self._accelerators)
+
+    async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        home = self._home(guest.id)
+        async with self._turns.of(guest.id):
+            match await self._state(home):
+                case GuestState.RUNNING | GuestState.PAUSED:
+                    pass
+                case GuestState.INCOMING:
+                    raise Conflict(
+                        f"{guest.name} cannot be started here: it waits for its memory from "
+                        "another node.",
+                        instance=guest.name,
+                    )
+                case GuestState.MIGRATED:
+                    raise Conflict(
+                        f"{guest.name} cannot be started here: its memory has left this node.",
+                        instance=guest.name,
+                    )
+                case GuestState.STOPPED | None:
+                    await self._start(home, guest, taps, incoming=False)
+
+    async def ensure_gone(self, instance: InstanceId) -> None:
+        async with self._turns.of(instance):
+            await _clear(self._home(instance))
+
+    async def shut_down(self, instance: InstanceId, wait_s: float) -> None:
+        home = self._home(instance)
+        # What does not run cannot hear the button.
+        if await self._state(home) is GuestState.RUNNING and (found := home.process()):
+            with found, contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    while not found.has_ended:
+                        await _press_power_button(home, found)
+        await self.ensure_gone(instance)
+
+    async def reset(self, instance: InstanceId) -> None:
+        home = self._home(instance)
+        record = await self._running(home, "reset")
+        async with monitor(home.qmp_socket, record.name) as session:
+            await session.ask("system_reset")
+
+    async def guests(self) -> tuple[GuestReport, ...]:
+        self._ensure_trimmed()
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(self._report(home)) for home in homes(self._instances)]
+        reports = [report for task in asked if (report := task.result())]
+        return tuple(sorted(reports, key=lambda report: report.name))
+
+    async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
+        home = self._home(guest.id)
+        async with self._turns.of(guest.id):
+            match await self._state(home):
+                case GuestState.RUNNING | GuestState.PAUSED:
+                    raise Conflict(f"{guest.name} runs here already.", instance=guest.name)
+                case GuestState.INCOMING:
+                    if port := await migration.listening_port(home, guest.name):
+                        return port
+                case GuestState.STOPPED | GuestState.MIGRATED | None:
+                    pass
+            # A shell may be left: its memory has gone, or we were interrupted before it listened.
+            await _clear(home)
+            await self._start(home, guest, taps, incoming=True)
+            try:
+                return await migration.listen(home, guest.name, self._identity, self._address)
+            except NodeFailure:
+                await _clear(home)
+                raise
+
+    async def migrate(
+        self, instance: InstanceId, *, host: str, peer: str, port: int, tell: Tell
+    ) -> None:
+        home = self._home(instance)
+        if await self._state(home) is GuestState.MIGRATED:
+            return
+        record = await self._running(home, "migrated")
+        await migration.send(
+            home, record, self._identity, host=host, peer=peer, port=port, tell=tell
+        )
+        log.info("the memory of %s has left for %s", record.name, peer)
+
+    async def ensure_not_migrating(self, instance: InstanceId) -> None:
+        home = self._home(instance)
+        record = home.record()
+        state = await self._state(home)
+        if record is None or state in (GuestState.STOPPED, GuestState.INCOMING, None):
+            raise Conflict("The instance does not run on this node.", instance=instance)
+        await migration.cancel(home, record.name)
+
+    async def console(self, instance: InstanceId) -> Console:
+        home = self._home(instance)
+        record = home.record()
+        if record is None:
+            raise NotFound("The instance is not on this node.", instance=instance)
+        if await self._state(home) is GuestState.STOPPED:
+            return Console(socket=None, reason=f"{record.name} is not running.")
+        return Console(socket=home.serial_socket)
+
+    async def close(self) -> None:
+        await self._background.close()
+
+    async def _start(
+        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, incoming: bool
+    ) -> None:
+        self._ensure_trimmed()
+        started, record = await launch(home, guest, taps, self._accelerators, incoming=incoming)
+        self._background.start(_attend(started, record), name=f"guest {record.name}")
+        log.info("%s %s here", record.name, "waits for its memory" if incoming else "runs")
+
+    async def _state(self, home: Home) -> GuestState | None:
+        """Return a guest's state; None for one that was never started, or is forgotten."""
+        record = home.record()
+        if record is None:
+            return None
+        found = home.process()
+        if found is None:
+            return GuestState.STOPPED
+        with found:
+            try:
+                async with monitor(home.qmp_socket, record.name) as session:
+                    return parse_state(await session.ask("query-status"))
+            except Silent:
+                # A QEMU that hangs still holds its memory and its disks.
+                return GuestState.STOPPED if found.has_ended else GuestState.RUNNING
+
+    async def _running(self, home: Home, verb: str) -> Record:
+        record = home.record()
+        state = await self._state(home)
+        if record is None or state is not GuestState.RUNNING:
+            name = record.name if record else "The instance"
+            raise Conflict(
+                f"{name} cannot be {verb}: it is {state or 'not'} on this node.",
+                instance=home.instance,
+                state=state,
+            )
+        return record
+
+    async def _report(self, home: Home) -> GuestReport | None:
+        record = home.record()
+        state = await self._state(home)
+        if record is None or state is None:
+            return None
+        ticks = 0
+        if found := home.process():
+            with found:
+                ticks = parse_cpu_ticks(found.stat())
+        return GuestReport(
+            id=record.id,
+            name=record.name,
+            state=state,
+            memory=record.memory,
+            vcpus=record.vcpus,
+            nics=record.nics,
+            cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+            accelerator=record.accelerator,
+        )
+
+    def _home(self, instance: InstanceId) -> Home:
+        return Home(self._instances, instance)
+
+    def _ensure_trimmed(self) -> None:
+        if self._trimmer is None:
+            self._trimmer = self._background.start(self._trim_logs(), name="console logs")
+
+    async def _trim_logs(self) -> None:
+        while True:
+            for home in homes(self._instances):
+                home.trim_log()
+            await asyncio.sleep(TRIM_EVERY_S)
+
+
+async def _clear(home: Home) -> None:
+    """Kill what runs and forget the guest; the caller has its turn."""
+    if found := home.process():
+        with found:
+            await found.kill()
+    home.remove()
+
+
+async def _press_power_button(home: Home, found: Process) -> None:
+    """Press once, and wait a while for the end."""
+    with contextlib.suppress(Silent):  # it has ended just now
+        async with monitor(home.qmp_socket, home.instance) as session:
+            await session.ask("system_powerdown")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PRESS_EVERY_S):
+            await found.ended()
+
+
+async def _attend(started: Process, record: Record) -> None:
+    """Clear away a child of ours when it ends, whenever that is."""
+    with started:
+        await started.ended()
+    log.info("the QEMU of %s has ended", record.name)

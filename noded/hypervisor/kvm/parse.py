@@ -1,0 +1,169 @@
+"""What QEMU says: text and QMP answers in, values out.
+
+Source: docs/interop/qemu-qmp-ref of QEMU 7.2; error texts recorded from Debian's 7.2.22.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from common.errors import NodeFailure
+from common.noderpc.instances import GuestState
+
+_VERSION = re.compile(r"version (\d+(?:\.\d+)+)")
+_PREFIX = re.compile(r"^(\S+Z )?\S*qemu-system-\w+: ", re.MULTILINE)
+_TOLD_LIMIT = 800  # characters of QEMU's words that go into an error
+
+# What QEMU says when it cannot start, and what an operator makes of it.
+_REASONS = (
+    (
+        re.compile(r'Failed to get (?:shared )?"\w+" lock'),
+        "one of its disks is in use by another process; look for the guest on other nodes",
+    ),
+    (
+        re.compile(r"cannot set up guest memory|Cannot allocate memory"),
+        "this node has not enough memory for it",
+    ),
+    (
+        re.compile(r"unsupported machine type|unable to find CPU model"),
+        "this node's QEMU does not know its machine_version or cpu_type",
+    ),
+    (
+        re.compile(r"could not configure /dev/net/tun"),
+        "its network device is in use",
+    ),
+    (
+        re.compile(r"Could not open '.*': (?:No such file|Permission denied)"),
+        "one of its disks is not there or cannot be opened",
+    ),
+)
+
+
+class UnexpectedOutput(NodeFailure):
+    """QEMU said something we cannot read; carries its first 200 characters."""
+
+    code = "node-failure.unexpected-output"
+
+
+class Transfer(StrEnum):
+    """Where the transfer of a guest's memory stands; see ``_TRANSFERS``."""
+
+    NONE = "none"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+_TRANSFERS = {
+    "none": Transfer.NONE,
+    "setup": Transfer.ACTIVE,
+    "active": Transfer.ACTIVE,
+    "pre-switchover": Transfer.ACTIVE,
+    "device": Transfer.ACTIVE,
+    "wait-unplug": Transfer.ACTIVE,
+    "cancelling": Transfer.ACTIVE,
+    "completed": Transfer.COMPLETED,
+    "failed": Transfer.FAILED,
+    "cancelled": Transfer.CANCELLED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A transfer; sizes in bytes. ``port`` is where a target listens, 0 before it does."""
+
+    state: Transfer
+    error: str = ""
+    sent: int = 0
+    remaining: int = 0
+    total: int = 0
+    rounds: int = 0  # times all memory was gone through; what changed meanwhile is sent again
+    port: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """How much of the memory is there, from 0 to 1; None before it is known."""
+        return 1 - self.remaining / self.total if self.total else None
+
+    @property
+    def sentence(self) -> str:
+        """Say how far it is, for an operator."""
+        if not self.total:
+            return "connecting"
+        return f"round {self.rounds}: {self.remaining >> 20} of {self.total >> 20} MiB left"
+
+
+def parse_version(text: str) -> str:
+    """Read the output of ``qemu-system-x86_64 --version``: "7.2.22".
+
+    Raises:
+        UnexpectedOutput: there is no version in it.
+    """
+    match = _VERSION.search(text)
+    if match is None:
+        raise UnexpectedOutput(f"Cannot read the version of QEMU from “{text[:200]}”.")
+    return match[1]
+
+
+def parse_state(status: Mapping[str, Any]) -> GuestState:
+    """Read the answer of ``query-status``.
+
+    Raises:
+        UnexpectedOutput: it has no status.
+    """
+    match status.get("status"):
+        case "running" | "finish-migrate":  # the latter for the blink before it has moved
+            return GuestState.RUNNING
+        case "inmigrate":
+            return GuestState.INCOMING
+        case "postmigrate":
+            return GuestState.MIGRATED
+        case "shutdown":
+            return GuestState.STOPPED
+        case str():  # paused by someone, by an I/O error, by a panic, …
+            return GuestState.PAUSED
+        case _:
+            raise UnexpectedOutput(f"QEMU's status is “{str(status)[:200]}”.")
+
+
+def parse_progress(answer: Mapping[str, Any]) -> Progress:
+    """Read the answer of ``query-migrate``, of a source or of a target.
+
+    Raises:
+        UnexpectedOutput: a state that QEMU 7.2 does not have.
+    """
+    status = str(answer.get("status", "none"))
+    if status not in _TRANSFERS:
+        raise UnexpectedOutput(f"QEMU's migration status is “{status[:200]}”.")
+    ram = answer.get("ram", {})
+    ports = [int(each["port"]) for each in answer.get("socket-address", ()) if "port" in each]
+    return Progress(
+        state=_TRANSFERS[status],
+        error=str(answer.get("error-desc", "")),
+        sent=int(ram.get("transferred", 0)),
+        remaining=int(ram.get("remaining", 0)),
+        total=int(ram.get("total", 0)),
+        rounds=int(ram.get("dirty-sync-count", 0)),
+        port=ports[0] if ports else 0,
+    )
+
+
+def parse_cpu_ticks(stat: str) -> int:
+    """Read ``/proc/PID/stat``: clock ticks spent in user and kernel mode. Source: proc(5).
+
+    The empty text of a process that has just ended counts as none.
+    """
+    fields = stat.rpartition(")")[2].split()  # the name before may hold anything
+    return sum(map(int, fields[11:13]))
+
+
+def explain(log: str) -> str:
+    """Turn what QEMU said when it died into words for the middle of a sentence."""
+    words = " ".join(_PREFIX.sub("", log).split())[-_TOLD_LIMIT:]
+    for pattern, reason in _REASONS:
+        if pattern.search(words):
+            return f"{reason}. QEMU said: {words}"
+    return f"QEMU said: {words}" if words else "QEMU said nothing"

@@ -1,0 +1,245 @@
+"""Whether this node is in a cluster, by files that make it so.
+
+identity/    of a member: key, certificate, authority, membership.json; made whole by a rename
+joining/     of a node of no cluster: the temporary pair, and the key it will have as member
+join-token   what the operator carries to the cluster
+"""
+
+import logging
+import shutil
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.messages import Order, from_json, to_json
+from common.names import ClusterName, NodeName
+from common.noderpc.identity import Membership
+from common.paths import Paths
+from common.tls.context import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    check_identity,
+    joining_server_context,
+    server_context,
+)
+from common.tls.token import JoinToken, fingerprint_of, make_token, read_token
+from noded.durable_file import explaining, remove_durably, sync_directory, write_durably
+from noded.identity.keys import KeyMaker
+from noded.system.threads import in_thread
+
+log = logging.getLogger(__name__)
+
+MEMBER, NEXT_KEY = "membership.json", "next-key.pem"
+
+
+class Member(Order):
+    """Who this node is, and in which cluster."""
+
+    cluster: ClusterName
+    cluster_uuid: str
+    node: NodeName
+    node_uuid: str
+
+
+class IdentityStore:
+    """One node's identity; ``on_change`` is called after each change of it."""
+
+    def __init__(self, paths: Paths, keys: KeyMaker, *, now: Callable[[], float]) -> None:
+        """Read what is there.
+
+        Args:
+            paths: of this node.
+            keys: makes keys.
+            now: tells the time in seconds since 1970.
+
+        Raises:
+            NodeFailure: the identity is damaged.
+        """
+        self._identity = paths.identity
+        self._joining = paths.state / "joining"
+        self._token_file = paths.join_token
+        self._keys = keys
+        self._now = now
+        self.on_change: Callable[[], None] = lambda: None
+        self.member = self._load()
+        self.token: JoinToken | None = None
+
+    def server_context(self) -> ssl.SSLContext:
+        """Return what to serve with, as a member or as a node of no cluster.
+
+        Raises:
+            InvalidRequest: a file is missing or damaged.
+        """
+        if self.member:
+            return server_context(self._identity)
+        return joining_server_context(self._joining / KEY, self._joining / CERTIFICATE)
+
+    async def prepare(self) -> None:
+        """Remove what a crash left; as a node of no cluster, have a join token.
+
+        Raises:
+            NodeFailure: the disk is full or broken.
+        """
+        if self.member:
+            await in_thread(self._forget_joining)
+        else:
+            await self._ensure_token()
+
+    async def request(self, node: NodeName) -> str:
+        """Ask for a certificate for the key this node will have; PEM.
+
+        Raises:
+            NodeFailure: the disk is full or broken.
+        """
+        path = self._joining / NEXT_KEY
+        known = path.read_text(encoding="ascii") if path.exists() else None
+        made = await self._keys.request(node, known)
+        if known is None:
+            await in_thread(write_durably, path, made.key.encode())
+        return made.csr
+
+    async def accept(self, membership: Membership) -> None:
+        """Become a member; from the rename on, also after a crash.
+
+        Raises:
+            Conflict: no certificate was asked for.
+            InvalidRequest: the certificate is not for our key, or not of that cluster.
+        """
+        if not (self._joining / NEXT_KEY).exists():
+            raise Conflict("This node has asked for no certificate; begin with join.request.")
+        self.member = await in_thread(self._become, membership)
+        self.token = None
+        self.on_change()
+
+    async def renewal_request(self) -> str:
+        """Ask for a new certificate for the key this member has; PEM."""
+        key = (self._identity / KEY).read_text(encoding="ascii")
+        return (await self._keys.request(self._as_member().node, key)).csr
+
+    async def renew(self, certificate: str) -> None:
+        """Use another certificate for the same key from now on.
+
+        Raises:
+            InvalidRequest: it is not for our key and name, or not of our cluster.
+        """
+        await in_thread(self._replace_certificate, self._as_member().node, certificate)
+        self.on_change()
+
+    async def leave(self) -> None:
+        """Be a node of no cluster from now on, with a new token."""
+        await in_thread(self._forget_identity)
+        self.member = None
+        await self._ensure_token()
+        self.on_change()
+
+    def _as_member(self) -> Member:
+        if self.member is None:
+            raise Conflict("This node is in no cluster.")
+        return self.member
+
+    def _load(self) -> Member | None:
+        path = self._identity / MEMBER
+        if not self._identity.exists():
+            return None
+        with explaining(f"read {path}"):
+            text = path.read_bytes()
+        try:
+            member = from_json(text, Member, what=str(path))
+        except InvalidRequest as error:
+            raise self._damaged(error) from error
+        try:
+            check_identity(self._identity, member.node)
+        except InvalidRequest as error:
+            if "expired" in error.message:
+                # Others refuse it, which is for the operator to see; but the guests that run
+                # here have to be looked after.
+                log.warning("%s It has to be renewed before the master can reach it.", error)
+                return member
+            raise self._damaged(error) from error
+        return member
+
+    def _damaged(self, error: InvalidRequest) -> NodeFailure:
+        return NodeFailure(
+            f"The identity of this node is damaged: {error} Repair the files in "
+            f"{self._identity}, or remove that directory and join the cluster anew.",
+            path=str(self._identity),
+        )
+
+    async def _ensure_token(self) -> None:
+        self.token = await in_thread(self._known_token)
+        if self.token is None:
+            pair = await self._keys.temporary(self._now())
+            self.token = make_token(pair.certificate)
+            await in_thread(self._keep_token, pair.key, pair.certificate, self.token)
+
+    def _known_token(self) -> JoinToken | None:
+        """Find the token of before a restart: it may be on its way to the cluster already."""
+        self._remove_unfinished()
+        try:
+            token = read_token(self._token_file.read_text(encoding="ascii"))
+            shown = (self._joining / CERTIFICATE).read_text(encoding="ascii")
+            has_key = (self._joining / KEY).exists()
+            return token if has_key and fingerprint_of(shown) == token.fingerprint else None
+        except (OSError, ValueError, InvalidRequest):
+            return None
+
+    def _keep_token(self, key: str, certificate: str, token: JoinToken) -> None:
+        with explaining(f"create {self._joining}"):
+            self._joining.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(self._joining / KEY, key.encode())
+        write_durably(self._joining / CERTIFICATE, certificate.encode())
+        write_durably(self._token_file, f"{token}\n".encode())
+
+    def _become(self, membership: Membership) -> Member:
+        member = Member(
+            cluster=membership.cluster, cluster_uuid=membership.cluster_uuid,
+            node=membership.node, node_uuid=membership.node_uuid,
+        )  # fmt: skip
+        key = (self._joining / NEXT_KEY).read_bytes()
+        new = self._write_new(key, membership.certificate, membership.authority)
+        check_identity(new, member.node)
+        write_durably(new / MEMBER, to_json(member))
+        with explaining(f"create {self._identity}"):
+            new.rename(self._identity)
+            sync_directory(self._identity.parent)
+        self._forget_joining()
+        return member
+
+    def _replace_certificate(self, node: NodeName, certificate: str) -> None:
+        key = (self._identity / KEY).read_bytes()
+        authority = (self._identity / AUTHORITY).read_text(encoding="ascii")
+        check_identity(self._write_new(key, certificate, authority), node)
+        write_durably(self._identity / CERTIFICATE, certificate.encode())
+        self._remove_unfinished()
+
+    def _write_new(self, key: bytes, certificate: str, authority: str) -> Path:
+        self._remove_unfinished()
+        new = self._unfinished
+        with explaining(f"create {new}"):
+            new.mkdir(mode=0o700)
+        write_durably(new / KEY, key)
+        write_durably(new / CERTIFICATE, certificate.encode())
+        write_durably(new / AUTHORITY, authority.encode())
+        return new
+
+    def _forget_joining(self) -> None:
+        self._remove_unfinished()
+        remove_durably(self._token_file)
+        shutil.rmtree(self._joining, ignore_errors=True)
+
+    def _forget_identity(self) -> None:
+        self._remove_unfinished()
+        with explaining(f"remove {self._identity}"):
+            self._identity.rename(self._unfinished)  # at once, or not at all
+            sync_directory(self._identity.parent)
+        self._remove_unfinished()
+
+    @property
+    def _unfinished(self) -> Path:
+        """Where an identity is built and taken apart; means nothing after a crash."""
+        return self._identity.with_name(f"{self._identity.name}.unfinished")
+
+    def _remove_unfinished(self) -> None:
+        shutil.rmtree(self._unfinished, ignore_errors=True)

@@ -1,0 +1,38 @@
+"""What a node can do with its network; the real driver and the fake keep the same promises."""
+
+from typing import Protocol
+
+from common.names import NicId
+from common.noderpc.network import NicSpec, TapReport
+
+
+class NetworkDriver(Protocol):
+    """Taps, the host's ends of guests' network cards.
+
+    Everything is found again after a restart of noded: a tap carries the UUIDs of its nic and
+    instance. Every method may be repeated.
+    """
+
+    async def check(self, nics: tuple[NicSpec, ...]) -> None:
+        """Check that taps for ``nics`` could be made and plugged in.
+
+        Raises:
+            InvalidRequest: a nic makes no sense.
+            NodeFailure: its link does not exist, or its mode is not supported.
+        """
+
+    async def ensure_taps(self, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
+        """Make a tap for each nic and plug it in; return their names, in the order given.
+
+        Raises:
+            InvalidRequest, NodeFailure: as ``check``; or the kernel refuses.
+        """
+
+    async def remove_taps(self, nics: tuple[NicId, ...]) -> None:
+        """Delete the taps of these nics, and any whose making noded did not survive."""
+
+    async def taps(self) -> tuple[TapReport, ...]:
+        """Return all taps this node made for guests, by name."""
+
+    async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
+        """Tell for each name whether it is a bridge of this node."""

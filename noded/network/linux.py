@@ -1,0 +1,155 @@
+"""The network of a Linux node: taps in the network namespace that noded runs in."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from common.errors import NodeFailure
+from common.names import NicId
+from common.noderpc.network import NicSpec, TapReport
+from noded.network.interface import NetworkDriver
+from noded.network.naming import (
+    PREFIX,
+    alias,
+    check_nic,
+    host_mac,
+    host_route,
+    read_alias,
+    route_table,
+    tap_name,
+)
+from noded.network.netlink import Link, Netlink, open_netlink
+from noded.network.tuntap import make_tap
+from noded.system.threads import in_thread
+
+_SETTINGS = Path("/proc/sys/net")
+
+
+class LinuxNetwork(NetworkDriver):
+    def __init__(self) -> None:
+        # So that a tap without a label is one whose making was cut short, not one being made.
+        self._changing = asyncio.Lock()
+
+    async def check(self, nics: tuple[NicSpec, ...]) -> None:
+        await in_thread(_check, nics)
+
+    async def ensure_taps(self, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
+        for nic in nics:
+            check_nic(nic)
+        async with self._changing:
+            return await in_thread(_ensure_all, nics)
+
+    async def remove_taps(self, nics: tuple[NicId, ...]) -> None:
+        async with self._changing:
+            await in_thread(_remove, frozenset(nics))
+
+    async def taps(self) -> tuple[TapReport, ...]:
+        return await in_thread(_list_taps)
+
+    async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
+        return await in_thread(_tell_bridges, names)
+
+
+def _ensure_all(nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
+    return tuple(map(_ensure, nics))
+
+
+def _ensure(nic: NicSpec) -> str:
+    name = tap_name(nic.id)
+    with open_netlink(f"make the tap {name}") as netlink:
+        if nic.mode == "bridged":
+            bridge = _bridge(netlink, nic.link)
+            _plug_in(netlink, _tap(netlink, name, nic), bridge, nic)
+        else:
+            _route_to(netlink, _tap(netlink, name, nic), nic)
+    return name
+
+
+def _remove(nics: frozenset[NicId]) -> None:
+    with open_netlink("remove taps") as netlink:
+        for link in filter(_may_be_ours, netlink.all()):
+            label = read_alias(link.alias)
+            if label[0] in nics if label else not link.alias:
+                netlink.delete(link)
+
+
+def _check(nics: tuple[NicSpec, ...]) -> None:
+    for nic in nics:
+        check_nic(nic)
+    bridges = {nic.link for nic in nics if nic.mode == "bridged"}
+    if bridges:
+        with open_netlink("look at the links of this node") as netlink:
+            for name in bridges:
+                _bridge(netlink, name)
+
+
+def _may_be_ours(link: Link) -> bool:
+    return link.kind == "tun" and link.name.startswith(PREFIX)
+
+
+def _bridge(netlink: Netlink, name: str) -> Link:
+    link = netlink.find(name)
+    if link is None or link.kind != "bridge":
+        problem = "is no bridge" if link else "does not exist"
+        raise NodeFailure(
+            f"The bridge {name!r} {problem} on this node; create it, or give the nic another link.",
+            link=name,
+        )
+    return link
+
+
+def _tap(netlink: Netlink, name: str, nic: NicSpec) -> Link:
+    """Return the nic's tap; make it if need be, and label it as soon as it is there."""
+    if netlink.find(name) is None:
+        make_tap(name)
+    tap = netlink.find(name)
+    label = alias(nic.id, nic.instance)
+    if tap is None or not _may_be_ours(tap) or tap.alias not in ("", label):
+        raise NodeFailure(
+            f"The name {name} of the nic's tap is taken by something else on this node.", tap=name
+        )
+    if not tap.alias:
+        netlink.set(tap, ifalias=label)
+    return tap
+
+
+def _plug_in(netlink: Netlink, tap: Link, bridge: Link, nic: NicSpec) -> None:
+    # The host shall have no address of its own on the guest's wire.
+    _turn_on("ipv6", tap, "disable_ipv6")
+    # With the bridge's MTU: a bridge may shrink to the smallest of its ports.
+    netlink.set(tap, address=host_mac(nic.mac), mtu=bridge.mtu)
+    netlink.set(tap, master=bridge.number)
+    netlink.set(tap, state="up")
+
+
+def _route_to(netlink: Netlink, tap: Link, nic: NicSpec) -> None:
+    """Lead traffic for the nic's address to its tap, and answer for it on the guest's wire."""
+    netlink.set(tap, address=host_mac(nic.mac), master=0)
+    netlink.set(tap, state="up")
+    family, proxy = ("ipv6", "proxy_ndp") if ":" in nic.ip else ("ipv4", "proxy_arp")
+    for setting in (proxy, "forwarding"):
+        _turn_on(family, tap, setting)
+    netlink.route(host_route(nic), tap, route_table(nic))
+
+
+def _turn_on(family: str, link: Link, setting: str) -> None:
+    # Some containers have /proc/sys read-only, some kernels no IPv6: guests work all the same.
+    with suppress(OSError):
+        (_SETTINGS / family / "conf" / link.name / setting).write_text("1")
+
+
+def _list_taps() -> tuple[TapReport, ...]:
+    with open_netlink("list the taps of this node") as netlink:
+        links = netlink.all()
+    names = {link.number: link.name for link in links}
+    return tuple(
+        TapReport(name=link.name, nic=nic, instance=instance, link=names.get(link.bridge, ""))
+        for link in sorted(filter(_may_be_ours, links), key=lambda link: link.name)
+        for nic, instance in filter(None, [read_alias(link.alias)])
+    )
+
+
+def _tell_bridges(names: tuple[str, ...]) -> tuple[bool, ...]:
+    with open_netlink("look at the links of this node") as netlink:
+        bridges = {link.name for link in netlink.all() if link.kind == "bridge"}
+    return tuple(name in bridges for name in names)

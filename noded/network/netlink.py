@@ -1,0 +1,109 @@
+"""The kernel's links, through rtnetlink.
+
+``pyroute2`` is imported at its first use: a node without guests does without its 13 MiB.
+"""
+
+import asyncio
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import NodeFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A network device as it is."""
+
+    number: int
+    name: str
+    kind: str  # "bridge", "tun" (which taps are, too), …
+    alias: str
+    mtu: int
+    bridge: int  # number of the one it is plugged into, or 0
+
+
+class Netlink:
+    """The links of a network namespace; every call blocks.
+
+    Raises, from every method:
+        Exception: what the kernel refused; ``open_netlink`` makes a sentence of it.
+    """
+
+    def __init__(self, socket: Any, refused: type[Exception]) -> None:
+        self._socket = socket
+        self._refused = refused
+
+    def all(self) -> list[Link]:
+        return [_read(message) for message in self._socket.link("dump")]
+
+    def find(self, name: str) -> Link | None:
+        """Return the link of that name, or None if there is none or it can be no name."""
+        try:
+            return _read(self._socket.link("get", ifname=name)[0])
+        except self._refused as error:
+            if _number_of(error) in (errno.ENODEV, errno.EINVAL, errno.ERANGE):
+                return None
+            raise
+
+    def set(self, link: Link, **properties: str | int) -> None:
+        """Change a link: ``state``, ``mtu``, ``address``, ``ifalias``, ``master`` (0: none)."""
+        self._socket.link("set", index=link.number, **properties)
+
+    def delete(self, link: Link) -> None:
+        """Delete a link; fine if somebody else was quicker."""
+        try:
+            self._socket.link("del", index=link.number)
+        except self._refused as error:
+            if _number_of(error) != errno.ENODEV:
+                raise
+
+    def route(self, destination: str, link: Link, table: int) -> None:
+        """Send what is for ``destination``, a network in CIDR notation, to ``link``."""
+        self._socket.route("replace", dst=destination, oif=link.number, table=table)
+
+
+@contextmanager
+def open_netlink(doing: str) -> Iterator[Netlink]:
+    """Open a socket to the kernel, for use in this thread, which runs no event loop.
+
+    Args:
+        doing: what for, to complete "Cannot …".
+
+    Raises:
+        NodeFailure: the kernel refused something within.
+    """
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    # A plain event loop: uvloop, which noded runs on, takes no netlink sockets (seen with
+    # pyroute2 0.9.7 and uvloop 0.23).
+    loop = asyncio.SelectorEventLoop()
+    try:
+        with IPRoute(use_event_loop=loop) as socket:
+            yield Netlink(socket, NetlinkError)
+    except NetlinkError as error:
+        raise NodeFailure(f"Cannot {doing}: {error.args[-1]}.") from error
+    except OSError as error:
+        raise NodeFailure(f"Cannot {doing}: {error.strerror or error}.") from error
+    finally:
+        loop.run_until_complete(asyncio.sleep(0))  # the socket closes one step later
+        loop.close()
+
+
+def _read(message: Any) -> Link:
+    return Link(
+        number=message["index"],
+        name=message.get("ifname") or "",
+        kind=message.get(("linkinfo", "kind")) or "",
+        alias=message.get("ifalias") or "",
+        mtu=message.get("mtu") or 0,
+        bridge=message.get("master") or 0,
+    )
+
+
+def _number_of(error: Exception) -> int:
+    number: int = getattr(error, "code", 0)
+    return number

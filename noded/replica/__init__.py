@@ -1,0 +1,1 @@
+"""The copy of the cluster's state on a master candidate."""

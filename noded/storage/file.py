@@ -1,0 +1,169 @@
+"""Disks as regular files, below a directory that the cluster set aside for them."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from common.errors import Conflict, GntError, NodeFailure
+from common.names import MiB
+from common.noderpc.disks import DiskReport, DiskSpec
+from common.noderpc.facts import StorageReport
+from common.units import format_mib
+from noded.storage.directories import Directories, check_disk_path, check_listable, locate
+from noded.storage.file_calls import allocate, explain, is_locked, write_label
+from noded.storage.interface import Storage
+from noded.storage.place import MIB, NEVER_BY_LINK, Place
+from noded.system.threads import in_thread
+
+T = TypeVar("T")
+
+
+class FileStorage(Storage):
+    """Keeps each disk in a file, labelled with the disk's and the instance's UUID.
+
+    The label (an extended attribute) tells a disk from whatever else got its path. A file
+    system without such attributes works too; there, a file of the right size is the disk.
+    """
+
+    def __init__(self, directories: Callable[[], Directories]) -> None:
+        """Ask ``directories`` before every call, since the master may publish new ones."""
+        self._directories = directories
+
+    async def ensure_present(self, disk: DiskSpec) -> None:
+        await in_thread(self._at_place, "create", _create, disk)
+
+    async def ensure_absent(self, disk: DiskSpec) -> None:
+        await in_thread(self._at_place, "delete", _delete, disk)
+
+    async def find(self, disk: DiskSpec) -> DiskReport | None:
+        return await in_thread(self._at_place, "look at", _look, disk)
+
+    def check_path(self, path: str) -> None:
+        check_disk_path(path, self._directories())
+
+    async def inventory(self, directories: tuple[str, ...]) -> tuple[str, ...]:
+        check_listable(directories, self._directories())
+        return await in_thread(_list_files, directories)
+
+    async def space(self, directory: str) -> StorageReport:
+        return await in_thread(_measure, directory)
+
+    def _at_place(self, doing: str, action: Callable[[Place, DiskSpec], T], disk: DiskSpec) -> T:
+        root, names = locate(disk.backing, self._directories())
+        try:
+            with Place(root, names) as place:
+                return action(place, disk)
+        except OSError as error:
+            raise explain(error, doing, disk) from error
+
+
+def _look(place: Place, disk: DiskSpec) -> DiskReport | None:
+    found = place.examine(disk) if place.enter() else ""
+    return None if isinstance(found, str) else found
+
+
+def _create(place: Place, disk: DiskSpec) -> None:
+    try:
+        place.make()
+        found = place.examine(disk)
+        if found == "":
+            _make_file(place, disk)
+        elif isinstance(found, str):
+            raise Conflict(
+                f"{disk.backing.path} cannot become a disk: {found} is there.",
+                path=disk.backing.path,
+            )
+    except (OSError, GntError):
+        place.leave_no_empty_directories()
+        raise
+
+
+def _make_file(place: Place, disk: DiskSpec) -> None:
+    """Make the file under another name first, so that half a disk is never taken for one."""
+    space = os.fstatvfs(place.directory)
+    free_mib = space.f_bavail * space.f_frsize // MIB
+    if free_mib < disk.size:
+        raise NodeFailure(
+            f"There is no space for a disk of {format_mib(disk.size)} in {place.root}: "
+            f"{format_mib(free_mib)} are free.",
+            path=disk.backing.path, free_mib=free_mib,
+        )  # fmt: skip
+    _unlink(place.unfinished, place)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
+    descriptor = os.open(place.unfinished, flags, 0o600, dir_fd=place.directory)
+    try:
+        allocate(descriptor, disk.size * MIB)
+        write_label(descriptor, disk.id, disk.instance)
+        os.fsync(descriptor)
+        os.rename(
+            place.unfinished, place.name,
+            src_dir_fd=place.directory, dst_dir_fd=place.directory,
+        )  # fmt: skip
+        os.fsync(place.directory)
+    except OSError:
+        _unlink(place.unfinished, place)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _delete(place: Place, disk: DiskSpec) -> None:
+    if not place.enter():
+        return
+    _unlink(place.unfinished, place)
+    if isinstance(place.examine(disk), DiskReport):
+        _check_unused(place, disk)
+        _unlink(place.name, place)
+    os.fsync(place.directory)
+    place.leave_no_empty_directories()
+
+
+def _check_unused(place: Place, disk: DiskSpec) -> None:
+    descriptor = os.open(place.name, os.O_RDONLY | NEVER_BY_LINK, dir_fd=place.directory)
+    try:
+        if is_locked(descriptor):
+            raise NodeFailure(
+                f"The disk {disk.backing.path} is in use by a running guest; stop it first.",
+                path=disk.backing.path,
+            )
+    finally:
+        os.close(descriptor)
+
+
+def _unlink(name: str, place: Place) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=place.directory)
+
+
+def _measure(directory: str) -> StorageReport:
+    try:
+        there = os.statvfs(directory)
+        problem = "" if Path(directory).is_dir() else f"{directory} is no directory."
+    except OSError as error:
+        problem = f"Cannot use {directory}: {error.strerror}."
+        return StorageReport(
+            path=directory, total=MiB(0), free=MiB(0), usable=False, problem=problem
+        )
+    if there.f_flag & os.ST_RDONLY:
+        problem = f"{directory} is mounted read-only."
+    total, free = (blocks * there.f_frsize // MIB for blocks in (there.f_blocks, there.f_bavail))
+    return StorageReport(
+        path=directory, total=MiB(total), free=MiB(free), usable=not problem, problem=problem
+    )
+
+
+def _list_files(directories: tuple[str, ...]) -> tuple[str, ...]:
+    def complain(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise NodeFailure(f"Cannot list {error.filename}: {error.strerror}.") from error
+
+    return tuple(
+        sorted(
+            str(Path(parent) / name)
+            for directory in set(directories)
+            for parent, _, files in os.walk(directory, onerror=complain)
+            for name in files
+        )
+    )

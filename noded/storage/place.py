@@ -1,0 +1,128 @@
+"""Where a disk's file is or will be, reached without following a symbolic link."""
+
+import errno
+import os
+import stat
+from contextlib import ExitStack, suppress
+from typing import Self
+
+from common.errors import InvalidRequest, NodeFailure
+from common.names import InstanceId, MiB
+from common.noderpc.disks import DiskReport, DiskSpec
+from common.units import format_mib
+from noded.storage.file_calls import read_label
+
+MIB = 1 << 20
+NEVER_BY_LINK = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Place:
+    """The directories from the allowed one down to a disk's file, held open.
+
+    Every step is taken from the descriptor of the directory before, so nobody who can write
+    there can lead us elsewhere, not even between a check and the action.
+    """
+
+    def __init__(self, root: str, names: tuple[str, ...]) -> None:
+        """Take what ``noded.storage.directories.locate`` returned."""
+        self.root = root
+        self.name = names[-1]
+        self.unfinished = f".{self.name}.new"
+        self._between = names[:-1]
+        self._opened: list[int] = []
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    @property
+    def directory(self) -> int:
+        """Descriptor of the directory that holds the file; after ``enter`` or ``make``."""
+        return self._opened[-1]
+
+    def enter(self) -> bool:
+        """Open the directories; False if one does not exist.
+
+        Raises:
+            InvalidRequest: a symbolic link is in the way.
+        """
+        try:
+            self._open(self.root)
+            for name in self._between:
+                self._open(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def make(self) -> None:
+        """Open the directories, and make those below the allowed one.
+
+        Raises:
+            NodeFailure: the allowed directory itself does not exist. It is never made here:
+                it may be the place of a file system that is not mounted now.
+            InvalidRequest: a symbolic link is in the way.
+        """
+        try:
+            self._open(self.root)
+        except FileNotFoundError as error:
+            raise NodeFailure(
+                f"The directory {self.root} does not exist on this node; create or mount it.",
+                path=self.root,
+            ) from error
+        for name in self._between:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=self.directory)
+                os.fsync(self.directory)
+            self._open(name)
+
+    def _open(self, name: str) -> None:
+        # The allowed directory may well be a link: whoever set the node up made it.
+        parent, flags = None, _DIRECTORY
+        if self._opened:
+            parent, flags = self.directory, _DIRECTORY | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(name, flags, dir_fd=parent)
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            raise InvalidRequest(
+                f"{name!r} on the way to {self.name!r} in {self.root} is a symbolic link or a "
+                "file; disks are kept in real directories only.",
+                path=name,
+            ) from error
+        self._closing.callback(os.close, descriptor)
+        self._opened.append(descriptor)
+
+    def examine(self, disk: DiskSpec) -> DiskReport | str:
+        """Return the disk as it is; else what is in its place, "" for nothing."""
+        try:
+            # By name first: opening a device or a pipe may have effects.
+            found = os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
+            if not stat.S_ISREG(found.st_mode):
+                return "something that is no regular file"
+            descriptor = os.open(self.name, os.O_RDONLY | NEVER_BY_LINK, dir_fd=self.directory)
+        except FileNotFoundError:
+            return ""
+        try:
+            label = read_label(descriptor)
+        finally:
+            os.close(descriptor)
+        size = MiB(-(-found.st_size // MIB))
+        if label is None:
+            report = DiskReport(id=disk.id, instance=None, size=size)
+            return report if size == disk.size else f"a file of {format_mib(size)} without label"
+        labelled, instance = label
+        if labelled != disk.id:
+            return f"the disk {labelled}"
+        return DiskReport(id=disk.id, instance=InstanceId(instance), size=size)
+
+    def leave_no_empty_directories(self) -> None:
+        """Remove the directories below the allowed one, as far as they are empty."""
+        with suppress(OSError):  # other disks of the instance are in it
+            for depth in range(len(self._opened) - 1, 0, -1):
+                os.rmdir(self._between[depth - 1], dir_fd=self._opened[depth - 1])
+                os.fsync(self._opened[depth - 1])
