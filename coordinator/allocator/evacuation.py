@@ -1,0 +1,80 @@
+"""Whether a node could be emptied: hail's simulation, move by move.
+
+It decides only where counting cannot (see ``capacity``), since it takes one instance after
+the other and each choice depends on the score after the one before.
+"""
+
+import numpy as np
+
+from common.model.disk import DiskTemplate
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
+from coordinator.allocator.policy import check_policy
+from coordinator.allocator.single import Singles
+from coordinator.allocator.state import Resident, State
+
+# hail makes a block device anew on another node instead of opening it there.
+MOVED = ON_SHARED_STORAGE - {DiskTemplate.BLOCKDEV}
+
+
+def is_mobile(demand: Demand) -> bool:
+    """Whether an instance leaves its node as it is, instead of being made anew elsewhere."""
+    return demand.template is DiskTemplate.DRBD or demand.template in MOVED
+
+
+def can_evacuate(state: State, node: int, residents: list[Resident], scored: Ints) -> bool:
+    """Empty ``node`` within its group, soft limits aside; spoils ``state``.
+
+    Mirrored instances fail over first; those on shared storage then move to the node that is
+    best for the group; what lives on this node's disks is made anew elsewhere, the largest
+    first. Offline nodes count as targets, as they do for hail.
+
+    Args:
+        state: the books.
+        node: the node to empty.
+        residents: its primaries, in the order in which hail takes them.
+        scored: the nodes whose score chooses where instances are made anew.
+    """
+    ledger = state.ledger
+    in_group = np.flatnonzero(ledger.group_of == ledger.group_of[node])
+    targets = in_group[in_group != node]
+    policy = ledger.picture.groups[int(ledger.group_of[node])].policy
+
+    mirrored = [r for r in residents if r.demand.template is DiskTemplate.DRBD]
+    if not all(_fail_over(state, node, resident) for resident in mirrored):
+        return False
+    moved = [r for r in residents if r.demand.template in MOVED]
+    if not all(_move(state, node, resident, targets, in_group) for resident in moved):
+        return False
+    others = [r for r in residents if not is_mobile(r.demand)]
+    return all(
+        not check_policy(policy, resident.demand)
+        and _put_on_best(state, resident.demand, targets, scored)
+        for resident in sorted(others, key=lambda r: -r.demand.memory)
+    )
+
+
+def _fail_over(state: State, node: int, resident: Resident) -> bool:
+    demand, target = resident.demand, resident.secondary
+    if not state.ledger.may_migrate(node, [target])[0]:
+        return False
+    state.take_secondary(demand, target, node)
+    if state.put_primary(demand, target, resident.location):
+        return False
+    state.take_primary(demand, node, resident.location)
+    return not state.put_secondary(demand, node, target)
+
+
+def _move(state: State, node: int, resident: Resident, targets: Ints, in_group: Ints) -> bool:
+    state.take_primary(resident.demand, node, resident.location)
+    allowed = state.ledger.may_migrate(node, targets.tolist())
+    return _put_on_best(state, resident.demand, targets[allowed], in_group)
+
+
+def _put_on_best(state: State, demand: Demand, targets: Ints, scored: Ints) -> bool:
+    location = state.ledger.unmet_locations(demand, targets)
+    singles = Singles.of(state, state.scope(scored), targets, demand, location=location, force=True)
+    for target, _ in singles.from_best():
+        state.put_primary(demand, target, int(location[targets == target][0]))
+        return True
+    return False

@@ -1,0 +1,117 @@
+"""Where a new instance goes."""
+
+import math
+
+import numpy as np
+
+from common.errors import NoCapacity, NotFound
+from common.model.disk import DiskTemplate
+from common.model.group import AllocationPolicy
+from coordinator.allocator.ledger import Ledger, ledger_of
+from coordinator.allocator.picture import Picture
+from coordinator.allocator.refusal import Reason, in_words, tally
+from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
+from coordinator.allocator.search import Search
+
+
+def place(picture: Picture, request: Allocate) -> Placement:
+    """Choose the nodes for a new instance, as hail does.
+
+    Raises:
+        NoCapacity: nothing fits now; says how many nodes were refused for what. Detail:
+            ``refused`` (reason by node), ``unevacuable`` (a node that cannot be emptied,
+            if that is why).
+        NotFound: the group asked for does not exist.
+    """
+    found = survey(picture, request)
+    if found.best is None:
+        raise _no_capacity(request, found)
+    chosen, *runners_up = found.best.choices
+    return Placement(
+        nodes=chosen.nodes,
+        group=found.best.group,
+        score_before=found.score_before,
+        score_after=chosen.score,
+        considered=found.considered,
+        refused=found.refused,
+        refusals=tally(found.refused.values()),
+        runners_up=tuple(runners_up),
+    )
+
+
+def survey(picture: Picture, request: Allocate) -> Survey:
+    """Try every group that may take the instance, and say what came of each.
+
+    Raises:
+        NotFound: the group asked for does not exist.
+    """
+    ledger = ledger_of(picture)
+    wanted = _wanted_groups(ledger, request)
+    scored = np.arange(ledger.size)
+    if request.group is not None:
+        scored = np.flatnonzero(ledger.group_of == wanted[0])
+    search = Search(ledger, request, scored)
+    found = [search.in_group(group) for group in wanted]
+
+    refused = {
+        name: Reason.UNALLOCABLE if _is_closed(one.outcome, request) else reason
+        for one in found
+        for name, reason in one.reasons.items()
+    }
+    for node in np.flatnonzero(~np.isin(ledger.group_of, wanted)).tolist():
+        refused[ledger.names[node]] = Reason.GROUP
+    outcomes = tuple(one.outcome for one in found)
+    return Survey(
+        groups=outcomes,
+        best=_best_group(outcomes, request),
+        score_before=search.score_before,
+        considered=sum(one.considered for one in found),
+        refused={name: reason for name, reason in refused.items() if reason},
+        unevacuable=search.culprit,
+    )
+
+
+def _wanted_groups(ledger: Ledger, request: Allocate) -> list[int]:
+    """The group asked for, else all that have nodes."""
+    if request.group is None:
+        indices: list[int] = np.unique(ledger.group_of).tolist()
+        return indices
+    group = ledger.picture.group_index.get(request.group)
+    if group is None:
+        raise NotFound(f"There is no group {request.group}.", group=request.group)
+    return [group]
+
+
+def _is_closed(outcome: GroupOutcome, request: Allocate) -> bool:
+    return request.group is None and outcome.alloc_policy is AllocationPolicy.UNALLOCABLE
+
+
+def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupOutcome | None:
+    """Preferred groups before last resorts, then the lowest score, then the last group."""
+    usable = [one for one in outcomes if one.choices and not _is_closed(one, request)]
+    if any(math.isnan(one.choices[0].score) for one in usable):
+        usable.reverse()  # what is no number has no order; hail then ends up with the first
+    return min(
+        reversed(usable),
+        key=lambda one: (
+            one.alloc_policy is AllocationPolicy.LAST_RESORT,
+            one.choices[0].score,
+        ),
+        default=None,
+    )
+
+
+def _no_capacity(request: Allocate, found: Survey) -> NoCapacity:
+    demand, counts = request.instance, tally(found.refused.values())
+    which = "No two nodes" if demand.template is DiskTemplate.DRBD else "No node"
+    message = (
+        f"{which} can take instance {demand.name} "
+        f"(memory {demand.memory} MiB, disk {demand.disk} MiB): {in_words(counts)}."
+    )
+    detail: dict[str, object] = {
+        "refused": {name: reason.name.lower() for name, reason in found.refused.items()}
+    }
+    if Reason.REDUNDANCY in counts and found.unevacuable is not None:
+        message += f" For one, {found.unevacuable} could not be emptied onto other nodes."
+        detail["unevacuable"] = found.unevacuable
+    return NoCapacity(message, **detail)

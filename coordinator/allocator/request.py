@@ -1,0 +1,112 @@
+"""What the allocator is asked, and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from common.model.group import AllocationPolicy
+from common.names import GroupName, InstanceName, NodeName
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.refusal import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocate:
+    """Find nodes for a new instance: two for ``drbd``, one for every other template.
+
+    Attributes:
+        group: only this group, whatever its allocation policy; None for the best one.
+        among: only these nodes; None for all.
+        networks: that its nics need; a group has to be connected to all of them.
+        check_redundancy: whether every single node must stay one that could be emptied.
+    """
+
+    instance: Demand
+    group: GroupName | None = None
+    among: frozenset[NodeName] | None = None
+    networks: frozenset[str] = frozenset()
+    check_redundancy: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relocate:
+    """Find another node, in the same group, for an instance on shared storage.
+
+    Attributes:
+        among: only these nodes; None for all.
+    """
+
+    instance: InstanceName
+    among: frozenset[NodeName] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Nodes, primary first, and the score of the cluster with the instance on them."""
+
+    nodes: tuple[NodeName, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOutcome:
+    """What came of trying one group, counted as hail counts.
+
+    Attributes:
+        choices: the best, then runners-up; empty when nothing fits.
+        successes: nodes, or pairs, that would do.
+        failures: nodes, or pairs, refused, by reason.
+        problem: why it was not tried at all; else empty.
+    """
+
+    group: GroupName
+    alloc_policy: AllocationPolicy
+    choices: tuple[Choice, ...] = ()
+    successes: int = 0
+    failures: Mapping[Reason, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What came of trying all groups.
+
+    Attributes:
+        groups: each group that was tried, in the cluster's order.
+        best: the one to take; None when nothing fits.
+        score_before: of all nodes, or of those of the group asked for.
+        considered: number of nodes, or pairs, looked at.
+        refused: why, per node that could not take part.
+        unevacuable: a node that could not be emptied, if one stood in the way.
+    """
+
+    groups: tuple[GroupOutcome, ...]
+    best: GroupOutcome | None
+    score_before: float
+    considered: int
+    refused: Mapping[NodeName, Reason]
+    unevacuable: NodeName | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where the instance goes.
+
+    Attributes:
+        nodes: primary first.
+        score_before, score_after: of the nodes that were scored, lower is better. For an
+            allocation these are all nodes, or those of the group asked for; for a
+            relocation the instance's group.
+        considered: number of nodes, or pairs, looked at.
+        refused: why, per node that could not take part.
+        refusals: how many nodes were refused for what, the most frequent first.
+        runners_up: the next best, in the same group.
+    """
+
+    nodes: tuple[NodeName, ...]
+    group: GroupName
+    score_before: float
+    score_after: float
+    considered: int
+    refused: Mapping[NodeName, Reason]
+    refusals: Mapping[Reason, int]
+    runners_up: tuple[Choice, ...]

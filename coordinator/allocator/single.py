@@ -1,0 +1,77 @@
+"""All candidates for one instance on one node."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.occupy import add_primary
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.rank import from_best
+from coordinator.allocator.score import Changes, Standing, figures
+from coordinator.allocator.state import Scope, State
+
+
+@dataclass(frozen=True, slots=True)
+class Singles:
+    """Candidates side by side.
+
+    Attributes:
+        nodes: their indices, rising.
+        codes: ``Reason`` per candidate.
+    """
+
+    nodes: Ints
+    codes: Ints
+    _standing: Standing
+    _changes: Changes
+
+    @classmethod
+    def of(
+        cls,
+        state: State,
+        scope: Scope,
+        candidates: Ints,
+        demand: Demand,
+        *,
+        location: Ints,
+        force: bool = False,
+    ) -> "Singles":
+        """Put ``demand`` on each candidate.
+
+        Args:
+            state: the books.
+            scope: the nodes whose score counts; the candidates are among them.
+            candidates: rising node indices.
+            demand: the instance.
+            location: what it adds to each candidate's location score.
+            force: ignore soft limits.
+        """
+        codes, after = add_primary(
+            state.accounts.at(candidates),
+            demand,
+            clashes=state.clashes(demand, candidates),
+            location=location,
+            force=force,
+        )
+        changes = Changes(
+            np.searchsorted(scope.nodes, candidates),
+            figures(after),
+            state.crowding(demand, scope, candidates),
+        )
+        return cls(candidates, codes, scope.standing, changes)
+
+    def from_best(self, allowed: Bools | None = None) -> Iterator[tuple[int, float]]:
+        """Yield (node, score) of those not refused, the best first; ties: the last node."""
+        open_to_it = self.codes == 0
+        if allowed is not None:
+            open_to_it &= allowed
+        choices = np.flatnonzero(open_to_it)
+        changes = self._changes.at(choices)
+
+        def exact(some: Ints) -> Floats:
+            return self._standing.scores(changes.at(some))
+
+        for choice, score in from_best(self._standing.estimates(changes), exact):
+            yield int(self.nodes[choices[choice]]), score

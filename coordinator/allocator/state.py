@@ -1,0 +1,181 @@
+"""The books while instances are moved about in a simulation."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.occupy import (
+    add_primary,
+    add_secondary,
+    remove_primary,
+    remove_secondary,
+)
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.score import Standing, merge_crowds
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A real instance on its primary node.
+
+    Attributes:
+        location: its part of the location score, which moving it leaves as it was.
+    """
+
+    demand: Demand
+    secondary: int
+    location: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Nodes that are scored together.
+
+    Attributes:
+        nodes: rising indices.
+        crowds: primaries counted by (location tag, exclusion tag) over the online ones.
+    """
+
+    nodes: Ints
+    standing: Standing
+    crowds: Counter[tuple[str, str]]
+
+
+class State:
+    """A copy of the ledger's books that may be changed; the ledger stays as it is."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.accounts = ledger.accounts.at(np.arange(ledger.size))
+        self._holders = {tag: Counter(counts) for tag, counts in ledger.holders.items()}
+        self._crowds = {node: Counter(crowd) for node, crowd in ledger.crowds.items()}
+        self._promised: dict[int, dict[int, int]] | None = None  # secondary: primary: MiB
+
+    def scope(self, nodes: Ints) -> Scope:
+        """Look at ``nodes`` as they stand now."""
+        members = frozenset(nodes.tolist()) if self._crowds else frozenset[int]()
+        crowds = merge_crowds(
+            crowd
+            for node, crowd in self._crowds.items()
+            if self.ledger.usable[node] and node in members
+        )
+        crowding = crowds.total() - len(crowds)
+        return Scope(nodes, Standing(self.accounts.at(nodes), crowding), crowds)
+
+    def clashes(self, demand: Demand, nodes: Ints) -> Ints:
+        """How many exclusion tags of the instance are taken, per node."""
+        clashes = np.zeros(self.ledger.size, dtype=np.int64)
+        for tag in self.ledger.rules.exclusion_tags(demand.tags):
+            holders = self._holders.get(tag, Counter())
+            clashes[[node for node, count in holders.items() if count > 0]] += 1
+        return clashes[nodes]
+
+    def crowding(self, demand: Demand, scope: Scope, nodes: Ints) -> Ints:
+        """How much more crowded locations would be with the instance on each of ``nodes``."""
+        crowding = np.zeros(len(nodes), dtype=np.int64)
+        if scope.crowds and not demand.forthcoming:
+            tags = self.ledger.rules.exclusion_tags(demand.tags)
+            for row, node in enumerate(nodes.tolist()):
+                if self.ledger.usable[node]:
+                    places = self.ledger.location_tags[node]
+                    crowding[row] = sum((p, tag) in scope.crowds for p in places for tag in tags)
+        return crowding
+
+    def put_primary(self, demand: Demand, node: int, location: int) -> Reason:
+        """Run an instance on a node whatever the soft limits; nothing changes on refusal."""
+        here = np.array([node])
+        codes, after = add_primary(
+            self.accounts.at(here),
+            demand,
+            clashes=self.clashes(demand, here),
+            location=np.array([location]),
+            force=True,
+        )
+        reason = Reason(int(codes[0]))
+        if not reason:
+            self.accounts.put(here, after)
+            self._count_tags(demand, node, +1)
+        return reason
+
+    def take_primary(self, demand: Demand, node: int, location: int) -> None:
+        here = np.array([node])
+        self._count_tags(demand, node, -1)
+        after = remove_primary(
+            self.accounts.at(here),
+            demand,
+            clashes=self.clashes(demand, here),
+            location=np.array([location]),
+        )
+        self.accounts.put(here, after)
+
+    def put_secondary(self, demand: Demand, node: int, primary: int) -> Reason:
+        """Keep a copy on a node whatever the soft limits.
+
+        A refusal for lack of disk changes nothing but on a node that is offline, where
+        the disk cannot be had anyway and hail looks the other way.
+        """
+        here = np.array([node])
+        promised = self._promises().setdefault(node, {})
+        held = promised.get(primary, 0)
+        codes, after = add_secondary(
+            self.accounts.at(here), demand, promised=np.array([held]), force=True
+        )
+        reason = Reason(int(codes[0]))
+        if reason and self.ledger.usable[node]:
+            return reason
+        self.accounts.put(here, after)
+        if not demand.forthcoming:
+            promised[primary] = held + demand.reserved_memory
+        return Reason.NONE
+
+    def take_secondary(self, demand: Demand, node: int, primary: int) -> None:
+        here = np.array([node])
+        promised = self._promises().setdefault(node, {})
+        held = promised.pop(primary, 0)
+        left = held - demand.reserved_memory
+        if left > 0:
+            promised[primary] = left
+        reserved = int(self.accounts.reserved[node])
+        if held >= reserved:
+            reserved = max(promised.values(), default=0)
+        after = remove_secondary(self.accounts.at(here), demand, reserved=np.array([reserved]))
+        self.accounts.put(here, after)
+
+    def _promises(self) -> dict[int, dict[int, int]]:
+        if self._promised is None:
+            peers = self.ledger.peers
+            self._promised = defaultdict(dict)
+            for primary, secondary, memory in zip(
+                peers.primary.tolist(),
+                peers.secondary.tolist(),
+                peers.promised.tolist(),
+                strict=True,
+            ):
+                self._promised[secondary][primary] = memory
+        return self._promised
+
+    def _count_tags(self, demand: Demand, node: int, change: int) -> None:
+        tags = self.ledger.rules.exclusion_tags(demand.tags)
+        for tag in tags:
+            self._holders.setdefault(tag, Counter())[node] += change
+        if not demand.forthcoming:
+            crowd = self._crowds.setdefault(node, Counter())
+            for key in [(place, tag) for place in self.ledger.location_tags[node] for tag in tags]:
+                crowd[key] += change
+                if not crowd[key]:
+                    del crowd[key]
+
+
+def residents_of(ledger: Ledger, node: int) -> list[Resident]:
+    """The real primaries of a node, the newest first, as hail keeps them."""
+    there = np.flatnonzero(ledger.real & (ledger.primary_of == node))
+    residents = []
+    for index in there[::-1].tolist():
+        demand, secondary = ledger.picture.instances[index], int(ledger.secondary_of[index])
+        location = ledger.location_score(demand, node, secondary)
+        residents.append(Resident(demand, secondary, location))
+    return residents

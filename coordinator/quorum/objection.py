@@ -1,0 +1,163 @@
+"""What can stand in the way of a new master; each says so in a sentence for the operator."""
+
+from dataclasses import dataclass
+
+from common.model.stamp import Stamp
+from common.names import Epoch, NodeName
+from coordinator.quorum.majority import needed
+
+
+@dataclass(frozen=True, slots=True)
+class NotCandidate:
+    """Only a master candidate can become master (M43)."""
+
+    me: NodeName
+    candidates: tuple[NodeName, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.me} is not among the master candidates; start the master on one of them: "
+            f"{_list(self.candidates)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSilent:
+    """A coordinator works through its own node daemon, so it cannot do without."""
+
+    me: NodeName
+
+    def __str__(self) -> str:
+        return f"The node daemon on {self.me} itself does not answer; start gantry-noded first."
+
+
+@dataclass(frozen=True, slots=True)
+class NoMajority:
+    """Too few nodes answered or, with an epoch, granted it (M33)."""
+
+    count: int
+    voters: int
+    missing: tuple[NodeName, ...]
+    epoch: Epoch | None = None
+
+    def __str__(self) -> str:
+        did = "answered" if self.epoch is None else f"granted epoch {self.epoch}"
+        return (
+            f"Only {self.count} of {self.voters} nodes {did}, {needed(self.voters)} are needed; "
+            f"missing: {_list(self.missing)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoCandidateMajority:
+    """Too few candidates showed the state they hold: a newer one could be on the others."""
+
+    count: int
+    candidates: int
+    missing: tuple[NodeName, ...]  # silent, without a state, or unwilling
+    epoch: Epoch | None = None
+
+    def __str__(self) -> str:
+        did = "showed their state" if self.epoch is None else f"granted epoch {self.epoch}"
+        return (
+            f"Only {self.count} of {self.candidates} master candidates {did}, "
+            f"{needed(self.candidates)} are needed; missing: {_list(self.missing)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedOther:
+    """On a plain start the quorum does not name this node (M36, M46)."""
+
+    me: NodeName
+    count: int  # nodes that name me
+    voters: int
+    master: NodeName | None  # the node that most of the others name
+    by: tuple[NodeName, ...]
+
+    def __str__(self) -> str:
+        start = f"{self.count} of {self.voters} nodes name {self.me} as master"
+        if self.master is None:
+            return f"{start}, {needed(self.voters)} are needed."
+        return (
+            f"{start}; {self.master} is named by {_list(self.by)}. "
+            f"To make {self.me} the master, run gnt-cluster master-failover on it."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """Another node holds a newer state, and starting from ours would throw it away (M35)."""
+
+    me: NodeName
+    mine: Stamp
+    node: NodeName
+    stamp: Stamp
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node} holds a newer state ({_age(self.stamp)}) than {self.me} "
+            f"({_age(self.mine)}); run gnt-cluster master-failover to start from it."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """Two nodes hold different states under the same number.
+
+    Two masters were put into one epoch by the operator's word, or a disk is bad.
+    """
+
+    one: NodeName
+    other: NodeName
+    stamp: Stamp  # of ``one``
+
+    def __str__(self) -> str:
+        return (
+            f"{self.one} and {self.other} hold different states under the same number "
+            f"({_age(self.stamp)}); start the master on the node whose state is right, "
+            "with the word that it is."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoState:
+    """Nobody to start from."""
+
+    me: NodeName
+
+    def __str__(self) -> str:
+        return f"No state to start from is within reach of {self.me}; restore one, or join anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Between question and grant another node came first; ask again from the beginning."""
+
+    node: NodeName
+    epoch: Epoch
+    master: NodeName | None
+
+    def __str__(self) -> str:
+        return f"{self.node} has granted epoch {self.epoch} to {self.master} in the meantime."
+
+
+Objection = (
+    NotCandidate
+    | LocalSilent
+    | NoMajority
+    | NoCandidateMajority
+    | NamedOther
+    | Newer
+    | Diverged
+    | NoState
+    | Overtaken
+)
+
+
+def _list(names: tuple[NodeName, ...]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _age(stamp: Stamp) -> str:
+    return f"epoch {stamp.epoch}, serial {stamp.serial}"

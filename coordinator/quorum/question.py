@@ -1,0 +1,45 @@
+"""What a node asks before it starts as master."""
+
+import enum
+from dataclasses import dataclass
+
+from common.names import NodeName
+
+
+class Mode(enum.Enum):
+    """Why the node wants to be master."""
+
+    START = "start"  # it believes it is; the others have to name it
+    TAKE_OVER = "take over"  # the operator tells it to become master
+
+
+class Word(enum.Enum):
+    """What the operator vouches for, beyond what the nodes can confirm."""
+
+    NONE = "none"
+    NO_VOTING = "no voting"  # no other master runs; whoever is silent need not be asked
+    LOCAL_IS_RIGHT = "local is right"  # and newer states on other nodes may be thrown away
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who asks whom for what.
+
+    The two lists are those of the state that the master is going to start from: after
+    fetching a newer state, ask again with its lists.
+    """
+
+    me: NodeName
+    voters: frozenset[NodeName]  # every node of the cluster, offline ones and me included
+    candidates: frozenset[NodeName]
+    mode: Mode
+    word: Word = Word.NONE
+
+    @property
+    def only_if_named(self) -> bool:
+        """Whether nodes that name another master shall refuse the grant.
+
+        Between a node's ballot and its grant another node may have taken over. This makes
+        sure that a deposed master cannot come back with ballots from before that.
+        """
+        return self.mode is Mode.START and self.word is Word.NONE
