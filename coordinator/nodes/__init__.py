@@ -1,0 +1,1 @@
+"""How the coordinator reaches its nodes."""

@@ -1,0 +1,114 @@
+"""Typed calls to nodes: what goes with each, how long it may take, what its failure means."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from common.errors import Unreachable
+from common.model.node import Node
+from common.names import CallId, Epoch, JobId
+from common.rpc.client import stub
+from common.rpc.declare import CallSpec, NodeService
+from common.rpc.envelope import Envelope
+from coordinator.nodes.dial import Dial
+
+S = TypeVar("S", bound=NodeService)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Gives out stubs of node services, for one mastership.
+
+    ``epoch`` goes with every call; 0 before one was granted. ``random`` makes call ids.
+    """
+
+    dial: Dial
+    epoch: Epoch
+    random: Random
+
+    def service(self, kind: type[S], node: Node, job: JobId | None = None) -> S:
+        """Return a ``kind`` whose every method is a call to ``node``, made for ``job``.
+
+        A call that is safe to repeat is tried a second time, under the same call id, when
+        its connection broke.
+
+        Raises (the calls):
+            Unreachable: no answer in the call's time, or no connection; ``offline`` in the
+                detail is True for a node marked offline, which is not even tried.
+            GntError: whatever the node raised.
+        """
+        return stub(kind, _Line(self, node, job))
+
+    def with_epoch(self, epoch: Epoch) -> "Nodes":
+        """Return the same for another mastership."""
+        return Nodes(self.dial, epoch, self.random)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The transport of one stub."""
+
+    nodes: Nodes
+    node: Node
+    job: JobId | None
+
+    @property
+    def peer(self) -> str:
+        return self.node.name
+
+    async def send(self, call: CallSpec, body: bytes) -> bytes:
+        if self.node.offline:
+            raise Unreachable(
+                f"Node {self.peer} is marked offline; it was not asked for {call.name}.",
+                node=self.peer, offline=True,
+            )  # fmt: skip
+        loop = asyncio.get_running_loop()
+        call_id = CallId(f"{self.nodes.random.getrandbits(128):032x}")
+        deadline = loop.time() + call.timeout
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._try(call, call_id, body, lambda: deadline - loop.time())
+        except TimeoutError as error:
+            raise Unreachable(
+                f"Node {self.peer} did not answer {call.name} within {call.timeout:g} seconds.",
+                node=self.peer,
+            ) from error
+        except OSError as error:
+            raise Unreachable(_explain(self.node, call, error), node=self.peer) from error
+
+    async def _try(
+        self, call: CallSpec, call_id: CallId, body: bytes, left_s: Callable[[], float]
+    ) -> bytes:
+        envelope = Envelope(epoch=self.nodes.epoch, call=call_id, job=self.job, timeout_s=left_s())
+        try:
+            return await self.nodes.dial.send(self.node, call, envelope, body)
+        except OSError as error:
+            if not call.safe_to_repeat or not _may_pass(error):
+                raise
+        envelope = Envelope(epoch=self.nodes.epoch, call=call_id, job=self.job, timeout_s=left_s())
+        return await self.nodes.dial.send(self.node, call, envelope, body)
+
+
+def _may_pass(error: OSError) -> bool:
+    """Tell whether trying again at once makes sense."""
+    return not isinstance(error, TimeoutError | ConnectionRefusedError | ssl.SSLError)
+
+
+def _explain(node: Node, call: CallSpec, error: OSError) -> str:
+    where = f"Node {node.name} ({node.primary_ip}, port {node.port})"
+    match error:
+        case ConnectionRefusedError():
+            return f"{where} refuses connections; is gantry-noded running there?"
+        case ssl.SSLCertVerificationError():
+            return f"{where} has no valid certificate of this cluster: {_reason(error)}."
+        case ssl.SSLError():
+            return f"{where} ended the TLS handshake of {call.name}: {_reason(error)}."
+        case _:
+            return f"{where} is out of reach: {error} (during {call.name})."
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return getattr(error, "verify_message", None) or getattr(error, "reason", None) or str(error)

@@ -1,0 +1,157 @@
+"""Keeps one candidate's replica at the newest commit, whatever happens to either of them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from common.errors import Bug, Deposed, GntError
+from common.model.node import Node
+from common.model.stamp import Stamp
+from common.names import Epoch
+from common.noderpc.replica import Diverged, Replica, Row
+from coordinator.state.ring import Ring
+from coordinator.state.rows import to_row
+from coordinator.state.state import State
+
+IDLE_S = 5.0  # without commits, ask this often: so a deposed master learns it in its idleness
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
+PART_BYTES = 2**20  # of a whole copy
+
+log = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """What a follower follows, and whom it tells."""
+
+    epoch: Epoch
+    ring: Ring
+    newest: State  # the state at ``ring.newest``
+
+    def progressed(self, follower: "Follower") -> None:
+        """Hear that ``follower.stored`` or ``follower.trouble`` has changed."""
+
+    def depose(self, error: Deposed) -> None:
+        """Hear that there is another master."""
+
+
+class Follower:
+    """One replica, seen from the master.
+
+    ``stored`` is how far it certainly has come on this master's history, None while that is
+    unknown; ``trouble`` why the last attempt failed, None when it went well.
+    """
+
+    def __init__(self, node: Node, source: Source, replica_of: Callable[[Node], Replica]) -> None:
+        self.node = node
+        self.stored: Stamp | None = None
+        self.trouble: GntError | None = None
+        self.failures = 0  # since the last success
+        self._source = source
+        self._replica_of = replica_of
+        self._position: Stamp | None = None  # what the replica last said of itself
+        self._diverged = False
+        self._copies = 0
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Say that there is a new commit."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Follow until cancelled, or until the node says that it has another master."""
+        while True:
+            try:
+                await self._advance()
+                self._succeed()
+                await self._rest()
+            except Deposed as error:
+                self._source.depose(error)
+                return
+            except GntError as error:
+                await self._fail(error)
+            except Exception as error:
+                log.exception("the replica of %s could not be written", self.node.name)
+                await self._fail(Bug(f"An internal error: {type(error).__name__}: {error}."))
+
+    async def _advance(self) -> None:
+        """Bring the replica one call closer to the newest commit."""
+        replica, ring = self._replica_of(self.node), self._source.ring
+        if self._diverged:
+            await self._copy(replica)
+            return
+        if self._position is None or self._position == ring.newest:
+            # Nothing to store. The call is fenced all the same, so its answer counts.
+            self._position = await replica.append(commits=())
+        else:
+            commits = ring.after(self._position.serial)
+            if commits is None:
+                await self._copy(replica)
+                return
+            self._position = await replica.append(commits=commits)
+            if self._position != commits[-1].stamp:
+                self._diverged = True  # it is ahead of us: by what was never acknowledged
+                return
+            self.stored = self._position
+        if self._position == ring.newest:
+            self.stored = self._position
+        elif self.stored is not None and self._position.serial < self.stored.serial:
+            self.stored = None  # it lost what it had
+
+    async def _copy(self, replica: Replica) -> None:
+        """Replace whatever the replica holds."""
+        state = self._source.newest
+        self._copies += 1
+        name = f"{self._source.epoch}.{state.stamp.serial}.{self._copies}"
+        log.info("sending a whole copy of the state to %s", self.node.name)
+        first = True
+        for rows, last in _parts(state):
+            becomes = state.stamp if last else None
+            await replica.restore(copy=name, rows=rows, first=first, becomes=becomes)
+            self._succeed()
+            first = False
+        self._diverged = False
+        self._position = self.stored = state.stamp
+
+    def _succeed(self) -> None:
+        if self.trouble is not None:
+            log.info("%s stores the state again", self.node.name)
+        self.trouble = None
+        self.failures = 0
+        self._source.progressed(self)
+
+    async def _fail(self, error: GntError) -> None:
+        if isinstance(error, Diverged):
+            self._diverged = True  # no wonder after a change of masters; a copy mends it
+        elif self.trouble is None or self.trouble.message != error.message:
+            log.warning("%s does not store the state: %s", self.node.name, error.message)
+        self._position = None
+        self.trouble = error
+        self.failures += 1
+        self._source.progressed(self)
+        await asyncio.sleep(min(FIRST_RETRY_S * 2 ** (self.failures - 1), LAST_RETRY_S))
+
+    async def _rest(self) -> None:
+        """Wait until there is something to store, or it is time to ask again."""
+        if self._diverged or self._position != self._source.ring.newest:
+            return
+        self._news.clear()
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+
+def _parts(state: State) -> Iterator[tuple[tuple[Row, ...], bool]]:
+    """Yield all rows of ``state`` in parts, and with each whether it is the last."""
+    part: list[Row] = []
+    size = 0
+    for item in state.items():
+        if size >= PART_BYTES:
+            yield tuple(part), False
+            part, size = [], 0
+        row = to_row(item)
+        part.append(row)
+        size += memoryview(row.body).nbytes
+    yield tuple(part), True
