@@ -1,0 +1,48 @@
+"""The cluster as a whole: roles, the pool of candidates, references between objects."""
+
+from collections.abc import Iterator
+
+from coordinator.checks.finding import Finding, Seen, Severity
+
+
+def check_roles(seen: Seen) -> Iterator[Finding]:
+    """Tell of nodes out of service, and of a pool that is too small (M48)."""
+    config = seen.config
+    nodes = config.sorted_nodes()
+    for word, chosen in (
+        ("offline", [node.name for node in nodes if node.offline]),
+        ("drained", [node.name for node in nodes if node.drained]),
+    ):
+        if chosen:
+            message = f"{len(chosen)} {word} node(s): {', '.join(chosen)}"
+            yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message, Severity.NOTICE)
+    candidates = len(config.candidates())
+    able = [n for n in nodes if n.master_capable and not (n.offline or n.drained)]
+    possible = min(config.cluster.candidate_pool_size, len(able))
+    if candidates < possible:
+        message = (
+            f"{candidates} master candidates, {possible} are possible; “gnt-node modify "
+            "--master-candidate=yes” makes one"
+        )
+        yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message, Severity.WARNING)
+
+
+def check_references(seen: Seen) -> Iterator[Finding]:
+    """Name objects that refer to something that is not there."""
+    config = seen.config
+    owned = set()
+    for instance in config.sorted_instances():
+        if instance.primary_node not in config.nodes:
+            yield Finding("ECLUSTERDANGLINGINST", "instance", instance.name, "its node is unknown")
+        for uuid in (*instance.disks, *instance.nics):
+            owned.add(uuid)
+            if uuid not in config.disks and uuid not in config.nics:
+                message = f"its device {uuid} is unknown"
+                yield Finding("EINSTANCEMISSINGCFGPARAMETER", "instance", instance.name, message)
+    for device in (*config.disks.values(), *config.nics.values()):
+        if device.uuid not in owned:
+            message = f"the device {device.uuid} belongs to no instance"
+            yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message)
+    for node in config.sorted_nodes():
+        if node.group not in config.groups:
+            yield Finding("ECLUSTERDANGLINGNODES", "node", node.name, "its group is unknown")

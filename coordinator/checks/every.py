@@ -1,0 +1,26 @@
+"""All checks, in the order in which they are shown."""
+
+from collections.abc import Callable, Iterator
+
+from coordinator.checks.cluster import check_references, check_roles
+from coordinator.checks.disks import check_left_over, check_missing
+from coordinator.checks.finding import Finding, Seen
+from coordinator.checks.instances import check_states, check_strangers
+from coordinator.checks.nodes import (
+    check_answers,
+    check_clocks,
+    check_files,
+    check_obedience,
+    check_setup,
+    check_versions,
+)
+
+Check = Callable[[Seen], Iterator[Finding]]
+
+CHECKS: dict[str, tuple[Check, ...]] = {
+    "Verifying the configuration": (check_references, check_roles),
+    "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),
+    "Verifying mastership and copies of the state": (check_obedience, check_files),
+    "Verifying instances": (check_states, check_strangers),
+    "Verifying disks": (check_missing, check_left_over),
+}

@@ -1,0 +1,65 @@
+"""What ``gnt-cluster verify`` can find, and what it looks at."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from common.errors import GntError
+from common.model.node import Node
+from common.model.stamp import Stamp
+from common.noderpc.facts import NodeFacts
+from common.noderpc.files import FileReport
+from common.noderpc.instances import GuestReport
+from common.noderpc.mastership import Ballot
+from common.noderpc.network import TapReport
+from coordinator.state.config import Config
+
+
+class Severity(StrEnum):
+    ERROR = "ERROR"
+    WARNING = "WARNING"
+    NOTICE = "NOTICE"  # worth a word, not a fault
+
+
+class Finding(NamedTuple):
+    """``code`` is one of Ganeti's (INTERFACES (h), ignore_errors)."""
+
+    code: str
+    kind: str  # node, instance, cluster
+    name: str
+    message: str
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.kind} {self.name}: {self.message}"
+
+
+class NodeReport(NamedTuple):
+    """Everything one node said of itself."""
+
+    facts: NodeFacts
+    guests: Sequence[GuestReport]
+    taps: Sequence[TapReport]
+    disk_files: Sequence[str]
+    ssconf: Mapping[str, FileReport]
+    ballot: Ballot
+    links: Mapping[str, bool]
+    asked_at: float  # our clock, half-way between question and answer
+
+
+class Seen(NamedTuple):
+    """The configuration, and what every node that is not offline answered, by UUID."""
+
+    config: Config
+    nodes: Mapping[str, NodeReport | GntError]
+    stamp: Stamp
+    ssconf: Mapping[str, str]  # digests as they should be
+    version: str
+
+    def answered(self) -> list[tuple[Node, NodeReport]]:
+        """Return the nodes that answered, by name."""
+        return [
+            (node, report)
+            for node in self.config.sorted_nodes()
+            if isinstance(report := self.nodes.get(node.uuid), NodeReport)
+        ]

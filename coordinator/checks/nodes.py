@@ -1,0 +1,90 @@
+"""Nodes: whether they answer, are of one version, agree on the time, and obey this master."""
+
+from collections.abc import Iterator
+
+from common.errors import GntError
+from coordinator.checks.finding import Finding, Seen, Severity
+
+CLOCK_SKEW_S = 150.0  # Ganeti's limit; certificates and logs get confusing beyond it
+
+
+def check_answers(seen: Seen) -> Iterator[Finding]:
+    """Name nodes that cannot be asked."""
+    for node in seen.config.sorted_nodes():
+        answer = seen.nodes.get(node.uuid)
+        if isinstance(answer, GntError):
+            yield Finding("ENODERPC", "node", node.name, answer.message)
+
+
+def check_versions(seen: Seen) -> Iterator[Finding]:
+    """Name nodes whose software differs from the master's."""
+    for node, report in seen.answered():
+        if report.facts.version != seen.version:
+            message = f"runs version {report.facts.version}, the master {seen.version}"
+            yield Finding("ENODEVERSION", "node", node.name, message, Severity.WARNING)
+
+
+def check_clocks(seen: Seen) -> Iterator[Finding]:
+    """Name nodes whose clock is off."""
+    for node, report in seen.answered():
+        skew_s = report.facts.clock - report.asked_at
+        if abs(skew_s) > CLOCK_SKEW_S:
+            which = "ahead of" if skew_s > 0 else "behind"
+            message = f"its clock is {abs(skew_s):.0f} s {which} the master's"
+            yield Finding("ENODETIME", "node", node.name, message)
+
+
+def check_obedience(seen: Seen) -> Iterator[Finding]:
+    """Name nodes that obey another master, or whose copy of the state is behind."""
+    master = seen.config.master()
+    for node, report in seen.answered():
+        ballot = report.ballot
+        if ballot.master != master.name or ballot.epoch != seen.stamp.epoch:
+            message = (
+                f"obeys {ballot.master or 'nobody'} (epoch {ballot.epoch}), not {master.name} "
+                f"(epoch {seen.stamp.epoch})"
+            )
+            yield Finding("ECLUSTERCFG", "node", node.name, message)
+        if not node.master_candidate:
+            continue
+        if ballot.stamp is None:
+            yield Finding("ECLUSTERCFG", "node", node.name, "has no copy of the state")
+        elif ballot.stamp.age < seen.stamp.age:
+            behind = seen.stamp.serial - ballot.stamp.serial
+            message = f"its copy of the state is {behind} commits behind"
+            yield Finding("ECLUSTERCFG", "node", node.name, message)
+
+
+def check_files(seen: Seen) -> Iterator[Finding]:
+    """Name ssconf files that are not what they should be."""
+    for node, report in seen.answered():
+        wrong = [
+            name
+            for name, digest in seen.ssconf.items()
+            if name not in report.ssconf or report.ssconf[name].digest != digest
+        ]
+        if wrong:
+            message = f"outdated or missing ssconf files: {', '.join(wrong)}"
+            yield Finding("ENODEFILECHECK", "node", node.name, message)
+
+
+def check_setup(seen: Seen) -> Iterator[Finding]:
+    """Name nodes that lack what instances need."""
+    for node, report in seen.answered():
+        if not node.vm_capable:
+            continue
+        for hypervisor in seen.config.cluster.enabled_hypervisors:
+            if not report.facts.hypervisors.get(hypervisor):
+                message = f"the hypervisor {hypervisor} does not work here"
+                yield Finding("ENODEHV", "node", node.name, message)
+        for place in report.facts.storage:
+            if not place.usable:
+                message = f"the directory {place.path} is not usable: {place.problem}"
+                yield Finding("ENODEFILESTORAGEPATHUNUSABLE", "node", node.name, message)
+        for link, present in report.links.items():
+            if not present:
+                message = f"has no bridge {link}, which its instances are plugged into"
+                yield Finding("ENODENET", "node", node.name, message)
+        if not report.facts.memory_locked:
+            message = "noded's memory is not locked; it may not answer when the disk is dead"
+            yield Finding("ENODESETUP", "node", node.name, message, Severity.NOTICE)

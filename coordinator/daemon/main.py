@@ -1,0 +1,151 @@
+"""``gantry-coordinator``: the master daemon."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from random import SystemRandom
+
+import uvloop
+
+from common.errors import Bug, Deposed, GntError
+from common.model.node import Node
+from common.paths import Paths
+from coordinator.master.local import calling, this_node
+from coordinator.master.luxi_server import LuxiServer
+from coordinator.master.master import Master, Outside
+from coordinator.nodes.stranger import stranger
+from coordinator.quorum.question import Mode, Word
+
+log = logging.getLogger("gantry.coordinator")
+
+
+def main() -> None:
+    """Run until stopped or deposed; exits with 11 when another node is master."""
+    arguments = _parser().parse_args()
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+    )
+    try:
+        uvloop.run(_serve(Paths(), arguments))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BaseExceptionGroup as group:
+        error = _first(group)
+        if not isinstance(error, GntError):
+            log.critical("an internal error", exc_info=error)
+            sys.exit(Bug.exit_code)
+        _leave(error)
+    except GntError as error:
+        _leave(error)
+
+
+def _leave(error: GntError) -> None:
+    if isinstance(error, Deposed):
+        log.error("stepped down as master: %s", error)
+    else:
+        log.error("%s", error)
+    sys.exit(error.exit_code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gantry-coordinator", description=__doc__)
+    parser.add_argument("--port", type=int, default=1811, help="of this node's noded (1811)")
+    parser.add_argument(
+        "--take-over", action="store_true",
+        help="become master in place of another node; gnt-cluster master-failover does this",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-voting", action="store_true",
+        help="without a quorum: you know that no other master runs; needs --yes-do-it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--local-is-right", action="store_true",
+        help="with --no-voting: start from this node's state even if another one's is newer",
+    )  # fmt: skip
+    parser.add_argument("--yes-do-it", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def word_of(arguments: argparse.Namespace) -> Word:
+    """Return what the operator vouches for.
+
+    Raises:
+        SystemExit: the word is given without the confirmation.
+    """
+    if not (arguments.no_voting or arguments.local_is_right):
+        return Word.NONE
+    if not arguments.yes_do_it:
+        log.error(
+            "Without voting two nodes may be master at once, which destroys data. If you know "
+            "that no other master runs, add --yes-do-it."
+        )
+        sys.exit(13)
+    return Word.LOCAL_IS_RIGHT if arguments.local_is_right else Word.NO_VOTING
+
+
+async def _serve(paths: Paths, arguments: argparse.Namespace) -> None:
+    me = this_node(paths, arguments.port)
+    mode = Mode.TAKE_OVER if arguments.take_over else Mode.START
+    work = asyncio.current_task()
+    assert work is not None
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        stopping.set()
+        work.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    word = word_of(arguments)
+    try:
+        async with calling(paths) as nodes:
+            outside = Outside(nodes, stranger, time.time, SystemRandom())
+            await _be_master(paths, me, outside, mode, word)
+    except asyncio.CancelledError:
+        if not stopping.is_set():
+            raise
+        log.info("stopped; jobs that ran go on when a coordinator starts again")
+
+
+async def _be_master(paths: Paths, me: Node, outside: Outside, mode: Mode, word: Word) -> None:
+    server = LuxiServer(paths.luxi_socket)
+    await server.check_free()  # before asking for an epoch: that would depose the other one
+    master = await Master.confirm(me, outside, mode, word)
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(master.run(on_ready=ready.set), name="master")
+        await asyncio.wait(
+            {running, group.create_task(ready.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
+        try:
+            if ready.is_set():
+                await server.start(master.luxi)
+                _notify_ready()
+            await running
+        finally:
+            ready.set()
+            await server.stop()
+
+
+def _notify_ready() -> None:
+    """Tell systemd, if it started us (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.connect(address.replace("@", "\0", 1) if address[0] == "@" else address)
+            channel.send(b"READY=1")
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+if __name__ == "__main__":
+    main()

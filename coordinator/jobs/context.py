@@ -1,0 +1,191 @@
+"""The cluster as one running operation sees it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from common.errors import Cancelled, GntError, NotFound, Unreachable
+from common.model.node import Node
+from common.names import TaskId
+from common.noderpc.disks import Disks
+from common.noderpc.facts import Facts, NodeFacts
+from common.noderpc.files import Files
+from common.noderpc.identity import Identity, Join
+from common.noderpc.instances import Instances
+from common.noderpc.mastership import Mastership
+from common.noderpc.network import Network
+from common.noderpc.replica import Replica
+from common.noderpc.tasks import Tasks, TaskState
+from common.rpc.client import Transport, stub
+from common.rpc.declare import NodeService
+from coordinator.jobs.running import RunningJob
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.each import each
+from coordinator.operations.cluster_view import Authority
+from coordinator.state.config import Config
+from coordinator.state.state import State
+from coordinator.state.store import Store
+
+S = TypeVar("S", bound=NodeService)
+T = TypeVar("T")
+
+WATCH_S = 20.0  # length of one look at a task on a node
+PROGRESS_S = 1.0  # between two messages of a task in the job's log
+MEMBER_LOOKS, MEMBER_PAUSE_S = 40, 0.25  # how long a node may take to change its listener
+
+
+class Surroundings:
+    """What all jobs share; made once by the daemon, or by a simulation."""
+
+    def __init__(
+        self,
+        store: Store,
+        nodes: Nodes,
+        *,
+        now: Callable[[], float],
+        new_uuid: Callable[[], str],
+        authority: Callable[[State], Authority],
+        strangers: Callable[[Node, bytes], Transport],
+    ) -> None:
+        self.store, self.nodes, self.strangers = store, nodes, strangers
+        self.now, self.new_uuid, self.authority = now, new_uuid, authority
+
+
+class JobContext:
+    """Implements ``coordinator.operations.cluster.Cluster`` for one operation of a job."""
+
+    def __init__(self, around: Surroundings, running: RunningJob, index: int) -> None:
+        self._around, self._running, self._index = around, running, index
+
+    @property
+    def state(self) -> State:
+        return self._around.store.state
+
+    @property
+    def config(self) -> Config:
+        return self._around.store.state.config
+
+    @property
+    def authority(self) -> Authority:
+        return self._around.authority(self.state)
+
+    def now(self) -> float:
+        return self._around.now()
+
+    def new_uuid(self) -> str:
+        return self._around.new_uuid()
+
+    def log(self, message: str) -> None:
+        self._running.log(self._index, self.now(), message)
+
+    def task_id(self, purpose: str) -> TaskId:
+        return TaskId(f"{self.config.cluster.uuid}-{self._running.id}-{self._index}-{purpose}")
+
+    async def run_task(self, node: str, task: TaskId) -> None:
+        watch = asyncio.ensure_future(self._watch(node, task))
+        wish = asyncio.ensure_future(self._running.cancel_wanted.wait())
+        if self._running.past_return:
+            wish.cancel()
+        try:
+            await asyncio.wait({watch, wish}, return_when=asyncio.FIRST_COMPLETED)
+            if not watch.done() and wish.done() and not wish.cancelled():
+                await self.tasks(node).cancel(task=task)
+            return await watch
+        finally:
+            for pending in (watch, wish):
+                pending.cancel()
+
+    async def _watch(self, node: str, task: TaskId) -> None:
+        seen, told_at = "", -PROGRESS_S
+        while True:
+            status = await self.tasks(node).watch(task=task, seen=seen, wait_s=WATCH_S)
+            if status.message and status.message != seen and status.state is TaskState.RUNNING:
+                now = asyncio.get_running_loop().time()
+                if now - told_at >= PROGRESS_S:
+                    self.log(status.message)
+                    told_at = now
+            seen = status.message
+            match status.state:
+                case TaskState.DONE:
+                    return
+                case TaskState.CANCELLED:
+                    raise Cancelled(f"Job {self._running.id} was cancelled by the operator.")
+                case TaskState.FAILED:
+                    raise GntError.from_code(
+                        status.error_code, status.message, dict(status.error_detail)
+                    )
+                case TaskState.RUNNING:
+                    continue
+
+    def facts(self, node: str) -> Facts:
+        return self._service(Facts, node)
+
+    def disks(self, node: str) -> Disks:
+        return self._service(Disks, node)
+
+    def instances(self, node: str) -> Instances:
+        return self._service(Instances, node)
+
+    def network(self, node: str) -> Network:
+        return self._service(Network, node)
+
+    def files(self, node: str) -> Files:
+        return self._service(Files, node)
+
+    def replica(self, node: str) -> Replica:
+        return self._service(Replica, node)
+
+    def tasks(self, node: str) -> Tasks:
+        return self._service(Tasks, node)
+
+    def identity(self, node: Node) -> Identity:
+        return self._around.nodes.service(Identity, node, self._running.id)
+
+    def mastership(self, node: Node) -> Mastership:
+        return self._around.nodes.service(Mastership, node, self._running.id)
+
+    def stranger(self, node: Node, fingerprint: bytes) -> Join:
+        return stub(Join, self._around.strangers(node, fingerprint))
+
+    async def is_member(self, node: Node) -> bool:
+        try:
+            await self.mastership(node).vote()
+        except Unreachable:
+            return False
+        return True
+
+    async def wait_for_member(self, node: Node) -> None:
+        for _ in range(PROGRESS_S = 1.0  # between two messages of a task in the job's log
+MEMBER_LOOKS):
+            if await self.is_member(node):
+                return
+            await self.sleep(MEMBER_PAUSE_S)
+        await self.mastership(node).vote()
+
+    async def sleep(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._running.cancel_wanted.wait()
+        except TimeoutError:
+            return
+        raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
+
+    async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:
+        return await each(calls)
+
+    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
+        cluster = self.config.cluster
+        places = tuple(p for p in (cluster.file_storage_dir, cluster.shared_file_storage_dir) if p)
+        return await each(
+            {
+                node.uuid: self._around.nodes.service(Facts, node).facts(storage=places)
+                for node in nodes
+                if not node.offline
+            }
+        )
+
+    def _service(self, kind: type[S], uuid: str) -> S:
+        node = self.config.nodes.get(uuid)
+        if node is None:
+            raise NotFound(f"Node {uuid} is not in the configuration any more.", node=uuid)
+        return self._around.nodes.service(kind, node, self._running.id)

@@ -1,0 +1,154 @@
+"""Carry out a job: its operations one after the other, each under its locks."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from common.errors import Bug, Cancelled, Conflict, GntError
+from common.messages import from_builtins, to_builtins
+from common.model.job import Failure, Status
+from coordinator.jobs.context import JobContext
+from coordinator.jobs.journal import JobJournal
+from coordinator.jobs.recipe import run
+from coordinator.jobs.running import RunningJob
+from coordinator.locks.manager import LockManager
+from coordinator.locks.names import Owner
+from coordinator.operations.base import Operation, StaleChoice, read_operation
+from coordinator.operations.locking import from_rows, to_rows
+from coordinator.state.store import Store
+
+log = logging.getLogger(__name__)
+
+CHOICES = 5  # times a choice may go stale before the job gives up
+
+Context = Callable[[RunningJob, int], JobContext]
+
+
+class Executor:
+    """Runs jobs to their end, be it success, failure undone, or cancellation.
+
+    A task that runs ``carry_out`` may be cancelled at any moment (shutdown, lost
+    mastership): nothing is undone, and a successor goes on from the journal.
+    """
+
+    def __init__(
+        self, store: Store, locks: LockManager, context: Context, now: Callable[[], float]
+    ) -> None:
+        self._store, self._locks, self._context, self._now = store, locks, context, now
+
+    async def carry_out(self, running: RunningJob) -> None:
+        """Run what is left of a job. Never raises, but for cancellation and Deposed."""
+        if running.job.started is None:
+            running.change(started=self._now())
+        for index in range(len(running.job.ops)):
+            if running.op(index).status.is_final:
+                continue
+            try:
+                await self._operation(running, index)
+            except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
+                await self._end_badly(running, index, error)
+                return
+
+    async def _operation(self, running: RunningJob, index: int) -> None:
+        record = running.op(index)
+        operation = read_operation(record.input)
+        context = self._context(running, index)
+        if record.plan is None:
+            plan = await self._get_ready(running, index, operation, context)
+        else:
+            wanted = from_rows(record.locks)  # what it held; nobody else has asked yet
+            await self._locks.acquire(_owner(running), wanted, timeout=None, priority=-20)
+            plan = from_builtins(record.plan, operation.plan_type, what="a journalled plan")
+        try:
+            if record.input.get("dry_run"):
+                titles = [step.title for step in operation.recipe(context, plan)]
+                await self._end_well(running, index, titles)
+                return
+            journal = JobJournal(running, index, self._store)
+            await run(_noting_return(operation.recipe(context, plan), running), journal)
+            await self._end_well(running, index, operation.result(plan))
+        finally:
+            self._locks.release(_owner(running))
+
+    async def _get_ready(
+        self, running: RunningJob, index: int, operation: Operation[Any], context: JobContext
+    ) -> Any:
+        """Choose, lock, check: until the choice still holds under the locks."""
+        started = running.op(index).started or self._now()
+        running.change_op(index, status=Status.WAITING, started=started)
+        for _ in range(CHOICES):
+            chosen = await self._unless_cancelled(running, operation.choose(context))
+            wanted = chosen.locks(self._store.state.config)
+            await self._unless_cancelled(
+                running,
+                self._locks.acquire(
+                    _owner(running), wanted, timeout=None, priority=running.op(index).priority
+                ),
+            )
+            try:
+                if chosen.locks(self._store.state.config) != wanted:
+                    raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
+                plan = await self._unless_cancelled(running, chosen.prepare(context))
+            except StaleChoice:
+                self._locks.release(_owner(running))
+                continue
+            except BaseException:
+                self._locks.release(_owner(running))
+                raise
+            running.change_op(
+                index, status=Status.RUNNING, executed=self._now(),
+                plan=to_builtins(plan), locks=to_rows(wanted),
+            )  # fmt: skip
+            return plan
+        raise Conflict(
+            f"Whatever was chosen for {operation.summary()} was taken by others meanwhile, "
+            f"{CHOICES} times; try again, or name a node."
+        )
+
+    async def _unless_cancelled(self, running: RunningJob, work: Any) -> Any:
+        """Do something that changes nothing, unless the operator ends the job first."""
+        wish = asyncio.ensure_future(running.cancel_wanted.wait())
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, wish}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Cancelled(f"Job {running.id} was cancelled before it began.")
+            return task.result()
+        finally:
+            for pending in (task, wish):
+                if not pending.done():
+                    pending.cancel()
+                    await asyncio.wait({pending})
+
+    async def _end_well(self, running: RunningJob, index: int, result: Any) -> None:
+        running.end_op(index, status=Status.SUCCESS, result=to_builtins(result), ended=self._now())
+        if index + 1 == len(running.job.ops):
+            running.change(ended=self._now())
+        await self._store.commit([running.put()])
+        running.show()
+
+    async def _end_badly(self, running: RunningJob, index: int, error: Exception) -> None:
+        if not isinstance(error, GntError):
+            log.error("an operation failed unexpectedly", exc_info=error)
+            error = Bug(f"An internal error: {type(error).__name__}: {error}.")
+        told = Failure(code=error.code, message=error.message, detail=error.detail)
+        status = Status.CANCELED if isinstance(error, Cancelled) else Status.ERROR
+        running.end_op(index, status=status, failure=told, ended=self._now())
+        for later in range(index + 1, len(running.job.ops)):
+            why = Failure(code=told.code, message=f"Operation {index + 1} of this job failed.")
+            running.end_op(later, status=status, failure=why)
+        running.change(ended=self._now())
+        await self._store.commit([running.put()])
+        running.show()
+
+
+def _owner(running: RunningJob) -> Owner:
+    return Owner(f"job {running.id}")
+
+
+def _noting_return(steps: Any, running: RunningJob) -> Any:
+    for step in steps:
+        yield step
+        if step.point_of_no_return:
+            running.past_return = True

@@ -1,0 +1,58 @@
+"""The journal of one operation, kept in its job's row."""
+
+from common.errors import Cancelled, GntError
+from common.model.job import Entry, Failure, OperationRecord
+from coordinator.jobs.running import RunningJob
+from coordinator.operations.step import Edit
+from coordinator.state.rows import Update
+from coordinator.state.state import State
+from coordinator.state.store import Store
+
+
+class JobJournal:
+    """Implements ``coordinator.jobs.recipe.Journal`` on the state store."""
+
+    def __init__(self, running: RunningJob, index: int, store: Store) -> None:
+        self._running, self._index, self._store = running, index, store
+        self._known = {(entry.event, entry.step) for entry in self._record.journal}
+
+    @property
+    def _record(self) -> OperationRecord:
+        return self._running.op(self._index)
+
+    @property
+    def failure(self) -> GntError | None:
+        told = self._record.failure
+        return GntError.from_code(told.code, told.message, told.detail) if told else None
+
+    def has(self, event: str, step: str) -> bool:
+        return (event, step) in self._known
+
+    def note(self, event: str, step: str) -> None:
+        self._known.add((event, step))
+        journal = (*self._record.journal, Entry(event=event, step=step))
+        self._running.change_op(self._index, journal=journal)
+
+    async def write(self, event: str, step: str, edit: Edit | None = None) -> None:
+        if edit is None:
+            self.note(event, step)
+            await self._store.commit([self._running.put()])
+            return
+
+        # The entry may not be seen before the edit is known to be possible: an edit that
+        # raises leaves the journal as it was.
+        def both(state: State) -> list[Update]:
+            edits = list(edit(state))
+            self.note(event, step)
+            return [*edits, self._running.put()]
+
+        await self._store.commit(both)
+
+    async def fail(self, failure: GntError) -> None:
+        told = Failure(code=failure.code, message=failure.message, detail=failure.detail)
+        self._running.change_op(self._index, failure=told)
+        await self._store.commit([self._running.put()])
+
+    def check_not_cancelled(self) -> None:
+        if self._running.cancel_wanted.is_set() and not self._running.past_return:
+            raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")

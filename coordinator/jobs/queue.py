@@ -1,0 +1,328 @@
+"""The job queue: takes jobs, starts them when their time has come, and tells how they are."""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, Deposed, GntError, InvalidRequest
+from common.luxi.failures import JobLost, QueueDrained
+from common.messages import Order, from_builtins
+from common.model.job import Dependency, Failure, Job, OperationRecord, Status
+from common.names import JobId
+from coordinator.jobs.executor import Executor
+from coordinator.jobs.running import RunningJob
+from coordinator.operations.base import read_operation
+from coordinator.state.rows import Put
+from coordinator.state.state import State
+from coordinator.state.store import Store
+
+log = logging.getLogger(__name__)
+
+PRIORITIES = range(-20, 20)
+
+
+class _Common(Order):
+    """Attributes that any operation may carry besides its parameters."""
+
+    dry_run: bool = False
+    debug_level: int = 0
+    priority: int = 0
+    depends: tuple[tuple[int, tuple[str, ...]], ...] | None = None
+    comment: str | None = None
+    reason: list[Any] = []
+
+
+class JobQueue:
+    """Jobs that have not ended, and the tasks that run them."""
+
+    def __init__(self, store: Store, executor: Executor, now: Callable[[], float]) -> None:
+        self._store, self._executor, self._now = store, executor, now
+        self._live: dict[JobId, RunningJob] = {}
+        self._ready: list[tuple[int, JobId]] = []  # heap: priority, then age
+        self._dependants: dict[JobId, list[JobId]] = {}
+        self._running = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next = 1 + store.state.newest_job
+        self._closed = False
+
+    def resume(self) -> None:
+        """Take up what the predecessor left: running jobs at once, the others in turn.
+
+        Running ones are not counted against the limit: they hold locks, and each of them
+        was let in before.
+        """
+        for number in sorted(self._store.state.jobs):
+            job = self._store.state.jobs[number]
+            if not job.status.is_final:
+                running = self._live[job.id] = RunningJob(job)
+                if any(op.plan is not None and not op.status.is_final for op in job.ops):
+                    log.info("job %s is resumed from its journal", job.id)
+                    self._start(running)
+                else:
+                    self._enqueue(running)
+        self._fill()
+
+    async def close(self) -> None:
+        """Stop running jobs where they stand; a successor goes on with them."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def find(self, number: JobId) -> Job | None:
+        """Return the newest version of a job, or None."""
+        live = self._live.get(number)
+        return live.shown if live else self._store.state.jobs.get(number)
+
+    def newest(self, state: State) -> State:
+        """Return ``state`` with the jobs that run as they are now."""
+        live = {number: running.shown for number, running in self._live.items()}
+        return State(
+            state.config, state.jobs.update(live), state.secrets, state.stamp, state.newest_job
+        )
+
+    async def submit(
+        self, batches: Sequence[Sequence[Mapping[str, Any]]], *, to_drained: bool = False
+    ) -> list[JobId | GntError]:
+        """Store jobs durably and queue them.
+
+        Args:
+            batches: for each job its operations in wire form.
+            to_drained: submit even if the queue is drained.
+
+        Returns:
+            For each job its number, or why it was refused.
+
+        Raises:
+            QueueDrained: it takes no jobs.
+            Conflict: the state can't be changed now.
+        """
+        self._store.check_writable()
+        if self._store.state.config.cluster.queue_drained and not to_drained:
+            raise QueueDrained(
+                "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
+            )
+        answers: list[JobId | GntError] = []
+        jobs: list[RunningJob] = []
+        for batch in batches:
+            try:
+                jobs.append(RunningJob(self._read(batch, [job.id for job in jobs])))
+                answers.append(jobs[-1].id)
+            except GntError as error:
+                answers.append(error)
+        if jobs:
+            await self._store.commit([job.put() for job in jobs])
+            for job in jobs:
+                self._live[job.id] = job
+                self._enqueue(job)
+            self._fill()
+        return answers
+
+    async def wait_for_change(
+        self, number: JobId, differs: Callable[[Job], bool], timeout_s: float
+    ) -> Job | None:
+        """Return the job as soon as ``differs`` says so or it has ended; None after the time.
+
+        Raises:
+            JobLost: no such job.
+        """
+        job = self.find(number)
+        if job is None:
+            raise JobLost(f"There is no job {number}.", job=number)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not (job.status.is_final or differs(job)):
+                    live = self._live.get(number)
+                    if live is None:
+                        break
+                    await live.next_change()
+                    job = live.shown
+        except TimeoutError:
+            return None
+        return self.find(number)
+
+    async def cancel(self, number: JobId) -> tuple[bool, str]:
+        """Ask a job to end; what a running one has done is undone.
+
+        Returns:
+            Whether it will end for that, and a sentence.
+
+        Raises:
+            JobLost: no such job.
+        """
+        job = self.find(number)
+        if job is None:
+            raise JobLost(f"There is no job {number}.", job=number)
+        running = self._live.get(number)
+        if running is None or job.status.is_final:
+            return False, f"Job {number} has ended already ({job.status})."
+        if running.past_return:
+            return False, f"Job {number} has passed its point of no return and runs to its end."
+        running.cancel_wanted.set()
+        if running.task is None:
+            await self._cancel_queued(running)
+            return True, f"Job {number} is cancelled."
+        return True, f"Job {number} is being cancelled; what it did is undone first."
+
+    async def archive(self, number: JobId) -> bool:
+        """Put a job that has ended out of sight; False if it has not ended."""
+        job = self.find(number)
+        if job is None:
+            raise JobLost(f"There is no job {number}.", job=number)
+        if not job.status.is_final:
+            return False
+        await self._store.commit([Put(replace(job, archived=True))])
+        return True
+
+    async def auto_archive(self, age_s: float) -> tuple[int, int]:
+        """Archive all jobs that ended longer ago than ``age_s``; negative: all that ended.
+
+        Returns:
+            How many were archived, and how many are left.
+        """
+        jobs = [job for job in self._store.state.jobs.values() if not job.archived]
+        limit = self._now() - age_s
+        old = [
+            job
+            for job in jobs
+            if job.id not in self._live
+            and job.status.is_final
+            and (age_s < 0 or (job.ended or job.received) < limit)
+        ]
+        await self._store.commit([Put(replace(job, archived=True)) for job in old])
+        return len(old), len(jobs) - len(old)
+
+    async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
+        """Change the priority of operations that have not begun."""
+        _check_priority(priority)
+        running = self._live.get(number)
+        if running is None:
+            return False, f"Job {number} is not waiting."
+        for index, op in enumerate(running.job.ops):
+            if op.status is Status.QUEUED:
+                running.change_op(index, priority=priority)
+        if running.task is None:
+            self._enqueue(running)
+        await self._store.commit([running.put()])
+        return True, f"Job {number} has priority {priority} now."
+
+    def _read(self, batch: Sequence[Mapping[str, Any]], before: list[JobId]) -> Job:
+        if not batch:
+            raise InvalidRequest("A job has at least one operation.")
+        records, depends = [], []
+        for wire in batch:
+            operation = read_operation(dict(wire))
+            extra = {name: wire[name] for name in _Common.__struct_fields__ if name in wire}
+            common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
+            _check_priority(common.priority)
+            depends += [self._dependency(*pair, before) for pair in common.depends or ()]
+            kept = {"dry_run": True} if common.dry_run else {}
+            records.append(
+                OperationRecord(
+                    input=operation.to_input() | kept,
+                    secret=tuple(n for n, p in operation.parameters().items() if p.secret),
+                    summary=operation.summary(),
+                    priority=common.priority,
+                )
+            )
+        number, self._next = JobId(self._next), self._next + 1
+        return Job(id=number, ops=tuple(records), received=self._now(), depends=tuple(depends))
+
+    def _dependency(self, ref: int, statuses: tuple[str, ...], before: list[JobId]) -> Dependency:
+        """Resolve a job number, or a negative one that counts back in the same submission."""
+        number = JobId(ref)
+        if ref < 0:
+            if -ref > len(before):
+                raise InvalidRequest(f"The dependency {ref} points before the first job sent.")
+            number = before[ref]
+        elif self.find(number) is None:
+            raise InvalidRequest(f"The job depends on job {ref}, which does not exist.")
+        wanted = tuple(Status(s) for s in statuses if s in tuple(Status)) or (Status.SUCCESS,)
+        return Dependency(job=number, statuses=wanted)
+
+    def _enqueue(self, running: RunningJob) -> None:
+        waits = [d.job for d in running.job.depends if not self._has_ended(d.job)]
+        for number in waits:
+            self._dependants.setdefault(number, []).append(running.id)
+        if not waits:
+            priority = min(op.priority for op in running.job.ops)
+            heapq.heappush(self._ready, (priority, running.id))
+
+    def _has_ended(self, number: JobId) -> bool:
+        job = self.find(number)
+        return job is None or job.status.is_final
+
+    def _fill(self) -> None:
+        """Start ready jobs as long as there is room."""
+        while (
+            self._ready
+            and not self._closed
+            and self._running < self._store.state.config.cluster.max_running_jobs
+        ):
+            _, number = heapq.heappop(self._ready)
+            running = self._live.get(number)
+            if running is not None and running.task is None:
+                self._start(running)
+
+    def _start(self, running: RunningJob) -> None:
+        self._running += 1
+        running.task = asyncio.get_running_loop().create_task(
+            self._run(running), name=f"job {running.id}"
+        )
+        self._tasks.add(running.task)
+
+    async def _run(self, running: RunningJob) -> None:
+        try:
+            unmet = next((d for d in running.job.depends if not self._is_met(d)), None)
+            if unmet:
+                await self._refuse(running, unmet)
+            else:
+                await self._executor.carry_out(running)
+        except Deposed:
+            return  # the daemon stops; whoever is master now goes on
+        finally:
+            self._running -= 1
+            if running.task:
+                self._tasks.discard(running.task)
+            if running.job.status.is_final:
+                self._ended(running)
+            if not self._closed:
+                self._fill()
+
+    def _is_met(self, dependency: Dependency) -> bool:
+        job = self.find(dependency.job)
+        return job is not None and job.status in dependency.statuses
+
+    async def _refuse(self, running: RunningJob, unmet: Dependency) -> None:
+        why = f"Job {unmet.job}, which this one depends on, did not end as required."
+        failure = Failure(code=Conflict.code, message=why)
+        await self._close_all(running, Status.ERROR, failure)
+
+    async def _cancel_queued(self, running: RunningJob) -> None:
+        failure = Failure(code="cancelled", message=f"Job {running.id} was cancelled.")
+        await self._close_all(running, Status.CANCELED, failure)
+        self._ended(running)
+
+    async def _close_all(self, running: RunningJob, status: Status, failure: Failure) -> None:
+        for index in range(len(running.job.ops)):
+            running.change_op(index, status=status, failure=failure, ended=self._now())
+        running.change(ended=self._now())
+        await self._store.commit([running.put()])
+        running.show()
+
+    def _ended(self, running: RunningJob) -> None:
+        self._live.pop(running.id, None)
+        for number in self._dependants.pop(running.id, ()):
+            dependant = self._live.get(number)
+            if dependant is not None and dependant.task is None:
+                self._enqueue(dependant)
+
+
+def _check_priority(priority: int) -> None:
+    if priority not in PRIORITIES:
+        raise InvalidRequest(f"A priority is from -20 (first) to 19 (last), not {priority}.")

@@ -1,0 +1,93 @@
+"""Run a recipe: do the steps in order; if one fails, undo them in reverse."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from common.errors import Bug, GntError, Stuck
+from coordinator.operations.step import Edit, Step
+
+
+class Journal(Protocol):
+    """What has happened so far to an operation.
+
+    ``note`` may keep an entry back until the next ``write``: an action that was done but
+    not noted is done once more after a crash, which its wish allows.
+    """
+
+    @property
+    def failure(self) -> GntError | None:
+        """Why the operation is being undone, or None while it goes forward."""
+
+    def has(self, event: str, step: str) -> bool: ...
+
+    def note(self, event: str, step: str) -> None:
+        """Add an entry that the next write takes along."""
+
+    async def write(self, event: str, step: str, edit: Edit | None = None) -> None:
+        """Make an entry, all noted ones and an edit of the state durable, all or none."""
+
+    async def fail(self, failure: GntError) -> None:
+        """Make it durable that from here on the way is back."""
+
+    def check_not_cancelled(self) -> None:
+        """Raise Cancelled when the operator wants the operation to end."""
+
+
+async def run(steps: Iterable[Step], journal: Journal) -> None:
+    """Finish every step, or leave the cluster as if none had begun.
+
+    A coordinator that takes over a half-done job, forward or undoing, calls this again with
+    the same journal. That is why cancellation of the task (shutdown, lost mastership)
+    undoes nothing; the operator's wish to cancel arrives through the journal instead.
+
+    Raises:
+        GntError: what the failing step raised; all is undone by then.
+        Stuck: a step failed, and then an undo.
+    """
+    begun: list[Step] = []
+    for step in steps:
+        touched = journal.has("started", step.title) or journal.has("finished", step.title)
+        if journal.failure and not touched:
+            break
+        begun.append(step)  # even if it fails halfway, it is undone
+        if not journal.failure and not journal.has("finished", step.title):
+            try:
+                await _forward(step, journal)
+            except Exception as error:  # noqa: BLE001 -- kept in the journal, raised below
+                await journal.fail(error if isinstance(error, GntError) else Bug(repr(error)))
+                break
+        if step.point_of_no_return and journal.has("finished", step.title):
+            begun.clear()
+    if journal.failure:
+        await _back(begun, journal)
+        raise journal.failure
+
+
+async def _forward(step: Step, journal: Journal) -> None:
+    journal.check_not_cancelled()
+    if step.do:
+        if not journal.has("started", step.title):
+            await journal.write("started", step.title)
+        await step.do()
+    if step.edit or step.point_of_no_return:
+        await journal.write("finished", step.title, step.edit)
+    else:
+        journal.note("finished", step.title)
+
+
+async def _back(begun: list[Step], journal: Journal) -> None:
+    for step in reversed(begun):
+        if journal.has("undone", step.title):
+            continue
+        try:
+            edited = step.unedit and journal.has("finished", step.title)
+            if edited and not journal.has("unedited", step.title):
+                await journal.write("unedited", step.title, step.unedit)
+            if step.undo:
+                await step.undo()
+        except Exception as error:
+            raise Stuck(
+                f"Cannot undo “{step.title}”: {error} The operation was being undone because: "
+                f"{journal.failure} Mend the cause, then look at what is left."
+            ) from error
+        journal.note("undone", step.title)

@@ -1,0 +1,173 @@
+"""Begin and end a cluster on its first and last node, where no coordinator can help."""
+
+import asyncio
+import time
+from random import SystemRandom
+from typing import Any
+
+from common.errors import Conflict, GntError, InvalidRequest, Unreachable
+from common.messages import Order, to_builtins
+from common.model.cluster import Cluster
+from common.model.commit import next_commit
+from common.model.group import Group
+from common.model.node import Node
+from common.model.parameters import HYPERVISORS
+from common.model.secret import Secret
+from common.model.stamp import Stamp
+from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName, check_name
+from common.noderpc.identity import Identity, Join, Membership
+from common.noderpc.mastership import Mastership
+from common.noderpc.replica import Replica
+from common.paths import Paths
+from common.rpc.client import stub
+from common.tls.token import JoinToken, read_token
+from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
+from coordinator.master.local import calling, this_node
+from coordinator.master.master import new_uuid
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.stranger import stranger
+from coordinator.operations.node.ssconf import ssconf_files
+from coordinator.state.rows import Put, settle
+from coordinator.state.state import State, state_of
+
+FIRST_EPOCH = Epoch(1)
+LISTENER_LOOKS, LISTENER_PAUSE_S = 40, 0.1
+
+
+class NewCluster(Order, kw_only=True):
+    """What ``gnt-cluster init`` asks for."""
+
+    name: ClusterName
+    node: NodeName
+    primary_ip: str
+    secondary_ip: str = ""
+    port: int = 1811
+    group: GroupName = GroupName("default")
+    candidate_pool_size: int = 10
+    enabled_hypervisors: tuple[str, ...] = ("kvm",)
+    enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")
+    file_storage_dir: str = ""
+    shared_file_storage_dir: str = ""
+    default_iallocator: str = "hail"
+    mac_prefix: str = "aa:00:00"
+    hvparams: dict[str, dict[str, Any]] = {}
+    beparams: dict[str, Any] = {}
+    nicparams: dict[str, Any] = {}
+
+
+async def initialise(paths: Paths, wanted: NewCluster) -> None:
+    """Make this node the master of a new cluster; the coordinator can be started after this.
+
+    Undone if any part fails.
+
+    Raises:
+        Conflict: the node is in a cluster already.
+        Unreachable: noded does not run here.
+        InvalidRequest: a name or parameter does not fit.
+    """
+    check_name(wanted.name, "cluster")
+    check_name(wanted.node, "node")
+    unknown = set(wanted.enabled_hypervisors) - HYPERVISORS.keys()
+    if unknown or not wanted.enabled_hypervisors:
+        raise InvalidRequest(
+            f"There is no hypervisor {', '.join(sorted(unknown))}; known are "
+            f"{', '.join(sorted(HYPERVISORS))}."
+        )
+    token = _token(paths)
+    state = _first_state(wanted)
+    node = state.config.sorted_nodes()[0]
+    await _join(state, node, token)
+    async with calling(paths) as nodes:
+        here = this_node(paths, wanted.port)
+        calls = nodes.with_epoch(FIRST_EPOCH)
+        try:
+            await _wait_for_member(nodes, here)
+            await nodes.service(Mastership, here).grant(epoch=FIRST_EPOCH, master=node.name)
+            changes = tuple(settle(Put(item))[1] for item in state.items())
+            commit = next_commit(Stamp(), FIRST_EPOCH, changes)
+            await calls.service(Replica, here).append(commits=(commit,))
+        except BaseException:
+            await calls.service(Identity, here).leave()
+            raise
+
+
+async def dissolve(paths: Paths, port: int) -> None:
+    """Have this node, the last one, forget its cluster; the coordinator must be stopped.
+
+    Raises:
+        Conflict: the cluster still has other nodes.
+        Unreachable: noded does not run here.
+    """
+    here = this_node(paths, port)
+    async with calling(paths) as nodes:
+        ballot = await nodes.service(Mastership, here).vote()
+        await nodes.with_epoch(ballot.epoch).service(Identity, here).leave()
+
+
+def _token(paths: Paths) -> JoinToken:
+    if (paths.identity / "membership.json").exists():
+        raise Conflict("This node is in a cluster already; “gnt-cluster info” tells which.")
+    try:
+        return read_token(paths.join_token.read_text(encoding="ascii"))
+    except FileNotFoundError as error:
+        raise Unreachable(
+            "gantry-noded has not been started on this node yet; start it first."
+        ) from error
+
+
+def _first_state(wanted: NewCluster) -> State:
+    from common.tls.authority import make_authority
+
+    now, random = time.time(), SystemRandom()
+    authority = make_authority(wanted.name, now=now)
+    group = Group(uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.group)
+    node = Node(
+        uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.node,
+        primary_ip=wanted.primary_ip, secondary_ip=wanted.secondary_ip, port=wanted.port,
+        group=GroupId(group.uuid), master_candidate=True,
+    )  # fmt: skip
+    cluster = Cluster(
+        uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.name, master=NodeId(node.uuid),
+        candidate_pool_size=wanted.candidate_pool_size,
+        enabled_hypervisors=wanted.enabled_hypervisors,
+        enabled_disk_templates=wanted.enabled_disk_templates,
+        default_iallocator=wanted.default_iallocator, mac_prefix=wanted.mac_prefix,
+        file_storage_dir=wanted.file_storage_dir,
+        shared_file_storage_dir=wanted.shared_file_storage_dir,
+        hvparams=wanted.hvparams, beparams=wanted.beparams, nicparams=wanted.nicparams,
+    )  # fmt: skip
+    secrets = (
+        Secret(id=AUTHORITY_KEY, value=authority.key),
+        Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
+    )
+    return state_of((cluster, group, node, *secrets), Stamp())
+
+
+async def _join(state: State, node: Node, token: JoinToken) -> None:
+    cluster = state.config.cluster
+    authority = StateAuthority(state, time.time)
+    local = Node(
+        uuid=node.uuid, name=node.name, primary_ip="127.0.0.1", port=node.port, group=node.group
+    )
+    join = stub(Join, stranger(local, token.fingerprint))
+    proof = token.prove("join.request", {"node": node.name})
+    request = await join.request(node=node.name, proof=proof)
+    membership = Membership(
+        cluster=cluster.name, cluster_uuid=cluster.uuid, node=node.name, node_uuid=node.uuid,
+        authority=authority.pem, certificate=authority.certificate(request.csr, node),
+        ssconf=ssconf_files(state.config),
+    )  # fmt: skip
+    proof = token.prove("join.accept", {"membership": to_builtins(membership)})
+    await join.accept(membership=membership, proof=proof)
+
+
+async def _wait_for_member(nodes: Nodes, here: Node) -> None:
+    """Wait until noded has changed its listener."""
+    for _ in range(LISTENER_LOOKS):
+        try:
+            await nodes.service(Mastership, here).vote()
+        except GntError:
+            await asyncio.sleep(LISTENER_PAUSE_S)
+        else:
+            return
+    await nodes.service(Mastership, here).vote()

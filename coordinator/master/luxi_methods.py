@@ -1,0 +1,187 @@
+"""What each LUXI method does: Ganeti's names and positional arguments.
+
+Source: INTERFACES (b), the table of methods.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.errors import GntError, InvalidRequest
+from common.luxi.answers import Request
+from common.model.job import Job
+from common.names import JobId
+from coordinator.jobs.queue import JobQueue
+from coordinator.queries.classic import (
+    config_values,
+    query_exports,
+    query_jobs,
+    query_objects,
+    query_tags,
+)
+from coordinator.queries.cluster_info import cluster_info
+from coordinator.queries.job_fields import job_values
+from coordinator.queries.query import query, query_fields
+from coordinator.queries.source import Source
+from coordinator.state.rows import Put
+from coordinator.state.store import Store
+
+LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
+
+Method = Callable[..., Awaitable[Any]]
+
+
+class LuxiMethods:
+    """Everything a client may ask for. ``__call__`` is the server's handler."""
+
+    def __init__(self, store: Store, queue: JobQueue, source: Callable[[], Source]) -> None:
+        self._store, self._queue, self._source = store, queue, source
+        self._methods: dict[str, Method] = {
+            "Query": self._query,
+            "QueryFields": self._query_fields,
+            "QueryInstances": self._classic("instance"),
+            "QueryNodes": self._classic("node"),
+            "QueryGroups": self._classic("group"),
+            "QueryJobs": self._query_jobs,
+            "QueryExports": self._query_exports,
+            "QueryConfigValues": self._query_config_values,
+            "QueryClusterInfo": self._query_cluster_info,
+            "QueryTags": self._query_tags,
+            "SubmitJob": self._submit_job,
+            "SubmitJobToDrainedQueue": self._submit_job_to_drained_queue,
+            "SubmitManyJobs": self._submit_many_jobs,
+            "WaitForJobChange": self._wait_for_job_change,
+            "CancelJob": self._cancel_job,
+            "ArchiveJob": self._archive_job,
+            "AutoArchiveJobs": self._auto_archive_jobs,
+            "ChangeJobPriority": self._change_job_priority,
+            "SetDrainFlag": self._set_drain_flag,
+            "SetWatcherPause": self._set_watcher_pause,
+        }
+
+    async def __call__(self, request: Request) -> Any:
+        """Carry out one request.
+
+        Raises:
+            InvalidRequest: no such method.
+            GntError: as the method says.
+        """
+        if request.method not in self._methods:
+            raise InvalidRequest(f"There is no LUXI method “{request.method}”.")
+        return await self._methods[request.method](*request.args)
+
+    async def _query(self, what: str, fields: Any, qfilter: Any = None) -> Any:
+        return await query(what, fields, qfilter, self._source())
+
+    async def _query_fields(self, what: str, fields: Any = None) -> Any:
+        return query_fields(what, fields)
+
+    def _classic(self, what: str) -> Method:
+        async def ask(names: Any, fields: Any, lock: bool = False) -> Any:
+            return await query_objects(what, names or (), fields, self._source(), lock=lock)
+
+        return ask
+
+    async def _query_jobs(self, ids: Any, fields: Any) -> Any:
+        return await query_jobs(ids, fields, self._source())
+
+    async def _query_exports(self, nodes: Any, lock: bool = False) -> Any:  # noqa: ARG002
+        return query_exports(nodes or (), self._store.state.config)
+
+    async def _query_config_values(self, fields: Any) -> Any:
+        return config_values(fields, self._store.state.config)
+
+    async def _query_cluster_info(self) -> Any:
+        return cluster_info(self._store.state.config)
+
+    async def _query_tags(self, kind: str, name: str = "") -> Any:
+        return query_tags(kind, name, self._store.state.config)
+
+    async def _submit_job(self, ops: Any) -> JobId:
+        return _number((await self._queue.submit([_checked(ops)]))[0])
+
+    async def _submit_job_to_drained_queue(self, ops: Any) -> JobId:
+        return _number((await self._queue.submit([_checked(ops)], to_drained=True))[0])
+
+    async def _submit_many_jobs(self, jobs: Any) -> list[list[Any]]:
+        if not isinstance(jobs, list):
+            raise InvalidRequest("SubmitManyJobs takes a list of jobs.")
+        answers = await self._queue.submit([_checked(ops) for ops in jobs])
+        return [
+            [False, answer.message] if isinstance(answer, GntError) else [True, answer]
+            for answer in answers
+        ]
+
+    async def _wait_for_job_change(
+        self, number: Any, fields: Any, before: Any, log_serial: Any, timeout_s: Any = 60.0
+    ) -> Any:
+        seen = int(log_serial or 0)
+
+        def differs(job: Job) -> bool:
+            return job_values(job, fields) != before or bool(_news(job, seen))
+
+        patience_s = max(0.0, min(float(timeout_s), LONGEST_WAIT_S))
+        job = await self._queue.wait_for_change(_job_id(number), differs, patience_s)
+        if job is None:
+            return "nochange"
+        return [job_values(job, fields), _news(job, seen)]
+
+    async def _cancel_job(self, number: Any, kill: bool = False) -> Any:  # noqa: ARG002
+        return await self._queue.cancel(_job_id(number))
+
+    async def _archive_job(self, number: Any) -> bool:
+        return await self._queue.archive(_job_id(number))
+
+    async def _auto_archive_jobs(self, age_s: Any, timeout_s: Any = 0) -> Any:  # noqa: ARG002
+        return await self._queue.auto_archive(float(age_s))
+
+    async def _change_job_priority(self, number: Any, priority: Any) -> Any:
+        return await self._queue.change_priority(_job_id(number), int(priority))
+
+    async def _set_drain_flag(self, drained: Any) -> bool:
+        await self._store.commit(
+            lambda state: [Put(replace(state.config.cluster, queue_drained=bool(drained)))]
+        )
+        return True
+
+    async def _set_watcher_pause(self, until: Any) -> Any:
+        pause = None if until is None else float(until)
+        await self._store.commit(
+            lambda state: [Put(replace(state.config.cluster, watcher_pause=pause))]
+        )
+        return pause
+
+
+def _checked(ops: Any) -> list[dict[str, Any]]:
+    if not isinstance(ops, list) or not all(isinstance(op, dict) for op in ops):
+        raise InvalidRequest("A job is a list of operations, each an object with OP_ID.")
+    return ops
+
+
+def _number(answer: JobId | GntError) -> JobId:
+    if isinstance(answer, GntError):
+        raise answer
+    return answer
+
+
+def _job_id(told: Any) -> JobId:
+    try:
+        return JobId(int(told))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"“{told}” is no job number.") from error
+
+
+def _news(job: Job, seen: int) -> list[Any]:
+    """Return log entries after ``seen`` in Ganeti's form."""
+    return [
+        [entry.serial, _split(entry.time), entry.kind, entry.message]
+        for op in job.ops
+        for entry in op.log
+        if entry.serial > seen
+    ]
+
+
+def _split(time: float) -> list[int]:
+    seconds = int(time)
+    return [seconds, int((time - seconds) * 1e6)]

@@ -1,0 +1,113 @@
+"""The LUXI socket: how commands on the master talk to the coordinator.
+
+Source: INTERFACES (b). Access is governed by the socket's file mode, nothing else (M14).
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from common.errors import Bug, Conflict, GntError, InvalidRequest
+from common.luxi.answers import Request, failure, read_request, success, unreadable
+from common.luxi.framing import Decoder
+
+log = logging.getLogger(__name__)
+
+CHUNK = 65536
+SOCKET_MODE = 0o660
+
+Handle = Callable[[Request], Awaitable[object]]
+
+
+class LuxiServer:
+    """Listens, reads requests, and answers those of one connection in order."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def check_free(self) -> None:
+        """Refuse to be the second one on this socket.
+
+        Raises:
+            Conflict: another coordinator listens there.
+        """
+        try:
+            _, writer = await asyncio.open_unix_connection(self._path)
+        except OSError:
+            return  # nobody, or a file that one left behind
+        writer.close()
+        raise Conflict(
+            f"Another coordinator runs on this node: it listens on {self._path}. "
+            "There can be only one; stop it first."
+        )
+
+    async def start(self, handle: Handle) -> None:
+        """Begin to listen; a socket that nobody listens on any more is replaced.
+
+        Raises:
+            Conflict: another coordinator listens there.
+        """
+        self._handle = handle
+        await self.check_free()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.unlink(missing_ok=True)
+        # Nobody may connect before the mode is set: an operator's mask may be too generous.
+        before = os.umask(0o777 & ~SOCKET_MODE)
+        try:
+            self._server = await asyncio.start_unix_server(self._serve, self._path)
+        finally:
+            os.umask(before)
+
+    async def stop(self) -> None:
+        """Stop listening and end all connections."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in tuple(self._connections):
+            connection.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections)
+        self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            await self._talk(reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client is gone, or we are going
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        decoder = Decoder()
+        while data := await reader.read(CHUNK):
+            try:
+                requests = [read_request(text) for text in decoder.feed(data)]
+            except GntError as error:
+                writer.write(unreadable(error))
+                await writer.drain()
+                return
+            for request in requests:
+                writer.write(await self._answer(request))
+                await writer.drain()
+
+    async def _answer(self, request: Request) -> bytes:
+        try:
+            return success(await self._handle(request), request)
+        except GntError as error:
+            return failure(error, request)
+        except (TypeError, ValueError) as error:
+            log.info("bad arguments for %s", request.method, exc_info=error)
+            told = InvalidRequest(f"The arguments of {request.method} do not fit: {error}.")
+            return failure(told, request)
+        except Exception as error:
+            log.exception("the request %s failed unexpectedly", request.method)
+            told_bug = Bug(f"An internal error: {type(error).__name__}: {error}.")
+            return failure(told_bug, request)

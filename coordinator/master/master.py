@@ -1,0 +1,160 @@
+"""A master: everything that runs once this node is confirmed, and nothing about processes.
+
+The daemon wraps it in a socket and signals; a simulation runs several of them in one loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from common.errors import Deposed
+from common.model.cluster import Override
+from common.model.node import Node
+from common.names import NodeId, NodeName
+from common.noderpc.replica import Replica
+from common.rpc.client import Transport
+from coordinator.master.authority import StateAuthority
+from coordinator.master.confirm import Confirmed, become_master
+from coordinator.master.luxi_methods import LuxiMethods
+from coordinator.master.publisher import Publisher
+from coordinator.jobs.context import JobContext, Surroundings
+from coordinator.jobs.executor import Executor
+from coordinator.jobs.queue import JobQueue
+from coordinator.locks.manager import LockManager
+from coordinator.nodes.calls import Nodes
+from coordinator.operations.registry import load_all
+from coordinator.queries.source import NodeAsker, Source
+from coordinator.quorum.question import Mode, Word
+from coordinator.state.loading import load
+from coordinator.state.rows import Put
+from coordinator.state.state import State
+from coordinator.state.store import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a master needs of the world; simulations have their own.
+
+    ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster.
+    """
+
+    nodes: Nodes
+    strangers: Callable[[Node, bytes], Transport]
+    now: Callable[[], float]
+    random: Random
+
+    def new_uuid(self) -> str:
+        return new_uuid(self.random)
+
+
+def new_uuid(random: Random) -> str:
+    """Make a random UUID (version 4), from a source that simulations can repeat."""
+    return str(UUID(int=random.getrandbits(128), version=4))
+
+
+class Master:
+    """One mastership, from confirmation to deposition."""
+
+    def __init__(self, confirmed: Confirmed, me: NodeName, outside: Outside) -> None:
+        """Compose it; nothing runs yet."""
+        self.confirmed, self._me, self._outside = confirmed, me, outside
+        epoch = confirmed.won.epoch
+        self._nodes = outside.nodes.with_epoch(epoch)
+        state = confirmed.loaded.state
+        self.store = Store(
+            state, epoch, lambda node: self._nodes.service(Replica, node),
+            recent=confirmed.loaded.recent,
+            excused=confirmed.unheard if confirmed.won.overridden else (),
+        )  # fmt: skip
+        self.locks = LockManager()
+        self._around = Surroundings(
+            self.store, self._nodes, now=outside.now, new_uuid=outside.new_uuid,
+            authority=lambda now: StateAuthority(now, outside.now), strangers=outside.strangers,
+        )  # fmt: skip
+        executor = Executor(
+            self.store, self.locks,
+            lambda job, index: JobContext(self._around, job, index), outside.now,
+        )  # fmt: skip
+        self.queue = JobQueue(self.store, executor, outside.now)
+        self.luxi = LuxiMethods(self.store, self.queue, self._source)
+
+    @classmethod
+    async def confirm(
+        cls, me: Node, outside: Outside, mode: Mode, word: Word = Word.NONE
+    ) -> "Master":
+        """Ask the nodes whether ``me`` may be master.
+
+        Raises:
+            NotMaster: it may not, and why.
+            Unreachable: this node's own noded does not answer.
+        """
+        load_all()
+        local = await load(outside.nodes.service(Replica, me))
+        confirmed = await become_master(me.name, local, outside.nodes, mode, word)
+        return cls(confirmed, me.name, outside)
+
+    async def take_over(self) -> None:
+        """Make it durable that this node is the master, and return.
+
+        Raises:
+            Deposed: another node was faster.
+        """
+        async with asyncio.TaskGroup() as group:
+            storing = group.create_task(self._store(), name="store")
+            await self.store.commit(self._taken_over)
+            storing.cancel()
+
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Be master, until cancelled.
+
+        Raises:
+            Deposed: another node is master now.
+        """
+        async with asyncio.TaskGroup() as group:
+            storing = group.create_task(self._store(), name="store")
+            # Only with this commit the state that was found counts as acknowledged, and
+            # this node as the one to be named.
+            await self.store.commit(self._taken_over)
+            publishing = group.create_task(
+                Publisher(self.store, self._nodes).run(), name="publisher"
+            )
+            try:
+                self.queue.resume()
+                log.info("%s is master, epoch %s", self._me, self.confirmed.won.epoch)
+                on_ready()
+                await storing
+            finally:
+                publishing.cancel()
+                await self.queue.close()
+
+    async def _store(self) -> None:
+        await self.store.run()
+        self.store.check_writable()  # it only ends when deposed, and this says by whom
+        raise Deposed("The store of the cluster's state has ended.")
+
+    def _taken_over(self, state: State) -> list[Put]:
+        cluster = state.config.cluster
+        node = state.config.node(self._me)
+        won = self.confirmed.won
+        overrides = cluster.overrides
+        if won.overridden:
+            override = Override(
+                time=self._outside.now(), epoch=won.epoch, master=NodeId(node.uuid),
+                unheard=tuple(self.confirmed.unheard),
+            )  # fmt: skip
+            overrides = (*overrides, override)
+        return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]
+
+    def _source(self) -> Source:
+        return Source(
+            state=self.queue.newest(self.store.state),
+            asker=NodeAsker(self._nodes),
+            locks=self.locks.rows,
+        )

@@ -1,0 +1,123 @@
+"""What every operation declares."""
+
+import abc
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from common.errors import InvalidRequest
+from common.messages import MessageType, Order, from_builtins, to_builtins
+from coordinator.locks.names import Wanted
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.parameter import Parameter
+from coordinator.operations.step import Step
+from coordinator.state.config import Config
+
+PlanT = TypeVar("PlanT")
+OperationT = TypeVar("OperationT", bound="type[Operation[Any]]")
+
+
+class _OperationType(MessageType, abc.ABCMeta):
+    """Lets a message have abstract methods."""
+
+
+class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
+    """One thing the cluster can do; its fields are its parameters.
+
+    Names of operations and fields are Ganeti's opcodes, so that its clients fit.
+    """
+
+    opcode: ClassVar[str]  # "OP_INSTANCE_MIGRATE"
+    command: ClassVar[str]  # "gnt-instance migrate"
+    plan_type: ClassVar[Any]
+
+    @abc.abstractmethod
+    def locks(self, config: Config) -> Wanted:
+        """Say what must not change while this runs.
+
+        Raises:
+            NotFound: a name that is not in the configuration.
+        """
+
+    async def choose(self, cluster: Cluster) -> Self:  # noqa: ARG002 -- for those that choose
+        """Settle what the operator left open, say a node, without holding any lock.
+
+        Called again when ``prepare`` finds that the choice has gone stale meanwhile.
+        """
+        return self
+
+    @abc.abstractmethod
+    async def prepare(self, cluster: Cluster) -> PlanT:
+        """Check everything and change nothing; return all that the steps need to know.
+
+        Raises:
+            GntError: what is in the way.
+        """
+
+    @abc.abstractmethod
+    def recipe(self, cluster: Cluster, plan: PlanT) -> Iterator[Step]:
+        """Yield the steps in order. They depend on ``plan`` and on nothing else.
+
+        The recipe is made anew by whoever goes on with the job, so looking at anything
+        that changes meanwhile would make it another one.
+        """
+
+    def result(self, plan: PlanT) -> Any:  # noqa: ARG002 -- for those that have one
+        """Say what the job's result is, as JSON values."""
+        return None
+
+    def summary(self) -> str:
+        """Name the operation and its object: ``INSTANCE_MIGRATE(web1)``."""
+        name = self.opcode.removeprefix("OP_")
+        first = next(iter(type(self).parameters()), None)
+        about = getattr(self, first) if first else None
+        return f"{name}({about})" if about else name
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Return how each field is spelled on the command line, in the order declared."""
+        return {
+            name: next((m for m in hint.__metadata__ if isinstance(m, Parameter)), Parameter(""))
+            for name, hint in typing.get_type_hints(cls, include_extras=True).items()
+            if name in cls.__struct_fields__ and hasattr(hint, "__metadata__")
+        }
+
+    def to_input(self) -> dict[str, Any]:
+        """Return the wire form: ``OP_ID`` and the parameters."""
+        parameters: dict[str, Any] = to_builtins(self)
+        return {"OP_ID": self.opcode} | parameters
+
+
+class StaleChoice(Exception):
+    """What ``choose`` settled does not hold any more; choose again."""
+
+
+REGISTRY: dict[str, type[Operation[Any]]] = {}
+
+
+def operation(opcode: str, *, command: str = "") -> Callable[[OperationT], OperationT]:
+    """Register an operation under its opcode and its command."""
+
+    def register(cls: OperationT) -> OperationT:
+        cls.opcode, cls.command = opcode, command
+        (cls.plan_type,) = typing.get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        REGISTRY[opcode] = cls
+        return cls
+
+    return register
+
+
+COMMON = frozenset({"OP_ID", "dry_run", "debug_level", "priority", "depends", "comment", "reason"})
+
+
+def read_operation(wire: dict[str, Any]) -> Operation[Any]:
+    """Build an operation from its wire form; common attributes are left to the queue.
+
+    Raises:
+        InvalidRequest: an unknown opcode, or a parameter that is unknown or does not fit.
+    """
+    opcode = wire.get("OP_ID")
+    if opcode not in REGISTRY:
+        raise InvalidRequest(f"There is no operation “{opcode}”.")
+    parameters = {key: value for key, value in wire.items() if key not in COMMON}
+    return from_builtins(parameters, REGISTRY[opcode], what=f"the parameters of {opcode}")

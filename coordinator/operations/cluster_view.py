@@ -1,0 +1,102 @@
+"""What an operation may touch."""
+
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from common.errors import GntError
+from common.model.node import Node
+from common.names import TaskId
+from common.noderpc.disks import Disks
+from common.noderpc.facts import Facts, NodeFacts
+from common.noderpc.files import Files
+from common.noderpc.identity import Identity, Join
+from common.noderpc.instances import Instances
+from common.noderpc.mastership import Mastership
+from common.noderpc.network import Network
+from common.noderpc.replica import Replica
+from common.noderpc.tasks import Tasks
+from coordinator.state.config import Config
+from coordinator.state.state import State
+
+T = TypeVar("T")
+
+
+class Authority(Protocol):
+    """Issues certificates; the cluster's certificate authority."""
+
+    def certificate(self, csr: str, node: Node) -> str:
+        """Return a PEM certificate for ``node``, of the role it has in its record."""
+
+    @property
+    def pem(self) -> str:
+        """The authority's own certificate."""
+
+
+class Cluster(Protocol):
+    """The cluster as a running job sees it; in simulations, one in memory.
+
+    Calls to nodes carry the job's number and the epoch. Nodes of the configuration are given
+    by UUID.
+    """
+
+    @property
+    def state(self) -> State:
+        """The newest durable state."""
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def authority(self) -> Authority: ...
+
+    def now(self) -> float:
+        """Seconds since 1970, UTC."""
+
+    def new_uuid(self) -> str: ...
+
+    def log(self, message: str) -> None:
+        """Tell whoever watches the job."""
+
+    def task_id(self, purpose: str) -> TaskId:
+        """Name a task on a node: the same for the same job and purpose, so it is begun once."""
+
+    async def run_task(self, node: str, task: TaskId) -> None:
+        """Watch a task to its end, passing its messages on.
+
+        Raises:
+            GntError: as it failed; Cancelled when the operator cancelled the job.
+        """
+
+    def facts(self, node: str) -> Facts: ...
+    def disks(self, node: str) -> Disks: ...
+    def instances(self, node: str) -> Instances: ...
+    def network(self, node: str) -> Network: ...
+    def files(self, node: str) -> Files: ...
+    def replica(self, node: str) -> Replica: ...
+    def tasks(self, node: str) -> Tasks: ...
+
+    # These three also for nodes that are not in the configuration yet, or not any more.
+    def identity(self, node: Node) -> Identity: ...
+    def mastership(self, node: Node) -> Mastership: ...
+
+    def stranger(self, node: Node, fingerprint: bytes) -> Join:
+        """Reach a node of no cluster, known by the SHA-256 of its certificate."""
+
+    async def is_member(self, node: Node) -> bool:
+        """Tell whether ``node`` answers as a node of this cluster."""
+
+    async def wait_for_member(self, node: Node) -> None:
+        """Return when ``node`` answers as a node of this cluster.
+
+        Raises:
+            Unreachable: it does not do so within some seconds.
+        """
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; raises Cancelled as soon as the operator cancels the job."""
+
+    async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:
+        """Await all at once; an answer or an error for each."""
+
+    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
+        """Ask several nodes at once; by UUID. Offline nodes are not asked."""

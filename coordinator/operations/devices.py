@@ -1,0 +1,91 @@
+"""Disks and nics as they are asked for, and what is made of that."""
+
+import hashlib
+import re
+from typing import Any
+
+from common.errors import GntError, InvalidRequest
+from common.messages import Order
+from common.model.cluster import Cluster
+from common.model.disk import Backing, DiskTemplate, FileBacking, Mode
+from common.names import MiB
+from common.units import parse_mib
+from coordinator.state.config import Config
+
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_ASK = ("", "auto", "generate")
+
+
+class DiskRequest(Order):
+    """One ``--disk``; ``size`` is in MiB, or text with a unit."""
+
+    size: int | str
+    mode: Mode = Mode.READ_WRITE
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.size_mib < 1:
+            raise ValueError("a disk has at least 1 MiB")
+
+    @property
+    def size_mib(self) -> MiB:
+        try:
+            return parse_mib(str(self.size))
+        except GntError as error:
+            raise ValueError(error.message.rstrip(".")) from error
+
+
+class NicRequest(Order):
+    """One ``--net``; what is left out comes from the cluster's parameters."""
+
+    mac: str = "auto"
+    ip: str | None = ""
+    mode: str | None = None
+    link: str | None = None
+    vlan: str | None = None
+    bridge: str | None = None  # Ganeti's old name for the link
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mac not in _ASK and not _MAC.fullmatch(self.mac.lower()):
+            raise ValueError(f"“{self.mac}” is no MAC address, as in aa:00:00:12:34:56")
+
+    def wanted_mac(self) -> str:
+        """The address asked for, or nothing."""
+        return "" if self.mac in _ASK else self.mac.lower()
+
+    def parameters(self) -> dict[str, Any]:
+        told = {"mode": self.mode, "link": self.link or self.bridge, "vlan": self.vlan}
+        return {key: value for key, value in told.items() if value is not None}
+
+
+def new_backing(
+    cluster: Cluster, template: DiskTemplate, instance_uuid: str, disk_uuid: str
+) -> Backing:
+    """Decide where a new disk's bytes will be.
+
+    Raises:
+        InvalidRequest: the cluster has no place for disks of this template.
+    """
+    shared = template is DiskTemplate.SHAREDFILE
+    if not shared and template is not DiskTemplate.FILE:
+        raise InvalidRequest(f"Disks of the template {template} cannot be made yet.")
+    directory = cluster.shared_file_storage_dir if shared else cluster.file_storage_dir
+    if not directory:
+        option = "--shared-file-storage-dir" if shared else "--file-storage-dir"
+        raise InvalidRequest(
+            f"This cluster has no directory for {template} disks; it is set with "
+            f"“gnt-cluster init {option}”."
+        )
+    return FileBacking(path=f"{directory}/{instance_uuid}/{disk_uuid}.raw", shared=shared)
+
+
+def new_mac(config: Config, nic_uuid: str) -> str:
+    """Make an address with the cluster's prefix that no nic of the cluster has."""
+    taken = {nic.mac for nic in config.nics.values()}
+    for attempt in range(256):
+        digest = hashlib.sha256(f"{nic_uuid}/{attempt}".encode()).hexdigest()
+        mac = f"{config.cluster.mac_prefix}:{digest[:2]}:{digest[2:4]}:{digest[4:6]}"
+        if mac not in taken:
+            return mac
+    raise InvalidRequest(f"The MAC prefix {config.cluster.mac_prefix} is used up.")

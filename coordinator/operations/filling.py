@@ -1,0 +1,91 @@
+"""What a node is sent: objects of the configuration with every parameter filled.
+
+Nodes know no defaults (FEATURES M104).
+"""
+
+from collections.abc import Sequence
+
+from common.messages import to_builtins
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.nic import Nic
+from common.model.parameters import Backend, Layer, NicParameters, filled, hypervisor_parameters
+from common.names import DiskId, InstanceId, NicId
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestDisk, GuestSpec
+from common.noderpc.network import NicSpec
+from coordinator.state.config import Config
+
+
+def backend(config: Config, instance: Instance, extra: Layer | None = None) -> Backend:
+    """Return the filled ``beparams`` of an instance."""
+    layers = (config.cluster.beparams, instance.beparams, extra or {})
+    return filled(Backend, *layers, what=f"the backend parameters of {instance.name}")
+
+
+def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:
+    return DiskSpec(
+        id=DiskId(disk.uuid),
+        instance=InstanceId(instance.uuid),
+        size=disk.size,
+        backing=disk.backing,
+    )
+
+
+def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
+    layers = (config.cluster.nicparams, nic.nicparams)
+    parameters = filled(NicParameters, *layers, what=f"the nic parameters of {instance.name}")
+    return NicSpec(
+        id=NicId(nic.uuid), instance=InstanceId(instance.uuid), mac=nic.mac, ip=nic.ip,
+        mode=parameters.mode, link=parameters.link, vlan=parameters.vlan,
+    )  # fmt: skip
+
+
+def guest_spec(
+    config: Config,
+    instance: Instance,
+    disks: Sequence[Disk],
+    nics: Sequence[Nic],
+    *,
+    hvparams: Layer | None = None,
+    beparams: Layer | None = None,
+) -> GuestSpec:
+    """Return all that a node needs to run an instance.
+
+    Args:
+        config: for the cluster's defaults.
+        instance: need not be in ``config`` yet.
+        disks: of the instance, in order.
+        nics: of the instance, in order.
+        hvparams: for this start only, over the instance's own.
+        beparams: likewise.
+
+    Raises:
+        InvalidRequest: a parameter is unknown or does not fit.
+    """
+    memory = backend(config, instance, beparams)
+    parameters = hypervisor_parameters(
+        instance.hypervisor,
+        config.cluster.hvparams.get(instance.hypervisor, {}),
+        instance.hvparams,
+        hvparams or {},
+        what=f"the hypervisor parameters of {instance.name}",
+    )
+    return GuestSpec(
+        id=InstanceId(instance.uuid),
+        name=instance.name,
+        hypervisor=instance.hypervisor,
+        memory=memory.maxmem,
+        vcpus=memory.vcpus,
+        disks=tuple(
+            GuestDisk(id=DiskId(disk.uuid), path=disk.backing.path, mode=disk.mode)
+            for disk in disks
+        ),
+        nics=tuple(nic_spec(config, instance, nic) for nic in nics),
+        parameters=to_builtins(parameters),
+    )
+
+
+def present_guest(config: Config, instance: Instance) -> GuestSpec:
+    """Return the spec of an instance as it is in the configuration."""
+    return guest_spec(config, instance, config.disks_of(instance), config.nics_of(instance))

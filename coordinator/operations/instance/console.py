@@ -1,0 +1,56 @@
+"""Tell how to reach an instance's console."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from common.errors import Conflict
+from common.messages import Order
+from common.names import InstanceName
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import argument
+from coordinator.operations.step import Step
+from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.state.config import Config
+
+
+class ConsolePlan(Order, kw_only=True):
+    """Keys are those of Ganeti's console objects; ``kind`` stream is ours."""
+
+    instance: InstanceName
+    uuid: str
+    kind: str
+    message: str
+    host: str
+    port: int
+    node: str
+
+
+@operation("OP_INSTANCE_CONSOLE")
+class FindConsole(Operation[ConsolePlan], kw_only=True):
+    """Tell how to reach the console of a running instance."""
+
+    instance_name: Annotated[InstanceName, argument("instance to look at")]
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- a look needs none
+        return wanted()
+
+    async def prepare(self, cluster: Cluster) -> ConsolePlan:
+        instance = cluster.config.instance(self.instance_name)
+        node = cluster.config.nodes[instance.primary_node]
+        check_online(node)
+        if not is_alive(await find_guest(cluster, instance, node)):
+            raise Conflict(f"Instance {instance.name} is not running.", instance=instance.name)
+        told = await cluster.instances(node.uuid).console(instance=instance.uuid)  # type: ignore[arg-type]
+        return ConsolePlan(
+            instance=instance.name, uuid=instance.uuid, kind=told.kind, message=told.message,
+            host=node.primary_ip, port=node.port, node=node.name,
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: ConsolePlan) -> Iterator[Step]:  # noqa: ARG002
+        return iter(())
+
+    def result(self, plan: ConsolePlan) -> ConsolePlan:
+        return plan

@@ -1,0 +1,248 @@
+"""Make a new instance."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Self
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.disk import Disk, DiskTemplate
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.model.node import Node
+from common.names import DiskId, InstanceName, MiB, NicId, NodeId, check_name
+from common.noderpc.instances import GuestSpec
+from common.units import parse_mib
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, StaleChoice, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
+from coordinator.operations.filling import backend, disk_spec, guest_spec
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.placement import check_policy, place_new
+from coordinator.operations.step import Step, record
+from coordinator.operations.steps.checks import check_memory, check_takes_instances
+from coordinator.operations.steps.disks import create_disk
+from coordinator.operations.steps.guests import start_guest
+from coordinator.state.config import Config
+from coordinator.state.rows import Delete, Put, Update
+from coordinator.state.state import State
+
+
+class CreatePlan(Order, kw_only=True):
+    """The new objects, complete."""
+
+    node: str  # UUID
+    node_name: str
+    instance: Instance
+    disks: tuple[Disk, ...]
+    nics: tuple[Nic, ...]
+    guest: GuestSpec
+    start: bool
+
+
+@operation("OP_INSTANCE_CREATE", command="gnt-instance add")
+class CreateInstance(Operation[CreatePlan], kw_only=True):
+    """Create an instance with its disks and nics, and start it."""
+
+    instance_name: Annotated[InstanceName, argument("name of the new instance")]
+    disk_template: Annotated[
+        DiskTemplate, option("-t", "--disk-template", help="how its disks are kept")
+    ]
+    disks: Annotated[
+        tuple[DiskRequest, ...],
+        option("--disk", help="N:size=SIZE[,mode=ro][,name=NAME]", syntax=Syntax.DEVICES),
+    ] = ()
+    nics: Annotated[
+        tuple[NicRequest, ...],
+        option("--net", help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE]", syntax=Syntax.DEVICES),
+    ] = ()
+    pnode: Annotated[str | None, option("-n", "--node", help="node to run on")] = None
+    iallocator: Annotated[
+        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
+    ] = None
+    hypervisor: Annotated[
+        str | None, hidden("name of the hypervisor; default: the cluster's first")
+    ] = None
+    hvparams: Annotated[
+        dict[str, Any],
+        option(
+            "-H", "--hypervisor-parameters", help="[HYPERVISOR:]NAME=VALUE,…",
+            syntax=Syntax.HYPERVISOR,
+        ),
+    ] = {}  # fmt: skip
+    beparams: Annotated[
+        dict[str, Any],
+        option("-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…", syntax=Syntax.KEYVAL),
+    ] = {}
+    os_type: Annotated[str | None, option("-o", "--os-type", help="OS definition")] = None
+    osparams: Annotated[
+        dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)
+    ] = {}
+    start: Annotated[bool, option("--no-start", help="do not start it", syntax=Syntax.NO_FLAG)] = (
+        True
+    )
+    no_install: Annotated[
+        bool | None, option("--no-install", help="run no OS scripts", syntax=Syntax.FLAG)
+    ] = None
+    tags: Annotated[
+        tuple[str, ...], option("--tags", help="comma-separated tags", syntax=Syntax.LIST)
+    ] = ()
+    ignore_ipolicy: Annotated[
+        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
+    ] = False
+    mode: Annotated[str, hidden("only “create”")] = "create"
+    wait_for_sync: Annotated[bool, hidden("has no meaning for disks without a mirror")] = True
+    name_check: Annotated[bool, hidden("Ganeti's; names are not resolved")] = False
+    ip_check: Annotated[bool, hidden("Ganeti's; addresses are not pinged")] = False
+    conflicts_check: Annotated[bool, hidden("Ganeti's; there are no networks yet")] = True
+
+    def locks(self, config: Config) -> Wanted:
+        nodes = [config.node(self.pnode).uuid] if self.pnode else []
+        return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
+
+    async def choose(self, cluster: Cluster) -> Self:
+        self._check_words(cluster.config)
+        allocator = self.iallocator or cluster.config.cluster.default_iallocator
+        if self.pnode:
+            return self
+        if not allocator:
+            raise InvalidRequest("Name a node with -n, or an allocator with -I.")
+        instance, disks, _ = self._objects(cluster, node="")
+        node = await place_new(cluster, allocator, instance, disks)
+        return replace(self, pnode=node, iallocator=allocator)
+
+    async def prepare(self, cluster: Cluster) -> CreatePlan:
+        config = cluster.config
+        if config.find_instance(self.instance_name):
+            raise Conflict(
+                f"There is an instance {self.instance_name} already.", instance=self.instance_name
+            )
+        node = config.node(self.pnode or "")
+        check_takes_instances(node)
+        instance, disks, nics = self._objects(cluster, node=node.uuid)
+        if not self.ignore_ipolicy:
+            check_policy(config, instance, disks, node)
+        guest = guest_spec(config, instance, disks, nics)
+        await cluster.instances(node.uuid).check_startable(guest=guest)
+        if self.start:
+            await self._check_room(cluster, node, instance)
+        return CreatePlan(
+            node=node.uuid, node_name=node.name, instance=instance, disks=disks, nics=nics,
+            guest=guest, start=self.start,
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
+        for index, disk in enumerate(plan.disks):
+            spec = disk_spec(plan.instance, disk)
+            yield create_disk(cluster, index, spec, plan.node, plan.node_name)
+        yield record(
+            f"add {plan.instance.name} to the configuration",
+            lambda state: _add(state, plan),
+            undo=lambda _: [Delete(item) for item in _items(plan)],
+        )
+        if plan.start:
+            yield start_guest(cluster, plan.guest, plan.node, plan.node_name)
+
+    def result(self, plan: CreatePlan) -> list[str]:
+        return [plan.node_name]
+
+    def _check_words(self, config: Config) -> None:
+        """Check what needs no look at any node."""
+        check_name(self.instance_name, "instance")
+        if self.mode != "create":
+            raise InvalidRequest(f"Instances cannot be made by “{self.mode}” yet, only anew.")
+        if self.os_type and not self.no_install:
+            raise InvalidRequest(
+                "OS scripts are not supported yet: leave out --os-type, or add --no-install."
+            )
+        if self.disk_template not in config.cluster.enabled_disk_templates:
+            enabled = ", ".join(config.cluster.enabled_disk_templates)
+            raise InvalidRequest(
+                f"The disk template {self.disk_template} is not enabled on this cluster; "
+                f"enabled are: {enabled}."
+            )
+        if self.disk_template is DiskTemplate.DISKLESS and self.disks:
+            raise InvalidRequest("An instance with the template diskless has no disks.")
+        if self.disk_template is not DiskTemplate.DISKLESS and not self.disks:
+            raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
+        enabled_hypervisors = config.cluster.enabled_hypervisors
+        if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:
+            raise InvalidRequest(
+                f"The hypervisor {self.hypervisor} is not enabled on this cluster; enabled are: "
+                f"{', '.join(enabled_hypervisors)}."
+            )
+        if config.find_instance(self.instance_name):
+            raise Conflict(
+                f"There is an instance {self.instance_name} already.", instance=self.instance_name
+            )
+
+    def _objects(
+        self, cluster: Cluster, node: str
+    ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
+        config, now = cluster.config, cluster.now()
+        uuid = cluster.new_uuid()
+        disks = tuple(
+            Disk(
+                uuid=(disk_uuid := cluster.new_uuid()), ctime=now, mtime=now,
+                name=request.name, size=request.size_mib, mode=request.mode,
+                backing=new_backing(config.cluster, self.disk_template, uuid, disk_uuid),
+                nodes=() if self.disk_template is DiskTemplate.SHAREDFILE else (NodeId(node),),
+            )
+            for request in self.disks
+        )  # fmt: skip
+        nics = tuple(
+            Nic(
+                uuid=(nic_uuid := cluster.new_uuid()), ctime=now, mtime=now, name=request.name,
+                mac=request.wanted_mac() or new_mac(config, nic_uuid), ip=request.ip or "",
+                nicparams=request.parameters(),
+            )
+            for request in self.nics
+        )  # fmt: skip
+        instance = Instance(
+            uuid=uuid, ctime=now, mtime=now, name=self.instance_name,
+            primary_node=NodeId(node),
+            admin_state=AdminState.UP if self.start else AdminState.DOWN,
+            hypervisor=self.hypervisor or config.cluster.enabled_hypervisors[0],
+            disk_template=self.disk_template, os=self.os_type or "",
+            disks=tuple(DiskId(disk.uuid) for disk in disks),
+            nics=tuple(NicId(nic.uuid) for nic in nics),
+            hvparams=self.hvparams, beparams=_expanded(self.beparams), osparams=self.osparams,
+            tags=tuple(sorted(set(self.tags))),
+        )  # fmt: skip
+        return instance, disks, nics
+
+    async def _check_room(self, cluster: Cluster, node: Node, instance: Instance) -> None:
+        memory = backend(cluster.config, instance).maxmem
+        try:
+            await check_memory(cluster, node, memory, instance)
+        except Exception as error:
+            if self.iallocator:  # it had room when it was chosen
+                raise StaleChoice from error
+            raise
+
+
+def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:
+    return [plan.instance, *plan.disks, *plan.nics]
+
+
+def _add(state: State, plan: CreatePlan) -> list[Update]:
+    if state.config.find_instance(plan.instance.name):
+        raise Conflict(f"There is an instance {plan.instance.name} already.")
+    return [Put(item) for item in _items(plan)]
+
+
+def _expanded(beparams: dict[str, Any]) -> dict[str, Any]:
+    """Read sizes, and let ``memory`` stand for both its bounds (Ganeti's old name)."""
+    rest = {key: value for key, value in beparams.items() if key != "memory"}
+    if "memory" in beparams:
+        rest |= {"maxmem": beparams["memory"], "minmem": beparams["memory"]}
+    sizes = {key: parse_mib(str(rest[key])) for key in ("maxmem", "minmem") if key in rest}
+    numbers = {
+        key: MiB(int(rest[key]))
+        for key in ("vcpus", "spindle_use")
+        if str(rest.get(key, "")).isdecimal()
+    }
+    return rest | sizes | numbers

@@ -1,0 +1,33 @@
+"""Edits of an instance's record that several operations make."""
+
+from msgspec.structs import replace
+
+from common.model.instance import AdminState, Instance
+from common.names import NodeId
+from coordinator.operations.step import Edit
+from coordinator.state.rows import Put
+from coordinator.state.state import State
+
+
+def set_admin_state(uuid: str, admin_state: AdminState, now: float) -> Edit:
+    """Record what the operator wants of an instance."""
+
+    def edit(state: State) -> list[Put]:
+        instance = state.config.instances[uuid]
+        return [Put(_changed(replace(instance, admin_state=admin_state), now))]
+
+    return edit
+
+
+def set_primary(uuid: str, node: str, now: float) -> Edit:
+    """Record on which node an instance runs."""
+
+    def edit(state: State) -> list[Put]:
+        instance = state.config.instances[uuid]
+        return [Put(_changed(replace(instance, primary_node=NodeId(node)), now))]
+
+    return edit
+
+
+def _changed(instance: Instance, now: float) -> Instance:
+    return replace(instance, mtime=now, serial_no=instance.serial_no + 1)

@@ -1,0 +1,108 @@
+"""Move an instance by stopping it here and starting it there."""
+
+from collections.abc import Iterator
+from typing import Annotated, Self
+
+from msgspec.structs import replace
+
+from common.messages import Order
+from common.model.instance import AdminState
+from common.names import InstanceName
+from common.noderpc.instances import GuestSpec
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import present_guest
+from coordinator.operations.instance.edits import set_primary
+from coordinator.operations.instance.moving import check_can_move, choose_target
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, record
+from coordinator.operations.steps.checks import check_memory, find_guest, is_alive
+from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.state.config import Config
+
+
+class FailoverPlan(Order, kw_only=True):
+    instance: str  # UUID
+    source: str  # UUID
+    source_name: str
+    source_offline: bool
+    target: str  # UUID
+    target_name: str
+    guest: GuestSpec
+    was_running: bool
+    start: bool
+    wait_s: float
+    now: float
+
+
+@operation("OP_INSTANCE_FAILOVER", command="gnt-instance failover")
+class FailOverInstance(Operation[FailoverPlan], kw_only=True):
+    """Move an instance to another node, stopping it on the way; its node may be dead.
+
+    A node that does not answer has to be marked offline first: only the operator can say
+    that its guests do not run any more.
+    """
+
+    instance_name: Annotated[InstanceName, argument("instance to move")]
+    target_node: Annotated[str | None, option("-n", "--target-node", help="node to move it to")] = (
+        None
+    )
+    iallocator: Annotated[
+        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
+    ] = None
+    shutdown_timeout: Annotated[
+        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
+    ] = 120
+    ignore_consistency: Annotated[
+        bool,
+        option(
+            "--ignore-consistency",
+            help="move it even if its disks cannot be checked",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    ignore_ipolicy: Annotated[bool, hidden("Ganeti's")] = False
+    cleanup: Annotated[bool, hidden("Ganeti's")] = False
+
+    def locks(self, config: Config) -> Wanted:
+        instance = config.instance(self.instance_name)
+        target = [config.node(self.target_node).uuid] if self.target_node else []
+        return wanted(instance=instance.name, nodes=[instance.primary_node, *target], room=target)
+
+    async def choose(self, cluster: Cluster) -> Self:
+        instance = cluster.config.instance(self.instance_name)
+        target = await choose_target(cluster, instance, self.target_node, self.iallocator)
+        return replace(self, target_node=target)
+
+    async def prepare(self, cluster: Cluster) -> FailoverPlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        source, target = check_can_move(config, instance, self.target_node or "")
+        guest = present_guest(config, instance)
+        alive = not source.offline and is_alive(await find_guest(cluster, instance, source))
+        start = instance.admin_state is AdminState.UP
+        await cluster.instances(target.uuid).check_startable(guest=guest)
+        if start:
+            await check_memory(cluster, target, guest.memory, instance)
+        return FailoverPlan(
+            instance=instance.uuid, source=source.uuid, source_name=source.name,
+            source_offline=source.offline, target=target.uuid, target_name=target.name,
+            guest=guest, was_running=alive, start=start,
+            wait_s=float(self.shutdown_timeout), now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
+        if not plan.source_offline:
+            yield shut_down_guest(
+                cluster, plan.guest, plan.source, plan.source_name,
+                wait_s=plan.wait_s, was_running=plan.was_running,
+            )  # fmt: skip
+        yield record(
+            f"record that {plan.guest.name} is on {plan.target_name}",
+            set_primary(plan.instance, plan.target, plan.now),
+            undo=set_primary(plan.instance, plan.source, plan.now),
+        )
+        if plan.start:
+            yield start_guest(cluster, plan.guest, plan.target, plan.target_name)

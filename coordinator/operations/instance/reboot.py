@@ -1,0 +1,101 @@
+"""Reboot an instance."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+from common.errors import Conflict
+from common.messages import Order
+from common.model.instance import AdminState
+from common.names import InstanceName
+from common.noderpc.instances import GuestSpec
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import present_guest
+from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import argument, hidden, option
+from coordinator.operations.step import Step, act, record
+from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.state.config import Config
+
+
+class RebootType(StrEnum):
+    """``soft`` presses the reset button; the others stop it and start it again."""
+
+    SOFT = "soft"
+    HARD = "hard"
+    FULL = "full"
+
+
+class RebootPlan(Order, kw_only=True):
+    instance: str  # UUID
+    node: str  # UUID
+    node_name: str
+    guest: GuestSpec
+    was_running: bool
+    before: AdminState
+    reset: bool
+    wait_s: float
+    now: float
+
+
+@operation("OP_INSTANCE_REBOOT", command="gnt-instance reboot")
+class RebootInstance(Operation[RebootPlan], kw_only=True):
+    """Reboot an instance; one that is down is started, but for a soft reboot."""
+
+    instance_name: Annotated[InstanceName, argument("instance to reboot")]
+    reboot_type: Annotated[
+        RebootType, option("-t", "--type", help="soft, hard (default) or full")
+    ] = RebootType.HARD
+    shutdown_timeout: Annotated[
+        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
+    ] = 120
+    ignore_secondaries: Annotated[bool, hidden("Ganeti's")] = False
+
+    def locks(self, config: Config) -> Wanted:
+        instance = config.instance(self.instance_name)
+        node = instance.primary_node
+        return wanted(instance=instance.name, nodes=[node], room=[node])
+
+    async def prepare(self, cluster: Cluster) -> RebootPlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        node = config.nodes[instance.primary_node]
+        check_online(node)
+        was_running = is_alive(await find_guest(cluster, instance, node))
+        soft = self.reboot_type is RebootType.SOFT
+        if soft and not was_running:
+            raise Conflict(
+                f"Instance {instance.name} does not run, so it cannot be reset; start it with "
+                f"“gnt-instance startup {instance.name}”."
+            )
+        guest = present_guest(config, instance)
+        await cluster.instances(node.uuid).check_startable(guest=guest)
+        return RebootPlan(
+            instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
+            was_running=was_running, before=instance.admin_state, reset=soft,
+            wait_s=float(self.shutdown_timeout), now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: RebootPlan) -> Iterator[Step]:
+        instances = cluster.instances(plan.node)
+        if plan.reset:
+            yield act(
+                f"reset {plan.guest.name} on {plan.node_name}",
+                lambda: instances.reset(instance=plan.guest.id),
+            )
+            return
+        if plan.before is not AdminState.UP:
+            yield record(
+                f"mark {plan.guest.name} as up",
+                set_admin_state(plan.instance, AdminState.UP, plan.now),
+                undo=set_admin_state(plan.instance, plan.before, plan.now),
+            )
+        if plan.was_running:
+            yield shut_down_guest(
+                cluster, plan.guest, plan.node, plan.node_name, wait_s=plan.wait_s
+            )
+        yield start_guest(cluster, plan.guest, plan.node, plan.node_name)

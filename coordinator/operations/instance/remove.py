@@ -1,0 +1,128 @@
+"""Delete an instance with all it has."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated
+
+from common.errors import GntError
+from common.messages import Order
+from common.model.disk import Disk
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.names import InstanceName
+from common.noderpc.instances import GuestSpec
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import disk_spec, present_guest
+from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.step import Step, act, record
+from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.guests import shut_down, shut_down_guest
+from coordinator.state.config import Config
+from coordinator.state.rows import Delete
+
+
+class RemovePlan(Order, kw_only=True):
+    node: str  # UUID
+    node_name: str
+    instance: Instance
+    disks: tuple[Disk, ...]
+    nics: tuple[Nic, ...]
+    guest: GuestSpec
+    was_running: bool
+    ignore_failures: bool
+    wait_s: float
+    now: float
+
+
+@operation("OP_INSTANCE_REMOVE", command="gnt-instance remove")
+class RemoveInstance(Operation[RemovePlan], kw_only=True):
+    """Stop an instance and delete its disks and its record."""
+
+    instance_name: Annotated[InstanceName, argument("instance to delete")]
+    shutdown_timeout: Annotated[
+        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
+    ] = 120
+    ignore_failures: Annotated[
+        bool,
+        option(
+            "--ignore-failures",
+            help="forget it even if its node or disks cannot be reached",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+
+    def locks(self, config: Config) -> Wanted:
+        instance = config.instance(self.instance_name)
+        return wanted(instance=instance.name, nodes=[instance.primary_node])
+
+    async def prepare(self, cluster: Cluster) -> RemovePlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        node = config.nodes[instance.primary_node]
+        if not self.ignore_failures:
+            check_online(node)
+        try:
+            was_running = is_alive(await find_guest(cluster, instance, node))
+        except GntError:
+            if not self.ignore_failures:
+                raise
+            was_running = False
+        return RemovePlan(
+            node=node.uuid, node_name=node.name, instance=instance,
+            disks=config.disks_of(instance), nics=config.nics_of(instance),
+            guest=present_guest(config, instance), was_running=was_running,
+            ignore_failures=self.ignore_failures, wait_s=float(self.shutdown_timeout),
+            now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
+        if plan.ignore_failures:
+            yield self._try(
+                cluster,
+                f"shut down {plan.guest.name} on {plan.node_name}",
+                lambda: shut_down(cluster, plan.guest.id, plan.node, plan.wait_s),
+            )
+        else:
+            yield shut_down_guest(
+                cluster, plan.guest, plan.node, plan.node_name,
+                wait_s=plan.wait_s, was_running=plan.was_running,
+            )  # fmt: skip
+        # From the first deleted disk on there is no way back; whatever fails after this
+        # leaves an instance that is down and can be removed again.
+        yield record(
+            f"mark {plan.guest.name} as down",
+            set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now),
+            point_of_no_return=True,
+        )
+        for index, disk in enumerate(plan.disks):
+            yield self._delete(cluster, plan, index, disk)
+        yield record(
+            f"remove {plan.guest.name} from the configuration",
+            lambda _: _deletions(plan),
+        )
+
+    def _delete(self, cluster: Cluster, plan: RemovePlan, index: int, disk: Disk) -> Step:
+        spec = disk_spec(plan.instance, disk)
+        title = f"delete disk {index} on {plan.node_name}"
+
+        async def delete() -> None:
+            await cluster.disks(plan.node).ensure_absent(disk=spec)
+
+        return self._try(cluster, title, delete) if plan.ignore_failures else act(title, delete)
+
+    def _try(self, cluster: Cluster, title: str, do: Callable[[], Awaitable[None]]) -> Step:
+        async def attempt() -> None:
+            try:
+                await do()
+            except GntError as error:
+                cluster.log(f"Could not {title}, going on as asked: {error}")
+
+        return act(title, attempt)
+
+
+def _deletions(plan: RemovePlan) -> list[Delete]:
+    items: list[Instance | Disk | Nic] = [plan.instance, *plan.disks, *plan.nics]
+    return [Delete(item) for item in items]

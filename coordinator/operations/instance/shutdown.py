@@ -1,0 +1,88 @@
+"""Stop an instance."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from common.messages import Order
+from common.model.instance import AdminState
+from common.names import InstanceName
+from common.noderpc.instances import GuestSpec
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import present_guest
+from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, record
+from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.guests import shut_down_guest
+from coordinator.state.config import Config
+
+
+class StopPlan(Order, kw_only=True):
+    instance: str  # UUID
+    node: str  # UUID; empty when it is offline and nothing can be done there
+    node_name: str
+    guest: GuestSpec
+    was_running: bool
+    before: AdminState
+    remember: bool
+    wait_s: float
+    now: float
+
+
+@operation("OP_INSTANCE_SHUTDOWN", command="gnt-instance shutdown")
+class ShutDownInstance(Operation[StopPlan], kw_only=True):
+    """Have an instance power off; kill it when it has not done so in time."""
+
+    instance_name: Annotated[InstanceName, argument("instance to stop")]
+    timeout: Annotated[
+        int, option("--timeout", help="seconds to wait before it is killed (120)")
+    ] = 120
+    force: Annotated[
+        bool, option("-f", "--force", help="kill it without asking", syntax=Syntax.FLAG)
+    ] = False
+    no_remember: Annotated[
+        bool,
+        option("--no-remember", help="do not record that it should be down", syntax=Syntax.FLAG),
+    ] = False
+    ignore_offline_nodes: Annotated[
+        bool,
+        option("--ignore-offline", help="record it even if its node is offline",
+               syntax=Syntax.FLAG),
+    ] = False  # fmt: skip
+    admin_state_source: Annotated[str | None, hidden("Ganeti's")] = None
+
+    def locks(self, config: Config) -> Wanted:
+        instance = config.instance(self.instance_name)
+        return wanted(instance=instance.name, nodes=[instance.primary_node])
+
+    async def prepare(self, cluster: Cluster) -> StopPlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        node = config.nodes[instance.primary_node]
+        out_of_reach = node.offline and self.ignore_offline_nodes
+        if not out_of_reach:
+            check_online(node)
+        was_running = not out_of_reach and is_alive(await find_guest(cluster, instance, node))
+        return StopPlan(
+            instance=instance.uuid, node="" if out_of_reach else node.uuid, node_name=node.name,
+            guest=present_guest(config, instance), was_running=was_running,
+            before=instance.admin_state, remember=not self.no_remember,
+            wait_s=0.0 if self.force else float(self.timeout), now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: StopPlan) -> Iterator[Step]:
+        # Recorded first: should the coordinator die in between, nobody starts it again.
+        if plan.remember and plan.before is not AdminState.DOWN:
+            yield record(
+                f"mark {plan.guest.name} as down",
+                set_admin_state(plan.instance, AdminState.DOWN, plan.now),
+                undo=set_admin_state(plan.instance, plan.before, plan.now),
+            )
+        if plan.node:
+            yield shut_down_guest(
+                cluster, plan.guest, plan.node, plan.node_name,
+                wait_s=plan.wait_s, was_running=plan.was_running,
+            )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Start an instance."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from common.messages import Order
+from common.model.instance import AdminState
+from common.names import InstanceName
+from common.noderpc.instances import GuestSpec
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import guest_spec
+from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, record
+from coordinator.operations.steps.checks import (
+    check_memory,
+    check_online,
+    find_guest,
+    is_alive,
+)
+from coordinator.operations.steps.guests import start_guest
+from coordinator.state.config import Config
+
+
+class StartPlan(Order, kw_only=True):
+    instance: str  # UUID
+    node: str  # UUID
+    node_name: str
+    guest: GuestSpec
+    was_running: bool
+    before: AdminState
+    remember: bool
+    now: float
+
+
+@operation("OP_INSTANCE_STARTUP", command="gnt-instance startup")
+class StartInstance(Operation[StartPlan], kw_only=True):
+    """Start an instance on its primary node; one that runs is left alone."""
+
+    instance_name: Annotated[InstanceName, argument("instance to start")]
+    hvparams: Annotated[
+        dict[str, Any],
+        option("-H", "--hypervisor-parameters", help="for this start only", syntax=Syntax.KEYVAL),
+    ] = {}
+    beparams: Annotated[
+        dict[str, Any],
+        option("-B", "--backend-parameters", help="for this start only", syntax=Syntax.KEYVAL),
+    ] = {}
+    no_remember: Annotated[
+        bool,
+        option("--no-remember", help="do not record that it should run", syntax=Syntax.FLAG),
+    ] = False
+    force: Annotated[bool, hidden("Ganeti's; there is nothing to force")] = False
+    ignore_offline_nodes: Annotated[bool, hidden("Ganeti's")] = False
+
+    def locks(self, config: Config) -> Wanted:
+        instance = config.instance(self.instance_name)
+        node = instance.primary_node
+        return wanted(instance=instance.name, nodes=[node], room=[node])
+
+    async def prepare(self, cluster: Cluster) -> StartPlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        node = config.nodes[instance.primary_node]
+        check_online(node)
+        guest = guest_spec(
+            config, instance, config.disks_of(instance), config.nics_of(instance),
+            hvparams=self.hvparams, beparams=self.beparams,
+        )  # fmt: skip
+        was_running = is_alive(await find_guest(cluster, instance, node))
+        if not was_running:
+            await cluster.instances(node.uuid).check_startable(guest=guest)
+            await check_memory(cluster, node, guest.memory, instance)
+        return StartPlan(
+            instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
+            was_running=was_running, before=instance.admin_state,
+            remember=not self.no_remember, now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
+        if plan.remember and plan.before is not AdminState.UP:
+            yield record(
+                f"mark {plan.guest.name} as up",
+                set_admin_state(plan.instance, AdminState.UP, plan.now),
+                undo=set_admin_state(plan.instance, plan.before, plan.now),
+            )
+        yield start_guest(
+            cluster, plan.guest, plan.node, plan.node_name, was_running=plan.was_running
+        )

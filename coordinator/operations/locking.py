@@ -1,0 +1,52 @@
+"""Which locks an operation takes, in the words of operations.
+
+Every operation shares the cluster's lock, so that whatever has it exclusively (destroying
+the cluster) is alone. Nodes are locked by UUID: names may change.
+"""
+
+from collections.abc import Iterable
+
+from coordinator.locks.names import BGL, Level, LockName, Mode, Wanted
+
+
+def wanted(
+    *,
+    instance: str = "",
+    nodes: Iterable[str] = (),
+    nodes_exclusive: Iterable[str] = (),
+    room: Iterable[str] = (),
+    cluster: Mode = Mode.SHARED,
+) -> Wanted:
+    """Build a set of locks.
+
+    Args:
+        instance: name of the instance that is changed; it need not exist yet.
+        nodes: shared: they may neither leave nor change their role.
+        nodes_exclusive: whose record is changed.
+        room: nodes on which memory or disk space is taken (their node-res lock).
+        cluster: exclusive for what must be alone.
+    """
+    modes = {BGL: cluster}
+    if instance:
+        modes[LockName(Level.INSTANCE, instance)] = Mode.EXCLUSIVE
+    modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}
+    modes |= {LockName(Level.NODE, node): Mode.EXCLUSIVE for node in nodes_exclusive}
+    modes |= {LockName(Level.NODE_RES, node): Mode.EXCLUSIVE for node in room}
+    return Wanted(modes)
+
+
+def to_rows(wanted: Wanted) -> tuple[tuple[str, str], ...]:
+    """Write a set of locks as it is kept in a job's row: ``(("node/…", "shared"), …)``."""
+    return tuple(
+        (f"{lock.level.name}/{lock.name}", mode.value)
+        for lock, mode in sorted(wanted.locks.items())
+    )
+
+
+def from_rows(rows: Iterable[tuple[str, str]]) -> Wanted:
+    """Read what ``to_rows`` wrote."""
+    locks = {}
+    for text, mode in rows:
+        level, _, name = text.partition("/")
+        locks[LockName(Level[level], name)] = Mode(mode)
+    return Wanted(locks)

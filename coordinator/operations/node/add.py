@@ -1,0 +1,146 @@
+"""Take a new node into the cluster."""
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Annotated, Any
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order, to_builtins
+from common.model.node import Node
+from common.names import Epoch, GroupId, NodeName, check_name
+from common.noderpc.identity import Membership
+from common.tls.token import read_token
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.node.ssconf import ssconf_files
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, act, record
+from coordinator.state.config import Config
+from coordinator.state.rows import Delete, Put
+
+
+class AddPlan(Order, kw_only=True):
+    node: Node
+    token: str
+
+
+@operation("OP_NODE_ADD", command="gnt-node add")
+class AddNode(Operation[AddPlan], kw_only=True):
+    """Take a node into the cluster, by the token that it shows (“gantry join-token”)."""
+
+    node_name: Annotated[NodeName, argument("name of the new node")]
+    primary_ip: Annotated[
+        str, option("--address", "--primary-ip", help="its address; it must be reachable now")
+    ]
+    token: Annotated[
+        str,
+        option(
+            "--token-file", help="file with its join token; “-” reads standard input",
+            syntax=Syntax.SECRET_FILE, secret=True,
+        ),
+    ]  # fmt: skip
+    port: Annotated[int, option("--port", help="of its noded (1811)")] = 1811
+    secondary_ip: Annotated[
+        str | None, option("-s", "--secondary-ip", help="for replication and migration")
+    ] = None
+    group: Annotated[str | None, option("-g", "--node-group", help="default: the first")] = None
+    master_capable: Annotated[
+        bool | None,
+        option("--master-capable", help="may become master (yes)", syntax=Syntax.YES_NO),
+    ] = None
+    vm_capable: Annotated[
+        bool | None, option("--vm-capable", help="may run instances (yes)", syntax=Syntax.YES_NO)
+    ] = None
+    ndparams: Annotated[
+        dict[str, Any] | None,
+        option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),
+    ] = None
+    node_setup: Annotated[bool, hidden("Ganeti's; nodes are joined by token")] = False
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- the node is not there yet
+        return wanted(nodes_exclusive=[self.node_name])
+
+    async def prepare(self, cluster: Cluster) -> AddPlan:
+        config = cluster.config
+        check_name(self.node_name, "node")
+        for address in filter(None, (self.primary_ip, self.secondary_ip)):
+            _check_address(address)
+        read_token(self.token)
+        if config.find_node(self.node_name):
+            raise Conflict(f"There is a node {self.node_name} already.", node=self.node_name)
+        for other in config.sorted_nodes():
+            if (other.primary_ip, other.port) == (self.primary_ip, self.port):
+                raise Conflict(f"Node {other.name} has the address {self.primary_ip} already.")
+        now = cluster.now()
+        capable = self.master_capable is not False
+        room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
+        group = config.group(self.group) if self.group else config.sorted_groups()[0]
+        return AddPlan(
+            token=self.token,
+            node=Node(
+                uuid=cluster.new_uuid(), ctime=now, mtime=now, name=self.node_name,
+                primary_ip=self.primary_ip, port=self.port,
+                secondary_ip=self.secondary_ip or "", group=GroupId(group.uuid),
+                master_candidate=capable and room_in_pool, master_capable=capable,
+                vm_capable=self.vm_capable is not False, ndparams=self.ndparams or {},
+            ),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: AddPlan) -> Iterator[Step]:
+        name = plan.node.name
+        yield act(
+            f"have {name} join",
+            lambda: _join(cluster, plan),
+            undo=lambda: _leave(cluster, plan.node),
+        )
+        yield act(f"have {name} obey this master", lambda: _bind(cluster, plan.node))
+        # With this commit a candidate gets its copy of the state.
+        yield record(
+            f"add {name} to the configuration",
+            lambda _: [Put(plan.node)],
+            undo=lambda _: [Delete(plan.node)],
+        )
+
+    def result(self, plan: AddPlan) -> str:
+        return plan.node.uuid
+
+
+async def _join(cluster: Cluster, plan: AddPlan) -> None:
+    if await cluster.is_member(plan.node):
+        return  # it joined, and the coordinator died before it could write that down
+    token, node, config = read_token(plan.token), plan.node, cluster.config
+    stranger = cluster.stranger(node, token.fingerprint)
+    proof = token.prove("join.request", {"node": node.name})
+    request = await stranger.request(node=node.name, proof=proof)
+    membership = Membership(
+        cluster=config.cluster.name,
+        cluster_uuid=config.cluster.uuid,
+        node=node.name,
+        node_uuid=node.uuid,
+        authority=cluster.authority.pem,
+        certificate=cluster.authority.certificate(request.csr, node),
+        ssconf=ssconf_files(config),
+    )
+    proof = token.prove("join.accept", {"membership": to_builtins(membership)})
+    await stranger.accept(membership=membership, proof=proof)
+
+
+async def _bind(cluster: Cluster, node: Node) -> None:
+    await cluster.wait_for_member(node)
+    epoch = Epoch(cluster.state.stamp.epoch)
+    master = cluster.config.master().name
+    await cluster.mastership(node).grant(epoch=epoch, master=master)
+
+
+async def _leave(cluster: Cluster, node: Node) -> None:
+    if await cluster.is_member(node):
+        await cluster.identity(node).leave()
+
+
+def _check_address(address: str) -> None:
+    try:
+        ip_address(address)
+    except ValueError as error:
+        raise InvalidRequest(f"“{address}” is no IP address.", address=address) from error

@@ -1,0 +1,189 @@
+"""Change a node's role or parameters."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.node import Node
+from common.model.parameters import NodeParameters, filled
+from common.names import NodeName
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, act, record
+from coordinator.state.config import Config
+from coordinator.state.rows import Put
+
+
+class ModifyPlan(Order, kw_only=True):
+    before: tuple[Node, ...]
+    after: tuple[Node, ...]  # the node itself first, then those promoted for it
+    reachable: bool
+
+
+@operation("OP_NODE_SET_PARAMS", command="gnt-node modify")
+class ModifyNode(Operation[ModifyPlan], kw_only=True):
+    """Change what a node is for, or its parameters."""
+
+    node_name: Annotated[NodeName, argument("node to change")]
+    master_candidate: Annotated[
+        bool | None, option("-C", "--master-candidate", help="yes or no", syntax=Syntax.YES_NO)
+    ] = None
+    drained: Annotated[
+        bool | None,
+        option("-D", "--drained", help="takes no new instances", syntax=Syntax.YES_NO),
+    ] = None
+    offline: Annotated[
+        bool | None, option("-O", "--offline", help="is not asked at all", syntax=Syntax.YES_NO)
+    ] = None
+    master_capable: Annotated[
+        bool | None, option("--master-capable", help="may become master", syntax=Syntax.YES_NO)
+    ] = None
+    vm_capable: Annotated[
+        bool | None, option("--vm-capable", help="may run instances", syntax=Syntax.YES_NO)
+    ] = None
+    secondary_ip: Annotated[
+        str | None, option("-s", "--secondary-ip", help="for replication and migration")
+    ] = None
+    ndparams: Annotated[
+        dict[str, Any] | None,
+        option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),
+    ] = None
+    auto_promote: Annotated[
+        bool,
+        option("--auto-promote", help="fill the pool with other nodes", syntax=Syntax.FLAG),
+    ] = False
+    force: Annotated[
+        bool, option("-f", "--force", help="even if the pool gets too small", syntax=Syntax.FLAG)
+    ] = False
+    powered: Annotated[bool | None, hidden("Ganeti's; not kept")] = None
+
+    def locks(self, config: Config) -> Wanted:
+        node = config.node(self.node_name)
+        changes_pool = self.auto_promote or self.master_candidate is not None
+        others = [n.uuid for n in config.sorted_nodes()] if changes_pool else []
+        return wanted(nodes_exclusive=[node.uuid, *others])
+
+    async def prepare(self, cluster: Cluster) -> ModifyPlan:
+        config = cluster.config
+        before = config.node(self.node_name)
+        after = self._changed(before, cluster.now())
+        if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
+            raise InvalidRequest(f"Nothing to change on node {before.name}.")
+        if before.uuid == config.cluster.master:
+            _check_master_stays(before, after)
+        filled(NodeParameters, after.ndparams, what=f"the node parameters of {before.name}")
+        if self.vm_capable is False and config.instances_on(before.uuid):
+            raise Conflict(f"Node {before.name} has instances; move them away first.")
+        promoted = self._fill_pool(config, before, after, cluster.now())
+        return ModifyPlan(
+            before=(before, *(config.nodes[node.uuid] for node in promoted)),
+            after=(after, *promoted),
+            reachable=not after.offline,
+        )
+
+    def recipe(self, cluster: Cluster, plan: ModifyPlan) -> Iterator[Step]:
+        pairs = list(zip(plan.before, plan.after, strict=True))
+        # The pool changes by one node a commit, and is filled up before it loses a node.
+        for before, after in (*pairs[1:], pairs[0]):
+            if after.master_candidate and not before.master_candidate:
+                yield _certify(cluster, after, f"give {after.name} a candidate's certificate")
+            yield _record(before, after)
+        before, after = plan.before[0], plan.after[0]
+        if before.master_candidate and not after.master_candidate and plan.reachable:
+            # It may give no orders any more, and must not hold what it cannot keep new.
+            yield _certify(cluster, after, f"take the candidate's certificate from {after.name}")
+            yield act(
+                f"erase the state on {after.name}", lambda: cluster.replica(after.uuid).erase()
+            )
+
+    def result(self, plan: ModifyPlan) -> list[list[Any]]:
+        before, after = plan.before[0], plan.after[0]
+        return [
+            [name, getattr(after, name)]
+            for name in ("offline", "drained", "master_candidate", "master_capable", "vm_capable")
+            if getattr(before, name) != getattr(after, name)
+        ]
+
+    def _changed(self, node: Node, now: float) -> Node:
+        told: dict[str, Any] = {
+            "master_candidate": self.master_candidate, "drained": self.drained,
+            "offline": self.offline, "master_capable": self.master_capable,
+            "vm_capable": self.vm_capable, "secondary_ip": self.secondary_ip,
+        }  # fmt: skip
+        wishes = {key: value for key, value in told.items() if value is not None}
+        if sum(value is True for value in (self.offline, self.drained, self.master_candidate)) > 1:
+            raise InvalidRequest(
+                "A node is offline, drained or a master candidate: only one of them."
+            )
+        if self.master_candidate and not wishes.get("master_capable", node.master_capable):
+            raise Conflict(f"Node {node.name} is not master-capable.", node=node.name)
+        # Each of these states excludes being a candidate.
+        if self.offline or self.drained or self.master_capable is False:
+            wishes["master_candidate"] = False
+        if self.offline:
+            wishes["drained"] = False
+        if self.drained or self.master_candidate:
+            wishes["offline"] = False
+        if self.master_candidate:
+            wishes["drained"] = False
+        if self.ndparams is not None:
+            wishes["ndparams"] = node.ndparams | self.ndparams
+        return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)
+
+    def _fill_pool(self, config: Config, before: Node, after: Node, now: float) -> list[Node]:
+        """Return the nodes to promote so that the pool stays as large as it should be."""
+        if after.master_candidate or not before.master_candidate:
+            return []
+        eligible = [
+            node
+            for node in config.sorted_nodes()
+            if node.master_capable
+            and not (node.master_candidate or node.offline or node.drained)
+            and node.uuid != after.uuid
+        ]
+        missing = config.cluster.candidate_pool_size - (len(config.candidates()) - 1)
+        if missing > 0 and eligible and not self.auto_promote and not self.force:
+            raise Conflict(
+                f"Without {before.name} there are fewer master candidates than there could be; "
+                "add --auto-promote to make others candidates, or --force to go without."
+            )
+        chosen = eligible[: max(missing, 0)] if self.auto_promote else []
+        return [
+            replace(node, master_candidate=True, mtime=now, serial_no=node.serial_no + 1)
+            for node in chosen
+        ]
+
+
+def _record(before: Node, after: Node) -> Step:
+    return record(
+        f"record the change of {after.name}",
+        lambda _: [Put(after)],
+        undo=lambda _: [Put(before)],
+    )
+
+
+def _check_master_stays(before: Node, after: Node) -> None:
+    if after.offline or after.drained or not after.master_candidate:
+        raise Conflict(
+            f"Node {before.name} is the master; move the mastership first, with "
+            "“gnt-cluster master-failover” on another candidate."
+        )
+
+
+def _certify(cluster: Cluster, node: Node, title: str) -> Step:
+    async def renew(wanted: Node) -> None:
+        identity = cluster.identity(node)
+        request = await identity.request()
+        await identity.renew(certificate=cluster.authority.certificate(request.csr, wanted))
+
+    return act(
+        title,
+        lambda: renew(node),
+        undo=lambda: renew(replace(node, master_candidate=not node.master_candidate)),
+    )

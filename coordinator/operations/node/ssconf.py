@@ -1,0 +1,40 @@
+"""The small files about the cluster that every node has (``ssconf``).
+
+For programs and people on a node, also when no master can be asked. Names and forms are
+Ganeti's (INTERFACES (e)); lists have one entry a line.
+"""
+
+from collections.abc import Iterable
+
+from common.model.node import Node
+from coordinator.state.config import Config
+
+
+def ssconf_files(config: Config) -> dict[str, str]:
+    """Return what each file holds."""
+    cluster, nodes = config.cluster, config.sorted_nodes()
+    candidates = [node for node in nodes if node.master_candidate]
+    return {
+        "cluster_name": f"{cluster.name}\n",
+        "master_node": f"{config.master().name}\n",
+        "master_candidates": _names(candidates),
+        "master_candidates_ips": _lines(node.primary_ip for node in candidates),
+        "node_list": _names(nodes),
+        "node_primary_ips": _lines(f"{node.name} {node.primary_ip}" for node in nodes),
+        "node_secondary_ips": _lines(
+            f"{node.name} {node.secondary_ip or node.primary_ip}" for node in nodes
+        ),
+        "offline_nodes": _names(node for node in nodes if node.offline),
+        "online_nodes": _names(node for node in nodes if not node.offline),
+        "hypervisor_list": _lines(cluster.enabled_hypervisors),
+        "file_storage_dir": f"{cluster.file_storage_dir}\n",
+        "shared_file_storage_dir": f"{cluster.shared_file_storage_dir}\n",
+    }
+
+
+def _names(nodes: Iterable[Node]) -> str:
+    return _lines(node.name for node in nodes)
+
+
+def _lines(items: Iterable[str]) -> str:
+    return "".join(f"{item}\n" for item in items)

@@ -1,0 +1,53 @@
+"""How a field of an operation appears on the command line and in the manual.
+
+Attached to the field's type, so that the field itself stays plain:
+
+    instance_name: Annotated[InstanceName, argument("instance to move")]
+    allow_failover: Annotated[bool, option("--allow-failover", help="else stop it")] = False
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Syntax(StrEnum):
+    """How the words of the command line become the field's value."""
+
+    PLAIN = "plain"  # by the field's type: text, number, size in MiB, choice of an enum
+    FLAG = "flag"  # present: True
+    NO_FLAG = "no-flag"  # present: False, as in --no-start
+    YES_NO = "yes-no"  # --offline=yes
+    KEYVAL = "keyval"  # k=v,k2=v2 -> a dict
+    HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
+    DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
+    LIST = "list"  # a,b -> ["a", "b"]
+    SECRET_FILE = "secret-file"  # noqa: S105 -- a file name, or - for standard input; its first line
+
+
+class Parameter(NamedTuple):
+    help: str
+    flags: tuple[str, ...] = ()  # none: positional
+    syntax: Syntax = Syntax.PLAIN
+    metavar: str = ""
+    secret: bool = False  # never shown by queries, never logged
+
+
+def argument(help: str) -> Parameter:
+    """Declare a positional parameter."""
+    return Parameter(help)
+
+
+def option(
+    *flags: str,
+    help: str,
+    syntax: Syntax = Syntax.PLAIN,
+    metavar: str = "",
+    secret: bool = False,
+) -> Parameter:
+    """Declare a parameter with its command-line spellings."""
+    return Parameter(help, flags, syntax, metavar, secret)
+
+
+def hidden(help: str) -> Parameter:
+    """Declare a parameter that programs may give but no command line option sets."""
+    return Parameter(help, flags=("",))

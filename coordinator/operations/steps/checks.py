@@ -1,0 +1,56 @@
+"""Checks that several operations make before they change anything."""
+
+from common.errors import Conflict, NoCapacity, NodeFailure
+from common.model.instance import Instance
+from common.model.node import Node
+from common.names import MiB
+from common.noderpc.instances import GuestReport, GuestState
+from coordinator.operations.cluster_view import Cluster
+
+ALIVE = (GuestState.RUNNING, GuestState.PAUSED)
+
+
+def check_online(node: Node) -> None:
+    """Refuse a node that is marked offline."""
+    if node.offline:
+        raise Conflict(
+            f"Node {node.name} is marked offline; bring it back with “gnt-node modify "
+            f"--offline=no {node.name}”.",
+            node=node.name,
+        )
+
+
+def check_takes_instances(node: Node) -> None:
+    """Refuse a node that takes no further instances."""
+    check_online(node)
+    if node.drained:
+        raise Conflict(f"Node {node.name} is drained and takes no instances.", node=node.name)
+    if not node.vm_capable:
+        raise Conflict(f"Node {node.name} is not for instances (vm_capable=no).", node=node.name)
+
+
+async def find_guest(cluster: Cluster, instance: Instance, node: Node) -> GuestReport | None:
+    """Return what ``node`` says of an instance's guest, or None if it has none."""
+    guests = await cluster.instances(node.uuid).guests()
+    return next((guest for guest in guests if guest.id == instance.uuid), None)
+
+
+def is_alive(guest: GuestReport | None) -> bool:
+    return guest is not None and guest.state in ALIVE
+
+
+async def check_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
+    """Refuse to start an instance where its memory is not free.
+
+    Raises:
+        NoCapacity: names what is free.
+    """
+    facts = (await cluster.facts_of([node]))[node.uuid]
+    if isinstance(facts, Exception):
+        raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
+    if facts.memory_free < memory:
+        raise NoCapacity(
+            f"Node {node.name} has {facts.memory_free} MiB of memory free; {instance.name} "
+            f"needs {memory} MiB.",
+            node=node.name,
+        )

@@ -1,0 +1,50 @@
+"""Steps that start and stop guests."""
+
+from common.names import InstanceId
+from common.noderpc.instances import GuestSpec
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.step import Step, act
+
+
+def start_guest(
+    cluster: Cluster, guest: GuestSpec, node: str, node_name: str, *, was_running: bool = False
+) -> Step:
+    """Start a guest; undone, it is gone again, unless it ran before."""
+    instances = cluster.instances(node)
+    return act(
+        f"start {guest.name} on {node_name}",
+        lambda: instances.ensure_running(guest=guest),
+        undo=None if was_running else lambda: instances.ensure_gone(instance=guest.id),
+    )
+
+
+def shut_down_guest(
+    cluster: Cluster,
+    guest: GuestSpec,
+    node: str,
+    node_name: str,
+    *,
+    wait_s: float,
+    was_running: bool = True,
+) -> Step:
+    """Ask a guest to power off, kill it after ``wait_s``; undone, it runs again."""
+    instances = cluster.instances(node)
+
+    async def restart() -> None:
+        # The task may still be waiting for the guest to go: starting the guest before that
+        # has ended would see it killed a moment later.
+        await cluster.tasks(node).cancel(task=cluster.task_id("shutdown"))
+        await instances.ensure_running(guest=guest)
+
+    return act(
+        f"shut down {guest.name} on {node_name}",
+        lambda: shut_down(cluster, guest.id, node, wait_s),
+        undo=restart if was_running else None,
+    )
+
+
+async def shut_down(cluster: Cluster, guest: InstanceId, node: str, wait_s: float) -> None:
+    """Have a guest power off on ``node``, and return when it is gone."""
+    task = cluster.task_id("shutdown")
+    await cluster.instances(node).begin_shutdown(instance=guest, wait_s=wait_s, task=task)
+    await cluster.run_task(node, task)

@@ -1,0 +1,1 @@
+"""Questions about the cluster, with Ganeti's fields and filters."""

@@ -1,0 +1,105 @@
+"""LUXI's older queries: plain values instead of ``[status, value]``, one method a kind."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.luxi.failures import JobLost
+from coordinator.queries.query import query
+from coordinator.queries.source import Source
+from coordinator.queries.subject import find_subject
+from coordinator.state.config import Config
+
+
+async def query_objects(
+    what: str, names: Sequence[Any], fields: Sequence[str], source: Source, *, lock: bool = False
+) -> list[list[Any]]:
+    """Return what QueryInstances, QueryNodes and QueryGroups return: rows of plain values.
+
+    Args:
+        what: the kind.
+        names: which objects; none means all.
+        fields: names of fields.
+        source: where to look.
+        lock: what older clients ask for; nobody grants it any more.
+
+    Raises:
+        InvalidRequest: a field that does not exist, or ``lock``.
+        NotFound: a name that does not exist.
+    """
+    if lock:
+        raise InvalidRequest("Sync queries are not allowed: ask without locking.")
+    subject = find_subject(what)
+    unknown = [name for name in fields if name not in subject.fields]
+    if unknown:
+        raise InvalidRequest(f"There is no field {', '.join(unknown)} of {what}s.")
+    condition = ["|", *(["==", subject.key, name] for name in names)] if names else None
+    answer = await query(what, fields, condition, source)
+    return [[value for _, value in row] for row in answer["data"]]
+
+
+async def query_jobs(
+    ids: Sequence[Any] | None, fields: Sequence[str], source: Source
+) -> list[list[Any] | None]:
+    """Return what QueryJobs returns: a row for each id, None for one that does not exist.
+
+    Without ids, all jobs that are not archived.
+    """
+    if not ids:
+        return list(await query_objects("job", (), fields, source))
+    rows: list[list[Any] | None] = []
+    for number in ids:
+        try:
+            rows += await query_objects("job", (number,), fields, source)
+        except JobLost:
+            rows.append(None)
+    return rows
+
+
+def config_values(names: Sequence[str], config: Config) -> list[Any]:
+    """Return what QueryConfigValues returns, in the order asked.
+
+    Raises:
+        InvalidRequest: no such value.
+    """
+    values = {
+        "cluster_name": config.cluster.name,
+        "master_node": config.master().name,
+        "drain_flag": config.cluster.queue_drained,
+        "watcher_pause": config.cluster.watcher_pause,
+        "modify_ssh_setup": False,
+        "ssh_key_type": "rsa",
+        "ssh_key_bits": 2048,
+    }
+    for name in names:
+        if name not in values:
+            raise InvalidRequest(
+                f"There is no value “{name}” of the cluster; there are {', '.join(values)}."
+            )
+    return [values[name] for name in names]
+
+
+def query_tags(kind: str, name: str, config: Config) -> list[str]:
+    """Return what QueryTags returns: the tags of one object, sorted.
+
+    Raises:
+        InvalidRequest: objects of this kind have no tags.
+        NotFound: there is no such object.
+    """
+    match kind:
+        case "cluster":
+            return sorted(config.cluster.tags)
+        case "node":
+            return sorted(config.node(name).tags)
+        case "nodegroup":
+            return sorted(config.group(name).tags)
+        case "instance":
+            return sorted(config.instance(name).tags)
+        case _:
+            raise InvalidRequest(f"There are no tags of a “{kind}”.")
+
+
+def query_exports(nodes: Sequence[str], config: Config) -> dict[str, list[str]]:
+    """Return what QueryExports returns: the backups on each node; there are none yet."""
+    chosen = [config.node(name) for name in nodes] if nodes else config.sorted_nodes()
+    return {node.name: [] for node in chosen}

@@ -1,0 +1,58 @@
+"""All that LUXI's QueryClusterInfo tells of the cluster, which is what RAPI's /2/info shows."""
+
+from typing import Any
+
+from common.messages import to_builtins
+from common.model.parameters import HYPERVISORS, Backend, NicParameters, NodeParameters, filled
+from common.version import VERSION
+from coordinator.queries.cluster_fields import CONFIG_VERSION, OS_API_VERSION
+from coordinator.queries.group_fields import wire_policy
+from coordinator.state.config import Config
+
+
+def cluster_info(config: Config) -> dict[str, Any]:
+    """Return what QueryClusterInfo tells, under Ganeti's keys."""
+    cluster, told = config.cluster, "the cluster's parameters"
+    return {
+        "software_version": VERSION,
+        "protocol_version": CONFIG_VERSION,
+        "config_version": CONFIG_VERSION,
+        "os_api_version": OS_API_VERSION,
+        "export_version": 0,
+        "vcs_version": f"gantry-{VERSION}",
+        "architecture": ["64bit", "x86_64"],
+        "name": cluster.name,
+        "uuid": cluster.uuid,
+        "ctime": cluster.ctime,
+        "mtime": cluster.mtime,
+        "tags": list(cluster.tags),
+        "master": config.master().name,
+        "default_hypervisor": cluster.enabled_hypervisors[0],
+        "enabled_hypervisors": list(cluster.enabled_hypervisors),
+        "enabled_disk_templates": list(cluster.enabled_disk_templates),
+        "hvparams": {
+            name: to_builtins(filled(kind, cluster.hvparams.get(name, {}), what=told))
+            for name, kind in HYPERVISORS.items()
+            if name in cluster.enabled_hypervisors
+        },
+        "os_hvp": {},
+        "beparams": {"default": to_builtins(filled(Backend, cluster.beparams, what=told))},
+        "nicparams": {"default": to_builtins(filled(NicParameters, cluster.nicparams, what=told))},
+        "ndparams": to_builtins(filled(NodeParameters, cluster.ndparams, what=told)),
+        "osparams": {},
+        "diskparams": {},
+        "ipolicy": wire_policy(cluster.ipolicy),
+        "candidate_pool_size": cluster.candidate_pool_size,
+        "max_running_jobs": cluster.max_running_jobs,
+        "default_iallocator": cluster.default_iallocator,
+        "mac_prefix": cluster.mac_prefix,
+        "file_storage_dir": cluster.file_storage_dir,
+        "shared_file_storage_dir": cluster.shared_file_storage_dir,
+        "volume_group_name": None,
+        "drbd_usermode_helper": None,
+        "primary_ip_version": 4,
+        "reserved_lvs": [],
+        "uid_pool": [],
+        "hidden_os": [],
+        "blacklisted_os": [],
+    }

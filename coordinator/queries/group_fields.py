@@ -1,0 +1,85 @@
+"""The fields of a node group; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+
+from functools import cached_property
+from typing import Any
+
+from common.messages import to_builtins
+from common.model.group import Group
+from common.model.instance import Instance
+from common.model.node import Node
+from common.model.parameters import NodeParameters, filled
+from common.model.policy import InstancePolicy
+from coordinator.queries.field import Field, Kind, entity_fields, table
+from coordinator.queries.live import Live
+from coordinator.queries.node_fields import node_parameter_fields
+from coordinator.state.config import Config
+
+
+class GroupRow:
+    def __init__(self, group: Group, config: Config, live: Live) -> None:
+        self.entity = group
+        self.config = config
+        self.live = live
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        nodes = self.config.sorted_nodes()
+        return tuple(node for node in nodes if node.group == self.entity.uuid)
+
+    @cached_property
+    def instances(self) -> tuple[Instance, ...]:
+        found = (i for node in self.nodes for i in self.config.instances_on(node.uuid))
+        return tuple(sorted(found, key=lambda instance: instance.name))
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The filled node parameters."""
+        layers = (self.config.cluster.ndparams, self.entity.ndparams)
+        what = f"the node parameters of group {self.entity.name}"
+        values: dict[str, Any] = to_builtins(filled(NodeParameters, *layers, what=what))
+        return values
+
+
+def wire_policy(policy: InstancePolicy) -> dict[str, Any]:
+    """Return an instance policy as Ganeti writes it: with dashes in its keys."""
+    return _dashed(to_builtins(policy))  # type: ignore[no-any-return]
+
+
+def _dashed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key.replace("_", "-"): _dashed(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_dashed(inner) for inner in value]
+    return value
+
+
+def _custom_policy(row: GroupRow) -> dict[str, Any]:
+    return {} if row.entity.ipolicy is None else wire_policy(row.entity.ipolicy)
+
+
+# fmt: off
+_FIELDS: tuple[Field[GroupRow], ...] = (
+    Field("name", "Group", Kind.TEXT, "Group name", lambda row: row.entity.name),
+    Field("alloc_policy", "AllocPolicy", Kind.TEXT, "Allocation policy for group",
+          lambda row: row.entity.alloc_policy),
+    Field("custom_diskparams", "CustomDiskParameters", Kind.OTHER, "Custom disk parameters",
+          lambda _: {}),
+    Field("custom_ipolicy", "CustomInstancePolicy", Kind.OTHER,
+          "Custom instance policy limitations", _custom_policy),
+    Field("custom_ndparams", "CustomNDParams", Kind.OTHER, "Custom node parameters",
+          lambda row: row.entity.ndparams),
+    Field("diskparams", "DiskParameters", Kind.OTHER, "Disk parameters (merged)", lambda _: {}),
+    Field("ipolicy", "InstancePolicy", Kind.OTHER, "Instance policy limitations (merged)",
+          lambda row: wire_policy(row.entity.ipolicy or row.config.cluster.ipolicy)),
+    Field("ndparams", "NDParams", Kind.OTHER, "Node parameters", lambda row: row.parameters),
+    Field("node_cnt", "Nodes", Kind.NUMBER, "Number of nodes", lambda row: len(row.nodes)),
+    Field("node_list", "NodeList", Kind.OTHER, "List of nodes",
+          lambda row: [node.name for node in row.nodes]),
+    Field("pinst_cnt", "Instances", Kind.NUMBER, "Number of primary instances",
+          lambda row: len(row.instances)),
+    Field("pinst_list", "InstanceList", Kind.OTHER, "List of primary instances",
+          lambda row: [instance.name for instance in row.instances]),
+)
+# fmt: on
+
+GROUP_FIELDS = table(_FIELDS, entity_fields("Group"), node_parameter_fields())

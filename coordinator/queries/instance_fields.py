@@ -1,0 +1,91 @@
+"""The fields of an instance; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+
+from typing import Any
+
+from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
+from coordinator.queries.instance_devices import DEVICE_FIELDS
+from coordinator.queries.instance_parameters import PARAMETER_FIELDS
+from coordinator.queries.instance_row import InstanceRow
+
+STATUS = (
+    'Instance status; "running" if instance is set to be running and actually is, "ADMIN_down" if '
+    'instance is stopped and is not running, "ERROR_wrongnode" if instance running, but not on its '
+    'designated primary node, "ERROR_up" if instance should be stopped, but is actually running, '
+    '"ERROR_down" if instance should run, but doesn\'t, "ERROR_nodedown" if instance\'s primary '
+    'node is down, "ERROR_nodeoffline" if instance\'s primary node is marked offline, '
+    '"ADMIN_offline" if instance is offline and does not use dynamic, "USER_down" if the user '
+    "shutdown the instance resources"
+)
+
+
+def _of_guest(row: InstanceRow, name: str) -> Any:
+    return row.guest if isinstance(row.guest, Missing) else getattr(row.guest, name)
+
+
+def _is_running(row: InstanceRow) -> Any:
+    if isinstance(row.guest, Missing):
+        return False if row.guest is Missing.UNAVAILABLE else row.guest
+    return True
+
+
+def _console(row: InstanceRow) -> Any:
+    if isinstance(row.guest, Missing):
+        return row.guest
+    name = row.entity.name
+    told = {"instance": name, "kind": "msg", "message": f"Use “gnt-instance console {name}”."}
+    return told | dict.fromkeys(("host", "port", "user", "command", "display"))
+
+
+# fmt: off
+_CONFIGURED: tuple[Field[InstanceRow], ...] = (
+    Field("name", "Instance", Kind.TEXT, "Instance name", lambda row: row.entity.name),
+    Field("admin_state", "InstanceState", Kind.TEXT, "Desired state of the instance",
+          lambda row: row.entity.admin_state),
+    Field("admin_state_source", "InstanceStateSource", Kind.TEXT,
+          "Who last changed the desired state of the instance", lambda _: "admin"),
+    Field("admin_up", "Autostart", Kind.BOOL, "Desired state of the instance",
+          lambda row: row.is_wanted_up),
+    Field("disk_template", "Disk_template", Kind.TEXT, "Instance disk template",
+          lambda row: row.entity.disk_template),
+    Field("disks_active", "DisksActive", Kind.BOOL, "Desired state of the instance disks",
+          lambda row: row.is_wanted_up),
+    Field("forthcoming", "Forthcoming", Kind.BOOL, "Whether the Instance is forthcoming",
+          lambda _: False),
+    Field("hypervisor", "Hypervisor", Kind.TEXT, "Hypervisor name",
+          lambda row: row.entity.hypervisor),
+    Field("network_port", "Network_port", Kind.OTHER,
+          "Instance network port if available (e.g. for VNC console)",
+          lambda _: Missing.UNAVAILABLE),
+    Field("os", "OS", Kind.TEXT, "Operating system", lambda row: row.entity.os),
+    Field("osparams", "OpSysParameters", Kind.OTHER, "Operating system parameters (merged)",
+          lambda row: row.entity.osparams),
+    Field("custom_osparams", "CustomOpSysParameters", Kind.OTHER,
+          "Custom operating system parameters", lambda row: row.entity.osparams),
+    Field("pnode", "Primary_node", Kind.TEXT, "Primary node", lambda row: row.primary.name),
+    Field("pnode.group", "PrimaryNodeGroup", Kind.TEXT, "Primary node's group",
+          lambda row: row.group.name),
+    Field("pnode.group.uuid", "PrimaryNodeGroupUUID", Kind.TEXT, "Primary node's group UUID",
+          lambda row: row.group.uuid),
+    Field("snodes", "Secondary_Nodes", Kind.OTHER,
+          "Secondary nodes; usually this will just be one node", lambda _: []),
+    Field("snodes.group", "SecondaryNodesGroups", Kind.OTHER, "Node groups of secondary nodes",
+          lambda _: []),
+    Field("snodes.group.uuid", "SecondaryNodesGroupsUUID", Kind.OTHER,
+          "Node group UUIDs of secondary nodes", lambda _: []),
+)
+_SEEN: tuple[Field[InstanceRow], ...] = (
+    Field("console", "Console", Kind.OTHER, "Instance console information", _console,
+          Needs.GUESTS),
+    Field("oper_ram", "Memory", Kind.UNIT, "Actual memory usage as seen by hypervisor",
+          lambda row: _of_guest(row, "memory"), Needs.GUESTS),
+    Field("oper_state", "Running", Kind.BOOL, "Actual state of instance", _is_running,
+          Needs.GUESTS),
+    Field("oper_vcpus", "VCPUs", Kind.NUMBER, "Actual number of VCPUs as seen by hypervisor",
+          lambda row: _of_guest(row, "vcpus"), Needs.GUESTS),
+    Field("status", "Status", Kind.TEXT, STATUS, lambda row: row.status, Needs.GUESTS),
+)
+# fmt: on
+
+INSTANCE_FIELDS = table(
+    _CONFIGURED, _SEEN, entity_fields("Instance"), DEVICE_FIELDS, PARAMETER_FIELDS
+)

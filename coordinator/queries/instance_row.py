@@ -1,0 +1,102 @@
+"""One instance, as its fields look at it."""
+
+from functools import cached_property
+from typing import Any
+
+from common.errors import GntError
+from common.messages import to_builtins
+from common.model.disk import Disk
+from common.model.group import Group
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.model.node import Node
+from common.model.parameters import Backend, NicParameters, filled, hypervisor_parameters
+from common.noderpc.instances import GuestReport
+from coordinator.queries.field import Missing
+from coordinator.queries.instance_status import InstanceStatus, instance_status, is_alive
+from coordinator.queries.live import Live, value_of
+from coordinator.state.config import Config
+
+
+class InstanceRow:
+    """What is worked out for one field is kept for the others."""
+
+    def __init__(self, instance: Instance, config: Config, live: Live) -> None:
+        self.entity = instance
+        self.config = config
+        self.live = live
+
+    @cached_property
+    def primary(self) -> Node:
+        return self.config.nodes[self.entity.primary_node]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Whom to ask about this instance."""
+        return (self.primary,)
+
+    @property
+    def group(self) -> Group:
+        return self.config.groups[self.primary.group]
+
+    @cached_property
+    def disks(self) -> tuple[Disk, ...]:
+        return self.config.disks_of(self.entity)
+
+    @cached_property
+    def nics(self) -> tuple[Nic, ...]:
+        return self.config.nics_of(self.entity)
+
+    @cached_property
+    def nic_parameters(self) -> tuple[NicParameters, ...]:
+        """The filled parameters of each nic, in order."""
+        base, what = self.config.cluster.nicparams, f"the nic parameters of {self.entity.name}"
+        return tuple(filled(NicParameters, base, nic.nicparams, what=what) for nic in self.nics)
+
+    @cached_property
+    def backend(self) -> Backend:
+        what = f"the backend parameters of {self.entity.name}"
+        return filled(Backend, self.config.cluster.beparams, self.entity.beparams, what=what)
+
+    @cached_property
+    def hypervisor(self) -> dict[str, Any]:
+        """The filled hypervisor parameters."""
+        kind = self.entity.hypervisor
+        layers = (self.config.cluster.hvparams.get(kind, {}), self.entity.hvparams)
+        what = f"the hypervisor parameters of {self.entity.name}"
+        parameters: dict[str, Any] = to_builtins(hypervisor_parameters(kind, *layers, what=what))
+        return parameters
+
+    @cached_property
+    def guest(self) -> GuestReport | Missing:
+        """The guest, wherever it is alive, the primary node first."""
+        answer = value_of(self.live.guests, self.primary)
+        if isinstance(answer, Missing):
+            return answer
+        hosts = self.live.hosts_of(self.entity.uuid)
+        here = hosts.get(self.entity.primary_node)
+        if here is not None and is_alive(here.state):
+            return here
+        alive = (guest for guest in hosts.values() if is_alive(guest.state))
+        return next(alive, Missing.UNAVAILABLE)
+
+    @cached_property
+    def status(self) -> InstanceStatus:
+        hosts = self.live.hosts_of(self.entity.uuid)
+        here = hosts.get(self.entity.primary_node)
+        answer = self.live.guests.get(self.primary.uuid)
+        return instance_status(
+            self.entity.admin_state,
+            offline=self.primary.offline,
+            answered=answer is not None and not isinstance(answer, GntError),
+            here=here.state if here else None,
+            elsewhere=any(
+                is_alive(guest.state)
+                for node, guest in hosts.items()
+                if node != self.entity.primary_node
+            ),
+        )
+
+    @property
+    def is_wanted_up(self) -> bool:
+        return self.entity.admin_state is AdminState.UP

@@ -1,0 +1,60 @@
+"""Whether an instance is as it should be, in one word."""
+
+from enum import StrEnum
+
+from common.model.instance import AdminState
+from common.noderpc.instances import GuestState
+
+
+class InstanceStatus(StrEnum):
+    """Names are Ganeti's, without USER_down: no guest tells us who stopped it."""
+
+    RUNNING = "running"
+    ADMIN_DOWN = "ADMIN_down"
+    ADMIN_OFFLINE = "ADMIN_offline"
+    ERROR_DOWN = "ERROR_down"
+    ERROR_UP = "ERROR_up"
+    ERROR_WRONGNODE = "ERROR_wrongnode"
+    ERROR_NODEDOWN = "ERROR_nodedown"
+    ERROR_NODEOFFLINE = "ERROR_nodeoffline"
+
+
+# A guest that receives its memory, or whose memory has left, does not count as being there.
+_ALIVE = frozenset({GuestState.RUNNING, GuestState.PAUSED})
+
+
+def is_alive(state: GuestState) -> bool:
+    """Tell whether a guest in this state is the instance, rather than a shell of it."""
+    return state in _ALIVE
+
+
+def instance_status(
+    wanted: AdminState, *, offline: bool, answered: bool, here: GuestState | None, elsewhere: bool
+) -> InstanceStatus:
+    """Compare what is wanted with what was seen.
+
+    Args:
+        wanted: by the operator.
+        offline: the primary node is marked so.
+        answered: the primary node has answered.
+        here: the guest on the primary node, if there is one.
+        elsewhere: it is alive on another node.
+
+    Source: INTERFACES (b), instance status calculation.
+    """
+    if offline:
+        return InstanceStatus.ERROR_NODEOFFLINE
+    if not answered:
+        return InstanceStatus.ERROR_NODEDOWN
+    if here is not None and is_alive(here):
+        up = wanted is AdminState.UP
+        return InstanceStatus.RUNNING if up else InstanceStatus.ERROR_UP
+    if elsewhere:
+        return InstanceStatus.ERROR_WRONGNODE
+    match wanted:
+        case AdminState.UP:
+            return InstanceStatus.ERROR_DOWN
+        case AdminState.DOWN:
+            return InstanceStatus.ADMIN_DOWN
+        case AdminState.OFFLINE:
+            return InstanceStatus.ADMIN_OFFLINE

@@ -1,0 +1,92 @@
+"""What only the nodes know, asked for once a query."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from common.errors import GntError
+from common.model.cluster import Cluster
+from common.model.node import Node
+from common.noderpc.facts import NodeFacts
+from common.noderpc.instances import GuestReport
+from coordinator.queries.field import Missing, Needs
+from coordinator.state.config import Config
+
+T = TypeVar("T")
+Answers = Mapping[str, T | GntError]  # by UUID of the node
+
+
+class Asker(Protocol):
+    """Asks several nodes at once, each one call; an answer or an error for each."""
+
+    async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]: ...
+
+    async def facts(
+        self, nodes: Iterable[Node], *, storage: tuple[str, ...]
+    ) -> Answers[NodeFacts]: ...
+
+
+@dataclass
+class Live:
+    """What the nodes answered; empty until ``ask`` was awaited."""
+
+    guests: Answers[tuple[GuestReport, ...]] = field(default_factory=dict)
+    facts: Answers[NodeFacts] = field(default_factory=dict)
+    _where: dict[str, dict[str, GuestReport]] = field(default_factory=dict)
+
+    async def ask(
+        self, needs: Iterable[Needs], nodes: Iterable[Node], config: Config, asker: Asker
+    ) -> None:
+        """Ask for what is needed.
+
+        Guests are asked of every node that may have some, whatever ``nodes`` says: one can be
+        elsewhere than it should. Offline nodes are not asked.
+        """
+        for need in sorted(set(needs)):
+            match need:
+                case Needs.GUESTS:
+                    hosts = [n for n in config.sorted_nodes() if n.vm_capable and not n.offline]
+                    self.guests = await asker.guests(hosts)
+                    self._where = _by_guest(self.guests)
+                case Needs.FACTS:
+                    online = [node for node in nodes if not node.offline]
+                    self.facts = await asker.facts(online, storage=storage_of(config.cluster))
+                case Needs.CONFIG:
+                    pass
+
+    def hosts_of(self, instance: str) -> Mapping[str, GuestReport]:
+        """Return the nodes that have a guest for the instance, usually one."""
+        return self._where.get(instance, {})
+
+    def facts_of(self, node: Node) -> NodeFacts | Missing:
+        """Return what a node told of itself, or why it did not."""
+        return value_of(self.facts, node)
+
+
+def value_of(answers: Answers[T], node: Node) -> T | Missing:
+    """Return what ``node`` answered, or why there is no answer."""
+    if node.offline:
+        return Missing.OFFLINE
+    answer = answers.get(node.uuid)
+    return Missing.NO_DATA if answer is None or isinstance(answer, GntError) else answer
+
+
+def storage_of(cluster: Cluster) -> tuple[str, ...]:
+    """Return the directories that hold disks, that of the preferred template first."""
+    directories = {
+        "file": cluster.file_storage_dir,
+        "sharedfile": cluster.shared_file_storage_dir,
+    }
+    enabled = (directories.get(name, "") for name in cluster.enabled_disk_templates)
+    return tuple(dict.fromkeys(directory for directory in enabled if directory))
+
+
+def _by_guest(
+    guests: Answers[tuple[GuestReport, ...]],
+) -> dict[str, dict[str, GuestReport]]:
+    found: dict[str, dict[str, GuestReport]] = {}
+    for node, answer in guests.items():
+        if not isinstance(answer, GntError):
+            for guest in answer:
+                found.setdefault(guest.id, {})[node] = guest
+    return found

@@ -1,0 +1,82 @@
+"""Answer a query: which rows, what has to be asked of the nodes, which values."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from common.errors import InvalidRequest
+from coordinator.queries.field import Field, Missing, Needs, unknown_field
+from coordinator.queries.filter import compile_filter, fields_of, names_asked
+from coordinator.queries.live import Live
+from coordinator.queries.source import Source
+from coordinator.queries.subject import Subject, find_subject
+
+
+async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) -> dict[str, Any]:
+    """Return what LUXI's Query returns: the fields' definitions, and a row for each object.
+
+    A row has ``[status, value]`` for each field, in the order asked; the value is None unless
+    the status is 0 (see ``Missing``). A filter that only lists names is answered in its order.
+
+    Raises:
+        InvalidRequest: no such kind, no such filter.
+        NotFound: the filter only lists names, and one does not exist.
+    """
+    columns = _columns(find_subject(what), fields)
+    rows = await _rows(what, columns, qfilter, source)
+    return {
+        "fields": [column.describe() for column in columns],
+        "data": [[_entry(column.get(row)) for column in columns] for row in rows],
+    }
+
+
+def query_fields(what: str, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return what LUXI's QueryFields returns: definitions, of all fields or of those named."""
+    subject = find_subject(what)
+    columns = sorted(subject.fields.values(), key=lambda field: field.name)
+    chosen = columns if names is None else _columns(subject, names)
+    return {"fields": [column.describe() for column in chosen]}
+
+
+async def _rows(
+    what: str, columns: Sequence[Field[Any]], qfilter: Any, source: Source
+) -> list[Any]:
+    """Return the rows that fit, with all that the columns need."""
+    subject, live = find_subject(what), Live()
+    fits = compile_filter(qfilter, subject.fields)
+    to_filter = {subject.fields[name].needs for name in fields_of(qfilter)}
+    to_show = {column.needs for column in columns}
+    rows = list(_candidates(subject, qfilter, source, live))
+    if to_filter <= {Needs.CONFIG}:  # then only nodes of rows that will be shown are asked
+        rows = [row for row in rows if fits(row)]
+        await _ask(to_show, rows, live, source)
+        return rows
+    await _ask(to_filter | to_show, rows, live, source)
+    return [row for row in rows if fits(row)]
+
+
+def _candidates(subject: Subject, qfilter: Any, source: Source, live: Live) -> Iterable[Any]:
+    names = names_asked(qfilter, subject.key)
+    if names is not None and subject.named is not None:
+        return subject.named(source, live, list(dict.fromkeys(names)))
+    rows = subject.every(source, live)
+    if "archived" in subject.fields and "archived" not in fields_of(qfilter):
+        return (row for row in rows if not row.job.archived)
+    return rows
+
+
+async def _ask(needs: set[Needs], rows: Sequence[Any], live: Live, source: Source) -> None:
+    if rows and needs - {Needs.CONFIG}:
+        nodes = {node.uuid: node for row in rows for node in row.nodes}
+        await live.ask(needs, nodes.values(), source.state.config, source.asker)
+
+
+def _columns(subject: Subject, names: Any) -> list[Field[Any]]:
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest("The fields of a query are a list of names.")
+    return [subject.fields.get(name) or unknown_field(name) for name in names]
+
+
+def _entry(value: Any) -> tuple[int, Any]:
+    if isinstance(value, Missing):
+        return value.value, None
+    return 0, value

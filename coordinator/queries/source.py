@@ -1,0 +1,37 @@
+"""Where the answers to queries come from."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from common.model.node import Node
+from common.noderpc.facts import Facts, NodeFacts
+from common.noderpc.instances import GuestReport, Instances
+from coordinator.locks.report import LockRow
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.each import each
+from coordinator.queries.live import Answers, Asker
+from coordinator.state.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One moment of the cluster, and whom to ask for the rest."""
+
+    state: State
+    asker: Asker
+    locks: Callable[[], Sequence[LockRow]] = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAsker:
+    """Asks the nodes themselves."""
+
+    nodes: Nodes
+
+    async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]:
+        return await each({n.uuid: self.nodes.service(Instances, n).guests() for n in nodes})
+
+    async def facts(self, nodes: Iterable[Node], *, storage: tuple[str, ...]) -> Answers[NodeFacts]:
+        return await each(
+            {n.uuid: self.nodes.service(Facts, n).facts(storage=storage) for n in nodes}
+        )

@@ -1,0 +1,118 @@
+"""What can be queried: its fields, and how its rows are found."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.luxi.failures import JobLost
+from common.names import JobId
+from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
+from coordinator.queries.field import Field, Kind, Table, table
+from coordinator.queries.group_fields import GROUP_FIELDS, GroupRow
+from coordinator.queries.instance_fields import INSTANCE_FIELDS
+from coordinator.queries.instance_row import InstanceRow
+from coordinator.queries.job_fields import JOB_FIELDS, JobRow
+from coordinator.queries.live import Live
+from coordinator.queries.lock_fields import LOCK_FIELDS
+from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
+from coordinator.queries.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kind of object.
+
+    ``every`` gives all rows in order. ``named`` gives those of some names, as often and in
+    the order they were asked for, and raises NotFound for a name that does not exist; None
+    where rows have no names.
+    """
+
+    fields: Table[Any]
+    key: str  # the field that has the name
+    every: Callable[[Source, Live], Iterable[Any]]
+    named: Callable[[Source, Live, Sequence[Any]], Iterable[Any]] | None = None
+
+
+def _instances(source: Source, live: Live) -> Iterable[InstanceRow]:
+    config = source.state.config
+    return (InstanceRow(instance, config, live) for instance in config.sorted_instances())
+
+
+def _named_instances(source: Source, live: Live, names: Sequence[Any]) -> Iterable[InstanceRow]:
+    config = source.state.config
+    return [InstanceRow(config.instance(str(name)), config, live) for name in names]
+
+
+def _nodes(source: Source, live: Live) -> Iterable[NodeRow]:
+    config = source.state.config
+    return (NodeRow(node, config, live) for node in config.sorted_nodes())
+
+
+def _named_nodes(source: Source, live: Live, names: Sequence[Any]) -> Iterable[NodeRow]:
+    config = source.state.config
+    return [NodeRow(config.node(str(name)), config, live) for name in names]
+
+
+def _groups(source: Source, live: Live) -> Iterable[GroupRow]:
+    config = source.state.config
+    return (GroupRow(group, config, live) for group in config.sorted_groups())
+
+
+def _named_groups(source: Source, live: Live, names: Sequence[Any]) -> Iterable[GroupRow]:
+    config = source.state.config
+    return [GroupRow(config.group(str(name)), config, live) for name in names]
+
+
+def _jobs(source: Source, _: Live) -> Iterable[JobRow]:
+    return (JobRow(job) for _, job in sorted(source.state.jobs.items()))
+
+
+def _named_jobs(source: Source, _: Live, ids: Sequence[Any]) -> Iterable[JobRow]:
+    return [find_job(source, text) for text in ids]
+
+
+def find_job(source: Source, text: Any) -> JobRow:
+    """Return the job of an id, given as a number or its digits.
+
+    Raises:
+        InvalidRequest: no number.
+        JobLost: there is no such job.
+    """
+    try:
+        number = JobId(int(text))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"“{text}” is no number of a job.") from error
+    job = source.state.jobs.get(number)
+    if job is None:
+        raise JobLost(f"There is no job {number}.", job=number)
+    return JobRow(job)
+
+
+# fmt: off
+_EXPORT_FIELDS: Table[Any] = table((
+    Field("export", "Export", Kind.TEXT, "Export name", lambda row: row.export),
+    Field("node", "Node", Kind.TEXT, "Node name", lambda row: row.node),
+))
+SUBJECTS: dict[str, Subject] = {
+    "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
+    "export": Subject(_EXPORT_FIELDS, "export", lambda _, __: ()),  # there is no backup yet
+    "group": Subject(GROUP_FIELDS, "name", _groups, _named_groups),
+    "instance": Subject(INSTANCE_FIELDS, "name", _instances, _named_instances),
+    "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
+    "lock": Subject(LOCK_FIELDS, "name", lambda source, _: source.locks()),
+    "node": Subject(NODE_FIELDS, "name", _nodes, _named_nodes),
+}
+# fmt: on
+
+
+def find_subject(what: Any) -> Subject:
+    """Return what is queried.
+
+    Raises:
+        InvalidRequest: there is no such kind.
+    """
+    if not isinstance(what, str) or what not in SUBJECTS:
+        known = ", ".join(SUBJECTS)
+        raise InvalidRequest(f"There is nothing called “{what}” to query; there are {known}.")
+    return SUBJECTS[what]
