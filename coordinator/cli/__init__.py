@@ -1,0 +1,1 @@
+"""The command line. Files that a list command needs import nothing heavy."""

@@ -1,0 +1,44 @@
+"""``gnt-cluster``: getmaster, verify, queue, version."""
+
+from collections.abc import Sequence
+
+from common.paths import Paths
+from common.version import VERSION
+from coordinator.cli.connection import connect
+from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.whereabouts import NoCluster
+
+
+def getmaster(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster getmaster``: answered by any node of the cluster."""
+    Parser(command, "Print the name of the master node.").parse_args(words)
+    try:
+        print((Paths().ssconf / "master_node").read_text().strip())
+    except FileNotFoundError as error:
+        raise NoCluster("This node is in no cluster.") from error
+    return 0
+
+
+def version(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster version``."""
+    Parser(command, "Print the version of the software.").parse_args(words)
+    print(f"Software version: {VERSION}")
+    return 0
+
+
+def queue(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster queue``: close it before maintenance, open it again."""
+    parser = Parser(command, "Close the job queue for new jobs, open it again, or tell.")
+    parser.add_argument("action", choices=("drain", "undrain", "info"))
+    add_json(parser)
+    options = parser.parse_args(words)
+    with connect() as client:
+        if options.action == "info":
+            (drained,) = client.call("QueryConfigValues", ["drain_flag"])
+            if options.json:
+                print(f'{{"drained": {str(bool(drained)).lower()}}}')
+            else:
+                print(f"The drain flag is {'set' if drained else 'unset'}.")
+            return 0
+        client.call("SetDrainFlag", options.action == "drain")
+    return 0

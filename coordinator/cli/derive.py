@@ -1,0 +1,212 @@
+"""Command lines made from operations: the fields are the options.
+
+See ``coordinator.operations.parameter`` for how a field says what it looks like.
+"""
+
+import argparse
+import enum
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any
+
+import msgspec
+
+from common.errors import GntError, InvalidRequest
+from common.model.parameters import HYPERVISORS, Backend, NodeParameters
+from common.names import MiB
+from common.units import parse_mib
+from coordinator.cli.keyval import (
+    DEFAULT,
+    parse_devices,
+    parse_identkeyval,
+    parse_keyval,
+    split_escaped,
+)
+from coordinator.cli.parser import Parser
+from coordinator.operations.base import Operation
+from coordinator.operations.parameter import Parameter, Syntax
+
+Convert = Callable[[str], Any]
+
+_YES_NO = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+_PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what declares its keys
+    "beparams": (Backend,),
+    "hvparams": tuple(HYPERVISORS.values()),
+    "ndparams": (NodeParameters,),
+}
+
+
+def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: bool) -> None:
+    """Add the options and arguments that ``operation`` declares.
+
+    Args:
+        parser: to add them to; it then yields only what was given.
+        operation: the class.
+        many: take several values for the first argument, each of which will be a job.
+    """
+    required = {field.name for field in msgspec.structs.fields(operation) if field.required}
+    hints = typing.get_type_hints(operation)
+    for name, parameter in operation.parameters().items():
+        if not parameter.flags:
+            parser.add_argument(name, metavar=_shown(name, parameter), help=parameter.help,
+                                nargs="+" if many else None)  # fmt: skip
+        elif parameter.flags != ("",):
+            parser.add_argument(
+                *parameter.flags, dest=name, help=parameter.help,
+                required=name in required, default=argparse.SUPPRESS,
+                **_action(name, parameter, hints[name]),
+            )  # fmt: skip
+
+
+def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the operation's fields that the command line gives, as JSON values.
+
+    Raises:
+        InvalidRequest: a word is not what it should be; names the option.
+    """
+    hints = typing.get_type_hints(operation)
+    given = {}
+    for name, parameter in operation.parameters().items():
+        if not hasattr(options, name):
+            continue
+        word = getattr(options, name)
+        if isinstance(word, bool):
+            given[name] = word
+            continue
+        try:
+            given |= _read(name, parameter, hints[name], word)
+        except GntError as error:
+            label = parameter.flags[-1] if parameter.flags else _shown(name, parameter)
+            raise InvalidRequest(f"{label}: {error.message}") from error
+    return given
+
+
+def typed(values: dict[str, Any], *kinds: type[msgspec.Struct]) -> dict[str, Any]:
+    """Turn the text in ``values`` into what the parameters of ``kinds`` are declared to be.
+
+    A key that nobody declares keeps its text; whoever gets it will say that it is unknown.
+
+    Raises:
+        InvalidRequest: a text is not of the declared type.
+    """
+    hints: dict[str, Any] = {"memory": MiB}  # Ganeti's word for maxmem and minmem
+    for kind in kinds:
+        hints |= typing.get_type_hints(kind)
+    return {
+        key: _named(key, value, hints[key])
+        if isinstance(value, str) and value != DEFAULT and key in hints
+        else value
+        for key, value in values.items()
+    }
+
+
+_METAVARS = {
+    Syntax.DEVICES: "N:NAME=VALUE,…",
+    Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
+    Syntax.KEYVAL: "NAME=VALUE,…",
+    Syntax.LIST: "A,B,…",
+    Syntax.SECRET_FILE: "FILE",
+    Syntax.YES_NO: "yes|no",
+}
+
+
+def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
+    match parameter.syntax:
+        case Syntax.FLAG:
+            return {"action": "store_true"}
+        case Syntax.NO_FLAG:
+            return {"action": "store_false"}
+        case Syntax.DEVICES:
+            return {"action": "append", "metavar": _METAVARS[Syntax.DEVICES]}
+        case syntax:
+            kind = _bare(hint)
+            plain = "|".join(kind) if _is_enum(kind) else _shown(name, parameter)
+            return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
+
+
+def _shown(name: str, parameter: Parameter) -> str:
+    """Return what stands for the value in a usage: ``NODE`` for ``--target-node``."""
+    word = parameter.flags[-1].rpartition("-")[2] if parameter.flags else name
+    return word.removesuffix("_name").upper()
+
+
+def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, Any]:
+    match parameter.syntax:
+        case Syntax.FLAG | Syntax.NO_FLAG | Syntax.PLAIN:
+            return {name: _plain(word, _bare(hint))}
+        case Syntax.YES_NO:
+            return {name: _yes_no(word)}
+        case Syntax.KEYVAL:
+            return {name: typed(parse_keyval(word), *_PARAMETERS.get(name, ()))}
+        case Syntax.HYPERVISOR:
+            return _hypervisor(name, word)
+        case Syntax.DEVICES:
+            return {name: parse_devices(word)}
+        case Syntax.LIST:
+            return {name: split_escaped(word)}
+        case Syntax.SECRET_FILE:
+            return {name: _first_line(word)}
+
+
+def _hypervisor(name: str, word: str) -> dict[str, Any]:
+    """Read ``kvm:acpi=no`` or ``acpi=no``: the text before a colon is the hypervisor's name."""
+    if ":" in word.partition("=")[0] or word in HYPERVISORS:
+        kind, values = parse_identkeyval(word)
+        return {"hypervisor": kind, name: typed(values, *_PARAMETERS[name])}
+    return {name: typed(parse_keyval(word), *_PARAMETERS[name])}
+
+
+def _named(key: str, text: str, hint: Any) -> Any:
+    try:
+        return _plain(text, _bare(hint))
+    except GntError as error:
+        raise InvalidRequest(f"{key}: {error.message}") from error
+
+
+def _plain(text: str, kind: Any) -> Any:
+    if kind is MiB:
+        return parse_mib(text)
+    if kind is bool:
+        return _yes_no(text)
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise InvalidRequest(f"“{text}” is no number.") from error
+    if _is_enum(kind) and text not in list(kind):
+        raise InvalidRequest(f"“{text}” is none of {', '.join(kind)}.")
+    return text
+
+
+def _yes_no(text: str) -> bool:
+    if text.lower() not in _YES_NO:
+        raise InvalidRequest(f"“{text}” is neither yes nor no.")
+    return _YES_NO[text.lower()]
+
+
+def _first_line(name: str) -> str:
+    """Read a secret from a file, or from standard input for ``-``; never from the words."""
+    path = Path("/dev/stdin" if name == "-" else name)
+    try:
+        with path.open(encoding="utf-8") as file:
+            line = file.readline(10_000).strip()
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"The file “{name}” cannot be read: {error}.") from error
+    if not line:
+        raise InvalidRequest(f"The file “{name}” is empty.")
+    return line
+
+
+def _bare(hint: Any) -> Any:
+    """Return the type without Annotated and without None."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return _bare(hint.__origin__)
+    if typing.get_origin(hint) in (typing.Union, UnionType):
+        return next(_bare(kind) for kind in typing.get_args(hint) if kind is not NoneType)
+    return hint
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, enum.EnumMeta)

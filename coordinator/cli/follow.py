@@ -1,0 +1,127 @@
+"""Follow a job to its end, showing what it says; it does not need us to go on."""
+
+import sys
+import time
+from typing import Any, NamedTuple, TextIO
+
+from common.errors import Cancelled, GntError, Unreachable
+from common.luxi.client import Client, ConnectionLost, NoCoordinator
+from common.luxi.failures import JobLost, from_ganeti, from_wire
+from coordinator.cli.cell import plain
+
+NEWS_S = 20.0  # how long the coordinator may keep us waiting for news
+PATIENCE_S = 300.0  # how long a coordinator may be away before we give up watching
+RETRY_S = 0.5
+
+_WAITING = {
+    "queued": "Job {} is waiting in queue",
+    "waiting": "Job {} is trying to acquire all necessary locks",
+}
+
+
+class Interrupted(GntError):
+    """The operator stopped watching."""
+
+    code = "interrupted"
+    exit_code = 130
+
+
+class Ended(NamedTuple):
+    """How a job ended. ``results`` has one value an operation."""
+
+    job: int
+    status: str
+    results: list[Any]
+    failure: GntError | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        told = {"job": self.job, "status": self.status, "results": self.results}
+        if self.failure is None:
+            return told
+        failure = self.failure
+        return told | {
+            "error": {"code": failure.code, "message": failure.message, "detail": failure.detail}
+        }
+
+
+def follow(client: Client, job: int, *, out: TextIO | None) -> Ended:
+    """Show a job's messages on ``out`` until it has ended, and tell how.
+
+    A coordinator that is restarted, or a master that comes back, is waited for.
+
+    Raises:
+        Interrupted: by Ctrl-C; the job goes on.
+        JobLost: there is no such job.
+        Unreachable: the coordinator stays away.
+    """
+    try:
+        _show_news(client, job, out)
+        status, results, failures = _ask(client, "QueryJobs", [job],
+                                         ["status", "opresult", "opfailure"])[0]  # fmt: skip
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"Job {job} goes on: “gnt-job watch {job}” shows it again, “gnt-job cancel {job}” "
+            "stops it."
+        ) from None
+    except (TypeError, ValueError, IndexError) as error:
+        raise JobLost(f"There is no job {job} any more.") from error
+    return Ended(job, status, results, _failure(job, status, results, failures))
+
+
+def format_log(entry: list[Any]) -> str:
+    """Write a log entry as Ganeti does: ``Mon Jan  1 00:00:00 2026 creating disks``."""
+    _, (seconds, _microseconds), _kind, message = entry
+    return f"{time.ctime(seconds)} {plain(message)}"
+
+
+def _show_news(client: Client, job: int, out: TextIO | None) -> None:
+    info: Any = None
+    serial = -1
+    told = ""
+    while True:
+        news = _ask(client, "WaitForJobChange", job, ["status"], info, serial, NEWS_S)
+        if news != "nochange":
+            info, entries = news
+            for entry in entries or ():
+                serial = max(serial, entry[0])
+                if out is not None:
+                    print(format_log(entry), file=out, flush=True)
+        status = info[0] if info else ""
+        if status in ("success", "error", "canceled"):
+            return
+        if news == "nochange" and status in _WAITING and status != told:
+            told = status
+            print(_WAITING[status].format(job), file=sys.stderr, flush=True)
+
+
+def _ask(client: Client, method: str, *args: Any) -> Any:
+    """Call the coordinator, however long it takes it to come back within our patience."""
+    begin = time.monotonic()
+    told = False
+    while True:
+        try:
+            return client.call(method, *args)
+        except (NoCoordinator, ConnectionLost) as error:
+            if error.detail.get("reason") == "forbidden":
+                raise
+            if time.monotonic() - begin > PATIENCE_S:
+                raise Unreachable(
+                    f"The coordinator has been away for {PATIENCE_S:g} seconds. What it was asked "
+                    "to do is not lost: “gnt-job list” shows it when it is back."
+                ) from error
+        if not told:
+            print("The coordinator is away; waiting for it to come back.", file=sys.stderr)
+            told = True
+        time.sleep(RETRY_S)  # noqa: TID251 -- there is no loop to block here
+
+
+def _failure(job: int, status: str, results: list[Any], failures: list[Any]) -> GntError | None:
+    if status == "success":
+        return None
+    for result, failure in zip(results, failures, strict=True):
+        if failure is not None:
+            return from_wire(failure) or from_ganeti(result)
+    if status == "canceled":
+        return Cancelled(f"Job {job} was canceled.", job=job)
+    return GntError(f"Job {job} ended as “{status}”, without saying why.", job=job)

@@ -1,0 +1,210 @@
+"""The ``info`` commands: all about instances, nodes, or the cluster, as an indented text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.units import format_mib
+from coordinator.cli.cell import cell, format_time
+from coordinator.cli.connection import connect
+from coordinator.cli.lists import as_objects, print_json, query
+from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.tree import tree
+
+_STATIC_INSTANCE = (
+    "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "pnode.group",
+    "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
+    "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
+    "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
+)  # fmt: skip
+_LIVE_INSTANCE = ("status", "oper_state", "oper_ram", "oper_vcpus")
+_NODE = (
+    "name", "uuid", "serial_no", "ctime", "mtime", "pip", "sip", "group", "role",
+    "master_candidate", "drained", "offline", "master_capable", "vm_capable", "pinst_list",
+    "sinst_list", "ndparams", "custom_ndparams", "mtotal", "mnode", "mfree", "dtotal", "dfree",
+    "ctotal", "csockets", "cnodes", "bootid", "tags",
+)  # fmt: skip
+
+
+def instance_info(command: str, words: Sequence[str]) -> int:
+    """``gnt-instance info``."""
+    parser = Parser(command, "Show all about instances.")
+    parser.add_argument("names", nargs="*", metavar="INSTANCE")
+    parser.add_argument("-s", "--static", action="store_true", help="do not ask the nodes")
+    parser.add_argument("--all", action="store_true", help="all instances of the cluster")
+    add_json(parser)
+    options = parser.parse_args(words)
+    if not options.names and not options.all:
+        parser.error("name an instance, or give --all")
+    fields = _STATIC_INSTANCE if options.static else _STATIC_INSTANCE + _LIVE_INSTANCE
+    found = query("instance", fields, _named(options.names))
+    return _show(found, describe_instance, as_json=options.json)
+
+
+def node_info(command: str, words: Sequence[str]) -> int:
+    """``gnt-node info``."""
+    parser = Parser(command, "Show all about nodes, or about those named.")
+    parser.add_argument("names", nargs="*", metavar="NODE")
+    add_json(parser)
+    options = parser.parse_args(words)
+    return _show(query("node", _NODE, _named(options.names)), describe_node, as_json=options.json)
+
+
+def cluster_info(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster info``."""
+    parser = Parser(command, "Show the cluster's name, master and parameters.")
+    add_json(parser)
+    options = parser.parse_args(words)
+    with connect() as client:
+        told = client.call("QueryClusterInfo")
+    if options.json:
+        print_json(told)
+    else:
+        print("\n".join(tree(describe_cluster(told))))
+    return 0
+
+
+def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrange what a query told of one instance; absent values stand as text."""
+    state = f"configured to be {told['admin_state']}"
+    if "status" in told:
+        state += f", actual state is {told['status']}"
+        if told["oper_ram"] is not None:
+            state += f", with {format_mib(told['oper_ram'])} and {told['oper_vcpus']} vCPUs"
+    return {
+        "Instance name": told["name"],
+        "UUID": told["uuid"],
+        "Serial number": told["serial_no"],
+        "Creation time": format_time(told["ctime"]),
+        "Modification time": format_time(told["mtime"]),
+        "State": state,
+        "Nodes": {
+            "primary": told["pnode"],
+            "group": f"{told['pnode.group']} (UUID {told['pnode.group.uuid']})",
+        },
+        "Operating system": told["os"],
+        "Operating system parameters": told["osparams"],
+        "Hypervisor": told["hypervisor"],
+        "Hypervisor parameters": _marked(told["hvparams"], told["custom_hvparams"]),
+        "Back-end parameters": _marked(told["beparams"], told["custom_beparams"]),
+        "NICs": _nics(told),
+        "Disk template": told["disk_template"],
+        "Disks": [
+            {f"disk/{index}": format_mib(size), "name": name, "UUID": uuid}
+            for index, (size, name, uuid) in enumerate(
+                zip(told["disk.sizes"], told["disk.names"], told["disk.uuids"], strict=True)
+            )
+        ],
+        "Tags": told["tags"],
+    }
+
+
+def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrange what a query told of one node; absent values stand as text."""
+    return {
+        "Node name": told["name"],
+        "UUID": told["uuid"],
+        "Serial number": told["serial_no"],
+        "Creation time": format_time(told["ctime"]),
+        "Modification time": format_time(told["mtime"]),
+        "primary ip": told["pip"],
+        "secondary ip": told["sip"],
+        "group": told["group"],
+        "role": told["role"],
+        "master candidate": told["master_candidate"],
+        "drained": told["drained"],
+        "offline": told["offline"],
+        "master_capable": told["master_capable"],
+        "vm_capable": told["vm_capable"],
+        "primary for instances": told["pinst_list"],
+        "secondary for instances": told["sinst_list"],
+        "node parameters": _marked(told["ndparams"], told["custom_ndparams"]),
+        "memory": _amounts(told, total="mtotal", node="mnode", free="mfree"),
+        "disk": _amounts(told, total="dtotal", free="dfree"),
+        "processors": {
+            "logical": _known(told["ctotal"]),
+            "sockets": _known(told["csockets"]),
+            "NUMA nodes": _known(told["cnodes"]),
+        },
+        "boot id": _known(told["bootid"]),
+        "Tags": told["tags"],
+    }
+
+
+def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrange what QueryClusterInfo told."""
+    return {
+        "Cluster name": told["name"],
+        "Cluster UUID": told["uuid"],
+        "Creation time": format_time(told["ctime"]),
+        "Modification time": format_time(told["mtime"]),
+        "Master node": told["master"],
+        "Architecture (this node)": " ".join(told["architecture"]),
+        "Tags": told["tags"],
+        "Default hypervisor": told["default_hypervisor"],
+        "Enabled hypervisors": told["enabled_hypervisors"],
+        "Hypervisor parameters": told["hvparams"],
+        "Cluster parameters": {
+            "candidate pool size": told["candidate_pool_size"],
+            "maximal number of jobs running simultaneously": told["max_running_jobs"],
+            "mac prefix": told["mac_prefix"],
+            "default instance allocator": told["default_iallocator"],
+            "enabled disk templates": told["enabled_disk_templates"],
+            "file storage path": told["file_storage_dir"],
+            "shared file storage path": told["shared_file_storage_dir"],
+        },
+        "Default node parameters": told["ndparams"],
+        "Default instance parameters": told["beparams"],
+        "Default nic parameters": told["nicparams"],
+        "Instance policy": told["ipolicy"],
+    }
+
+
+def _named(names: Sequence[str]) -> Any:
+    return ["|", *(["==", "name", name] for name in names)] if names else None
+
+
+def _show(found: Any, describe: Any, *, as_json: bool) -> int:
+    definitions, rows = found
+    objects = as_objects(definitions, rows)
+    if as_json:
+        print_json(objects)
+        return 0
+    print("\n\n".join("\n".join(tree(describe(told))) for told in objects))
+    return 0
+
+
+def _marked(merged: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+    """Tell which parameters are the object's own, as Ganeti does."""
+    return {
+        key: str(value) if key in own else f"default ({value})" for key, value in merged.items()
+    }
+
+
+def _nics(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    columns = ("nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names",
+               "nic.uuids")  # fmt: skip
+    return [
+        {
+            f"nic/{index}": name,
+            "MAC": mac,
+            "IP": ip,
+            "mode": mode,
+            "link": link,
+            "vlan": vlan,
+            "UUID": uuid,
+        }
+        for index, (mac, ip, mode, link, vlan, name, uuid) in enumerate(
+            zip(*(told[column] for column in columns), strict=True)
+        )
+    ]
+
+
+def _amounts(told: Mapping[str, Any], **fields: str) -> dict[str, str]:
+    return {
+        name: cell(0, told[field], "unit") if told[field] is not None else "unknown"
+        for name, field in fields.items()
+    }
+
+
+def _known(value: Any) -> Any:
+    return "unknown" if value is None else value

@@ -1,0 +1,141 @@
+"""``gnt-job``: info, watch, wait, cancel, archive."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from common.errors import GntError, InvalidRequest
+from common.luxi.failures import JobLost
+from coordinator.cli.cell import format_moment
+from coordinator.cli.connection import connect
+from coordinator.cli.follow import follow, format_log
+from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.tree import tree
+
+_FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
+           "opresult", "opfailure", "oplog", "opstart", "opexec", "opend", "oppriority",
+           "summary")  # fmt: skip
+
+
+def info(command: str, words: Sequence[str]) -> int:
+    """``gnt-job info``: everything about some jobs."""
+    parser = _parser(command, "Show all about jobs.", many=True)
+    add_json(parser)
+    options = parser.parse_args(words)
+    numbers = _numbers(options.jobs)
+    with connect() as client:
+        rows = client.call("QueryJobs", numbers, _FIELDS)
+    missing = [number for number, row in zip(numbers, rows, strict=True) if row is None]
+    jobs = [dict(zip(_FIELDS, row, strict=True)) for row in rows if row is not None]
+    if options.json:
+        print(json.dumps(jobs, indent=2, ensure_ascii=False))
+    else:
+        for job in jobs:
+            print("\n".join(tree(_describe(job))))
+    if missing:
+        raise JobLost(f"There is no job {', '.join(map(str, missing))}.")
+    return 0
+
+
+def watch(command: str, words: Sequence[str]) -> int:
+    """``gnt-job watch``: show what a job says until it has ended."""
+    options = _parser(command, "Show what a job says, until it has ended.").parse_args(words)
+    with connect() as client:
+        end = follow(client, _numbers(options.jobs)[0], out=sys.stdout)
+    if end.failure:
+        raise end.failure
+    return 0
+
+
+def wait(command: str, words: Sequence[str]) -> int:
+    """``gnt-job wait``: silent until a job has ended."""
+    options = _parser(command, "Wait until a job has ended.").parse_args(words)
+    with connect() as client:
+        end = follow(client, _numbers(options.jobs)[0], out=None)
+    if end.failure:
+        raise end.failure
+    return 0
+
+
+def cancel(command: str, words: Sequence[str]) -> int:
+    """``gnt-job cancel``."""
+    parser = _parser(command, "Cancel jobs; one that runs is undone.", many=True)
+    parser.add_argument("--kill", action="store_true", help="Ganeti's; every job can be undone")
+    return _for_each(parser, words, "CancelJob")
+
+
+def archive(command: str, words: Sequence[str]) -> int:
+    """``gnt-job archive``."""
+    parser = _parser(command, "Put jobs that have ended out of sight.", many=True)
+    return _for_each(parser, words, "ArchiveJob")
+
+
+def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
+    options = parser.parse_args(words)
+    failures: list[GntError] = []
+    with connect() as client:
+        for number in _numbers(options.jobs):
+            try:
+                told = (
+                    client.call(method, number, options.kill)
+                    if method == "CancelJob"
+                    else client.call(method, number)
+                )
+            except GntError as error:
+                failures.append(error)
+                continue
+            match told:
+                case [bool(done), str(message)]:
+                    print(message)
+                case _:
+                    done = bool(told)
+                    print(f"Job {number} is archived." if done else f"Job {number} stays.")
+            if not done:
+                failures.append(GntError(f"Job {number} is as it was."))
+    for failure in failures[:-1]:
+        print(f"Failure: {failure.message}", file=sys.stderr)
+    if failures:
+        raise failures[-1]
+    return 0
+
+
+def _parser(command: str, description: str, *, many: bool = False) -> Parser:
+    parser = Parser(command, description)
+    parser.add_argument("jobs", metavar="JOB", nargs="+" if many else 1, help="number of a job")
+    return parser
+
+
+def _numbers(words: Sequence[str]) -> list[int]:
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise InvalidRequest(f"“{word}” is no number of a job.")
+    return [int(word) for word in words]
+
+
+def _describe(job: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "Job ID": job["id"],
+        "Status": job["status"] + (" (archived)" if job["archived"] else ""),
+        "Received": format_moment(job["received_ts"]),
+        "Processing start": format_moment(job["start_ts"]),
+        "Processing end": format_moment(job["end_ts"]),
+    }
+    return told | {"Opcodes": [_operation(job, index) for index in range(len(job["ops"]))]}
+
+
+def _operation(job: dict[str, Any], index: int) -> dict[str, Any]:
+    failure = job["opfailure"][index]
+    told: dict[str, Any] = {
+        job["summary"][index]: {
+            "Status": job["opstatus"][index],
+            "Waiting since": format_moment(job["opstart"][index]),
+            "Running since": format_moment(job["opexec"][index]),
+            "Ended": format_moment(job["opend"][index]),
+            "Priority": job["oppriority"][index],
+            "Input fields": {k: v for k, v in job["ops"][index].items() if k != "OP_ID"},
+            "Result": job["opresult"][index] if failure is None else failure["message"],
+            "Execution log": [format_log(entry) for entry in job["oplog"][index]],
+        }
+    }
+    return told

@@ -1,0 +1,114 @@
+"""Ganeti's option syntaxes: ``a=1,no_b,-c`` and ``0:size=10G,mode=ro``.
+
+Source: INTERFACES (d), Option syntax.
+"""
+
+import re
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.units import parse_mib
+
+Values = dict[str, Any]
+
+DEFAULT = "default"  # as a value: back to the default
+SIZES = frozenset(
+    {"size", "maxmem", "minmem", "memory"}
+)  # keys whose values may have a unit, as 10G
+
+_PART = re.compile(r"((?:[^\\,]|\\.)*)(,|\Z)", re.DOTALL)
+
+
+def split_escaped(text: str) -> list[str]:
+    """Split at commas; a backslash keeps the next character as it is.
+
+    Raises:
+        InvalidRequest: a backslash at the end.
+    """
+    parts, position = [], 0
+    while True:
+        match = _PART.match(text, position)
+        if match is None:
+            raise InvalidRequest(f"“{text}” ends in the middle: a backslash needs a character.")
+        parts.append(re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL))
+        position = match.end()
+        if not match[2]:
+            return parts
+
+
+def parse_keyval(text: str) -> Values:
+    """Read ``key=value,…``; ``no_key`` is False, ``-key`` None, and a bare ``key`` True.
+
+    Values stay text, for whoever knows their types.
+
+    Raises:
+        InvalidRequest: a key is empty or comes twice.
+    """
+    values: Values = {}
+    for part in split_escaped(text) if text else []:
+        key, is_pair, value = part.partition("=")
+        found: Any = value
+        if not is_pair:
+            if key.startswith("no_"):
+                key, found = key.removeprefix("no_"), False
+            elif key.startswith("-"):
+                key, found = key.removeprefix("-"), None
+            else:
+                found = True
+        if not key:
+            raise InvalidRequest(f"“{text}” has a parameter without a name.")
+        if key in values:
+            raise InvalidRequest(f"“{text}” sets {key} twice.")
+        values[key] = found
+    return values
+
+
+def parse_identkeyval(text: str) -> tuple[str, Values]:
+    """Read ``ident:key=value,…`` or a bare ``ident``.
+
+    Raises:
+        InvalidRequest: no ident, or what ``parse_keyval`` refuses.
+    """
+    ident, _, rest = text.partition(":")
+    if not ident or "=" in ident:
+        raise InvalidRequest(
+            f"“{text}” does not say what it is for: begin with a name or number and a colon, "
+            "as in 0:size=10G."
+        )
+    return ident, parse_keyval(rest)
+
+
+def with_sizes(values: Values) -> Values:
+    """Turn the sizes among ``values`` into MiB.
+
+    Raises:
+        InvalidRequest: one is no size.
+    """
+    return {
+        key: parse_mib(value) if key in SIZES and _is_size(value) else value
+        for key, value in values.items()
+    }
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, str) and value != DEFAULT
+
+
+def parse_devices(texts: list[str]) -> list[Values]:
+    """Read ``--disk 0:size=10G --disk 1:size=1G``: one dict each, in the order of the numbers.
+
+    Raises:
+        InvalidRequest: the numbers are not 0, 1, 2 …, or a size is none.
+    """
+    found: dict[int, Values] = {}
+    for text in texts:
+        ident, values = parse_identkeyval(text)
+        if not (ident.isascii() and ident.isdigit()):
+            raise InvalidRequest(f"“{text}” begins with no number; the first one is 0.")
+        if int(ident) in found:
+            raise InvalidRequest(f"Number {int(ident)} is given twice.")
+        found[int(ident)] = with_sizes(values)
+    missing = next((number for number in range(len(found)) if number not in found), None)
+    if missing is not None:
+        raise InvalidRequest(f"Number {missing} is missing: count from 0, without gaps.")
+    return [found[number] for number in sorted(found)]

@@ -1,0 +1,150 @@
+"""Entry points of the commands: find the command, run it, say what went wrong."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from common.errors import GntError, InvalidRequest
+from common.luxi.client import NoCoordinator
+from common.version import VERSION
+from coordinator.cli.commands import AREAS, UMBRELLA, Area, Command
+
+INTERRUPTED = 130  # as shells report SIGINT
+PIPE_CLOSED = 141  # as shells report SIGPIPE
+
+
+def gnt_cluster() -> int:
+    return _area("gnt-cluster")
+
+
+def gnt_node() -> int:
+    return _area("gnt-node")
+
+
+def gnt_instance() -> int:
+    return _area("gnt-instance")
+
+
+def gnt_job() -> int:
+    return _area("gnt-job")
+
+
+def gnt_debug() -> int:
+    return _area("gnt-debug")
+
+
+def gantry() -> int:
+    """``gantry instance list`` is ``gnt-instance list``; and some commands of its own."""
+    return guarded(lambda: run_umbrella(sys.argv[1:]))
+
+
+def run_umbrella(words: Sequence[str]) -> int:
+    """Run ``gantry`` with these words after it; return the exit code."""
+    name, rest = (words[0], words[1:]) if words else ("--help", ())
+    if name == "--version":
+        print(f"gantry {VERSION}")
+        return 0
+    if name in ("-h", "--help"):
+        print("Usage: gantry AREA COMMAND …\n\nAreas and commands:")
+        rows = {area.removeprefix("gnt-"): told.help for area, told in AREAS.items()}
+        _print_commands(rows | {name: told.help for name, told in UMBRELLA.items()})
+        return 0
+    if name in UMBRELLA:
+        return run_command(f"gantry {name}", UMBRELLA[name], rest)
+    if f"gnt-{name}" in AREAS:
+        return run_area(f"gnt-{name}", rest)
+    raise InvalidRequest(f"There is no “gantry {name}”; see “gantry --help”.")
+
+
+def run_area(program: str, words: Sequence[str]) -> int:
+    """Run ``program``, as "gnt-node", with these words after it; return the exit code."""
+    area = AREAS[program]
+    name, rest = (words[0], words[1:]) if words else ("--help", ())
+    name = area.aliases.get(name, name)
+    if name == "--version":
+        print(f"{program} (Gantry) {VERSION}")
+        return 0
+    if name in ("-h", "--help"):
+        _print_area(program, area)
+        return 0
+    if name not in area.commands:
+        raise InvalidRequest(f"There is no “{program} {name}”; see “{program} --help”.")
+    return run_command(f"{program} {name}", area.commands[name], rest)
+
+
+def run_command(name: str, command: Command, words: Sequence[str]) -> int:
+    """Import what the command needs, and run it."""
+    if command.opcode:
+        from coordinator.cli.submit import submit  # imports the model; lists do without
+
+        return submit(name, command, words)
+    module, _, function = command.run.partition(":")
+    run: Callable[[str, Sequence[str]], int]
+    run = getattr(import_module(f"coordinator.cli.{module}"), function)
+    return run(name, words)
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Run a command; whatever goes wrong becomes a sentence on stderr and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may not know every character
+            stream.reconfigure(errors="replace")
+    try:
+        code = run()
+        sys.stdout.flush()
+    except NoCoordinator as error:
+        from coordinator.cli.whereabouts import explain  # only now is it worth looking
+
+        return _fail(explain(error))
+    except GntError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except OSError as error:
+        print(f"Failure: {error}.", file=sys.stderr)
+        return 1
+    except Exception as error:  # noqa: BLE001 -- an operator gets a sentence, whatever it is
+        return _fail_unexpectedly(error)
+    return code
+
+
+def _area(program: str) -> int:
+    return guarded(lambda: run_area(program, sys.argv[1:]))
+
+
+def _fail(error: GntError) -> int:
+    print(f"Failure: {error.message}", file=sys.stderr)
+    return error.exit_code
+
+
+def _fail_unexpectedly(error: Exception) -> int:
+    if os.environ.get("GANTRY_DEBUG"):
+        raise error
+    while isinstance(error, ExceptionGroup):  # of tasks that ran side by side; one will do
+        error = error.exceptions[0]
+    if isinstance(error, GntError):
+        return _fail(error)
+    told = f"{type(error).__name__}: {error}"
+    print(
+        f"Failure: This is a bug of Gantry: {told}. Set GANTRY_DEBUG=1 to see where.",
+        file=sys.stderr,
+    )
+    return 70
+
+
+def _print_area(program: str, area: Area) -> None:
+    print(f"{program}: {area.help}.\n\nUsage: {program} COMMAND …\n\nCommands:")
+    _print_commands({name: command.help for name, command in area.commands.items()})
+    print(f"\n“{program} COMMAND --help” tells more.")
+
+
+def _print_commands(rows: dict[str, str]) -> None:
+    width = max(map(len, rows))
+    for name, text in rows.items():
+        print(f"  {name:{width}}  {text}")

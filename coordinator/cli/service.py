@@ -1,0 +1,139 @@
+"""Start and stop this node's coordinator: through systemd, or as a process of our own.
+
+The latter when ``GANTRY_ROOT`` is set, that is, with several nodes on one machine, and where
+systemd does not run.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from common.errors import GntError, NodeFailure
+from common.luxi.client import Client
+from common.paths import Paths
+
+UNIT = "gantry-coordinator.service"
+CONFIRM_S = 120.0  # confirming mastership waits for nodes that do not answer
+STOP_S = 30.0
+POLL_S = 0.05
+
+
+def by_systemd() -> bool:
+    """Tell whether the coordinator of this node is systemd's to start."""
+    return not os.environ.get("GANTRY_ROOT") and Path("/run/systemd/system").is_dir()
+
+
+def start(arguments: Sequence[str] = ()) -> None:
+    """Start the coordinator, and return when it answers.
+
+    Args:
+        arguments: for ``gantry-coordinator``, unless systemd starts it, whose unit has its own.
+
+    Raises:
+        NodeFailure: it ended, or does not answer in time; with the end of what it said.
+    """
+    paths = Paths()
+    if by_systemd():
+        _systemctl("start", UNIT)  # returns when the unit says that it is ready
+        return
+    paths.logs.mkdir(parents=True, exist_ok=True)
+    log = paths.logs / "coordinator.log"
+    begin = log.stat().st_size if log.exists() else 0
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [_program(), *arguments],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+    _wait(lambda: process.poll() is not None or is_answering(), CONFIRM_S)
+    if process.poll() is not None:
+        raise NodeFailure(f"The coordinator ended at once: {_tail(log, begin)}", log=str(log))
+    if not is_answering():
+        raise NodeFailure(
+            f"The coordinator does not answer after {CONFIRM_S:g} seconds; {log} tells more."
+        )
+
+
+def stop() -> None:
+    """Stop the coordinator, if it runs, and return when it is gone.
+
+    Raises:
+        NodeFailure: it does not end.
+    """
+    if by_systemd():
+        _systemctl("stop", UNIT)
+        return
+    number = _coordinator_pid()
+    if number is None:
+        return
+    os.kill(number, signal.SIGTERM)
+    if not _wait(lambda: not Path(f"/proc/{number}").exists() or _is_zombie(number), STOP_S):
+        raise NodeFailure(f"The coordinator, process {number}, does not end.", pid=number)
+
+
+def is_answering() -> bool:
+    """Tell whether a coordinator answers on this node."""
+    with Client(str(Paths().luxi_socket), connect_s=1) as client:
+        try:
+            client.call("QueryConfigValues", ["cluster_name"], answer_s=10)
+        except GntError:
+            return False
+    return True
+
+
+def _program() -> str:
+    beside = Path(sys.argv[0]).resolve().with_name("gantry-coordinator")
+    return str(beside) if beside.exists() else "gantry-coordinator"
+
+
+def _coordinator_pid() -> int | None:
+    """Return who listens on the socket, as the kernel tells."""
+    import socket
+    import struct
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(str(Paths().luxi_socket))
+        except OSError:
+            return None
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid: int = struct.unpack("3i", peer)[0]
+    return pid
+
+
+def _systemctl(verb: str, unit: str) -> None:
+    done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
+        ["systemctl", verb, unit], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise NodeFailure(
+            f"“systemctl {verb} {unit}” failed: {done.stderr.strip()} "
+            f"“journalctl -u {unit}” tells more."
+        )
+
+
+def _wait(is_done: Callable[[], bool], patience_s: float) -> bool:
+    end = time.monotonic() + patience_s
+    while not is_done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(POLL_S)  # noqa: TID251 -- there is no loop to block here
+    return True
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return True
+
+
+def _tail(log: Path, begin: int) -> str:
+    """Return the last line of what was logged since ``begin``."""
+    with log.open("rb") as file:
+        file.seek(begin)
+        lines = file.read()[-4000:].decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"it said nothing ({log})"
