@@ -16,8 +16,10 @@ OURS = ("common", "noded", "coordinator")
 # Each row may import the rows below it, but not its neighbours in the row.
 COORDINATOR = (
     ("daemon", "cli", "rapi", "confd", "watcher"),
+    ("master",),
     ("jobs",),
-    ("operations", "queries", "checks"),
+    ("operations", "queries"),
+    ("checks",),
     ("nodes", "locks", "state"),
     ("quorum", "allocator"),
 )

@@ -1,0 +1,88 @@
+"""The console stream through noded's real server: TLS, who may look, two at once."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from common.names import InstanceId
+from common.tls.context import client_context
+from noded.hypervisor.interface import Console
+from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
+
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> TestCluster:
+    return TestCluster(tmp_path / "identities")
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Be a guest that writes what is typed, until a line says ``off``."""
+    while (data := await reader.read(1000)) not in (b"", b"off\n"):
+        writer.write(data)
+    writer.close()
+
+
+def console_of(node: Served, socket: Path) -> None:
+    async def find(_instance: InstanceId) -> Console:
+        return Console(socket=socket)
+
+    node.node.consoles._find = find
+
+
+def test_master_candidates_look_and_type_over_tls(tmp_path: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        guest = await asyncio.start_unix_server(echo, str(tmp_path / "serial"))
+        async with served(tmp_path / "beta") as node, aiohttp.ClientSession() as session:
+            await cluster.join(node, "beta")
+            console_of(node, tmp_path / "serial")
+            url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
+            context = client_context(cluster.identity("alpha"))
+            async with (
+                session.ws_connect(url, ssl=context, server_hostname="beta") as first,
+                session.ws_connect(url, ssl=context, server_hostname="beta") as second,
+            ):
+                await second.send_bytes(b"ls\n")
+                assert await first.receive_bytes() == await second.receive_bytes() == b"ls\n"
+                await first.send_bytes(b"off\n")
+                for looker in (first, second):
+                    assert (await looker.receive()).extra == "The console has ended."
+        guest.close()
+
+    run(scenario())
+
+
+def test_nodes_that_are_no_candidates_do_not_look(tmp_path: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path / "beta") as node, aiohttp.ClientSession() as session:
+            await cluster.join(node, "beta")
+            url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
+            context = client_context(cluster.identity("gamma", candidate=False))
+            async with session.get(url, ssl=context, server_hostname="beta") as response:
+                told = await response.json()
+            assert told["error"]["code"] == "conflict"
+            assert "no master candidate" in told["error"]["message"]
+
+    run(scenario())
+
+
+def test_stopping_noded_ends_the_streams(tmp_path: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        guest = await asyncio.start_unix_server(echo, str(tmp_path / "serial"))
+        async with aiohttp.ClientSession() as session:
+            async with served(tmp_path / "beta") as node:
+                await cluster.join(node, "beta")
+                console_of(node, tmp_path / "serial")
+                url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
+                context = client_context(cluster.identity("alpha"))
+                socket = await session.ws_connect(url, ssl=context, server_hostname="beta")
+            assert (await socket.receive()).type in (
+                aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR,
+            )  # fmt: skip
+            await socket.close()
+        guest.close()
+
+    run(scenario())

@@ -1,0 +1,329 @@
+"""What every hypervisor promises, kept by QEMU and by the fake."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from common.errors import Conflict, NodeFailure, NotFound
+from common.names import InstanceId, InstanceName
+from common.noderpc.instances import GuestState
+from tests.support.hypervisors import (
+    ADDRESSES,
+    WEB1,
+    Rig,
+    goes_on,
+    has_qemu,
+    ignore,
+    move,
+    moving,
+    run_fake,
+    run_kvm,
+    state_of,
+    until,
+)
+
+WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
+SLOW = {"migration_bandwidth": 1}  # a move takes 6 s and more
+FREE_PORT = 1  # nobody listens on it
+
+Run = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+
+@pytest.fixture(params=["fake", "kvm"])
+def run(request: pytest.FixtureRequest) -> Run:
+    if request.param == "kvm" and not has_qemu:
+        pytest.skip("QEMU IS NOT INSTALLED: the driver for real guests was not tested")
+    return {"fake": run_fake, "kvm": run_kvm}[request.param]  # type: ignore[return-value]
+
+
+def test_started_guest_runs_and_is_reported(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        (report,) = await rig.nodes["alpha"].guests()
+        assert (report.id, report.name, report.state) == (WEB1, "web1", GuestState.RUNNING)
+        assert (report.memory, report.vcpus, report.accelerator) == (8, 1, "tcg")
+        assert report.cpu_seconds > 0
+        assert await rig.nodes["beta"].guests() == ()
+
+    run(scenario)
+
+
+def test_running_guest_is_left_alone(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        before = await goes_on(rig, "alpha")
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        assert await goes_on(rig, "alpha") > before
+
+    run(scenario)
+
+
+def test_two_wishes_at_once_start_one_guest(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                group.create_task(rig.nodes["alpha"].ensure_running(rig.spec(), ()))
+        assert len(await rig.nodes["alpha"].guests()) == 1
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_guest_survives_noded_and_is_found_again(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        before = await goes_on(rig, "alpha")
+        await rig.restart_noded("alpha")
+        assert await goes_on(rig, "alpha") > before
+        assert await state_of(rig.nodes["alpha"]) is GuestState.RUNNING
+        await rig.nodes["alpha"].ensure_gone(WEB1)
+        assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+def test_gone_is_gone(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        for _ in range(2):
+            await rig.nodes["alpha"].ensure_gone(WEB1)
+            assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+def test_power_button_ends_a_guest_early(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with asyncio.timeout(20):
+            await rig.nodes["alpha"].shut_down(WEB1, wait_s=600)
+        assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+def test_shut_down_kills_when_time_is_up(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await rig.nodes["alpha"].shut_down(WEB1, wait_s=0)
+        await rig.nodes["alpha"].shut_down(WEB1, wait_s=600)  # not there: nothing to wait for
+        assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+def test_reset_begins_anew(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await until(lambda: rig.number("alpha") > 6)
+        await rig.nodes["alpha"].reset(WEB1)
+        await until(lambda: rig.number("alpha") < 4)
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_absent_guest_is_named_as_such(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        with pytest.raises(Conflict):
+            await alpha.reset(WEB1)
+        with pytest.raises(NotFound):
+            await alpha.console(WEB1)
+        with pytest.raises(Conflict):
+            await alpha.ensure_not_migrating(WEB1)
+        with pytest.raises(Conflict):
+            await move(rig, FREE_PORT)
+
+    run(scenario)
+
+
+def test_console_is_a_socket_or_a_reason(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        console = await rig.nodes["alpha"].console(WEB1)
+        assert (console.socket is None) == bool(console.reason)
+        if console.socket is None:
+            return
+        reader, writer = await asyncio.open_unix_connection(console.socket)
+        await reader.readline()  # of which we may see the end only
+        assert len((await reader.readline()).strip()) == 8
+        writer.close()
+
+    run(scenario)
+
+
+def test_guest_that_died_is_reported_and_can_be_started(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        rig.crash("alpha")
+
+        async def is_stopped() -> bool:
+            return await state_of(alpha) is GuestState.STOPPED
+
+        await until(is_stopped)
+        with pytest.raises(Conflict):
+            await alpha.reset(WEB1)
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_guests_are_reported_by_name(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await alpha.ensure_running(
+            rig.spec(id=WEB2, name=InstanceName("db1"), disks=(), vcpus=2), ()
+        )
+        assert [each.name for each in await alpha.guests()] == ["db1", "web1"]
+        await alpha.ensure_gone(WEB1)
+        assert [each.name for each in await alpha.guests()] == ["db1"]
+
+    run(scenario)
+
+
+def test_moved_guest_goes_on_where_it_was(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(), ())
+        before = await goes_on(rig, "alpha")
+        port = await beta.ensure_incoming(rig.spec(), ())
+        assert await state_of(beta) is GuestState.INCOMING
+        shares: list[float | None] = []
+        await move(rig, port, tell=lambda _message, share: shares.append(share))
+        assert await state_of(alpha) is GuestState.MIGRATED
+        await until(lambda: rig.number("beta") > before)
+        assert rig.number("alpha") <= rig.number("beta") <= rig.number("alpha") + 100
+        assert all(share is None or 0 <= share <= 1 for share in shares)
+        await alpha.ensure_gone(WEB1)
+        await goes_on(rig, "beta")
+        assert await state_of(beta) is GuestState.RUNNING
+
+    run(scenario)
+
+
+def test_shell_that_is_left_refuses_to_run(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
+        await move(rig, port)
+        await move(rig, port)  # it has been done
+        with pytest.raises(Conflict):
+            await alpha.ensure_running(rig.spec(), ())
+        with pytest.raises(Conflict):
+            await alpha.reset(WEB1)
+        with pytest.raises(Conflict):
+            await alpha.ensure_not_migrating(WEB1)
+        assert await state_of(alpha) is GuestState.MIGRATED
+
+    run(scenario)
+
+
+def test_guest_moves_there_and_back(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(), ())
+        before = await goes_on(rig, "alpha")
+        await move(rig, await beta.ensure_incoming(rig.spec(), ()))
+        port = await alpha.ensure_incoming(rig.spec(), ())  # takes the place of the shell
+        await beta.migrate(WEB1, host=ADDRESSES["alpha"], peer="alpha", port=port, tell=ignore)
+        await until(lambda: rig.number("alpha") > before)
+        assert await state_of(beta) is GuestState.MIGRATED
+
+    run(scenario)
+
+
+def test_shell_waits_on_one_port(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        port = await beta.ensure_incoming(rig.spec(), ())
+        assert await beta.ensure_incoming(rig.spec(), ()) == port
+        with pytest.raises(Conflict):
+            await beta.ensure_running(rig.spec(), ())
+        with pytest.raises(Conflict):
+            await beta.ensure_not_migrating(WEB1)
+        await alpha.ensure_running(rig.spec(), ())
+        with pytest.raises(Conflict):
+            await alpha.ensure_incoming(rig.spec(), ())
+        await beta.ensure_gone(WEB1)
+        assert await beta.guests() == ()
+
+    run(scenario)
+
+
+def test_move_to_nobody_fails_and_the_guest_goes_on(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        with pytest.raises(NodeFailure, match="web1"):
+            await move(rig, FREE_PORT)
+        await goes_on(rig, "alpha")
+        await alpha.ensure_not_migrating(WEB1)
+        await move(rig, await rig.nodes["beta"].ensure_incoming(rig.spec(), ()))
+        await goes_on(rig, "beta")
+
+    run(scenario)
+
+
+def test_cancelled_move_leaves_the_guest(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
+        port = await beta.ensure_incoming(rig.spec(), ())
+        async with moving(rig, port) as task:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        await goes_on(rig, "alpha")
+        await beta.ensure_gone(WEB1)
+        assert await state_of(alpha) is GuestState.RUNNING
+
+    run(scenario)
+
+
+def test_move_can_be_ended_by_another_call(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
+        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
+        async with moving(rig, port) as task:
+            await alpha.ensure_not_migrating(WEB1)
+            with pytest.raises(NodeFailure, match="cancelled"):
+                await task
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_target_that_dies_leaves_the_guest(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(parameters=SLOW), ())
+        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
+        async with moving(rig, port) as task:
+            rig.crash("beta")
+            with pytest.raises(NodeFailure, match="web1"):
+                await task
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_move_under_way_is_joined(run: Run) -> None:
+    """As when the coordinator repeats its wish: there is one transfer, and both calls see it."""
+
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
+        async with moving(rig, port) as task:
+            await move(rig, port)
+            await task
+        await goes_on(rig, "beta")
+
+    run(scenario)

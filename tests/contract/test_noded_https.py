@@ -1,0 +1,532 @@
+"""A real noded behind real TLS: who gets in, who is refused, and with what words."""
+
+import asyncio
+import ssl
+import sys
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import noded.daemon.server as server_module
+from common.errors import Conflict, Deposed, GntError, InvalidRequest, NodeFailure, Unreachable
+from common.messages import to_builtins
+from common.model.disk import FileBacking
+from common.names import CallId, ClusterName, DiskId, Epoch, InstanceId, MiB, NodeName
+from common.noderpc.disks import Disks, DiskSpec
+from common.noderpc.facts import Facts
+from common.noderpc.files import Files
+from common.noderpc.identity import Identity, Join
+from common.noderpc.mastership import Mastership
+from common.rpc.client import stub
+from common.rpc.declare import CallSpec
+from common.rpc.envelope import Envelope, open_answer
+from common.tls.context import client_context
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.stranger import stranger
+from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
+
+YEAR_S = 365 * 86_400.0
+PATH = "/srv/shared/web1/disk0"
+DISK = DiskSpec(
+    id=DiskId("6f1c2f3e-0000-4000-8000-000000000001"),
+    instance=InstanceId("6f1c2f3e-0000-4000-8000-000000000002"),
+    size=MiB(64), backing=FileBacking(path=PATH, shared=True),
+)  # fmt: skip
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> TestCluster:
+    return TestCluster(tmp_path / "identities")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "beta"
+
+
+def beta(node: Served, nodes: Nodes, kind: type[Any]) -> Any:
+    return nodes.service(kind, node.as_object("beta"))
+
+
+def test_a_node_joins_by_its_token_and_then_takes_orders(root: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            token_file = node.paths.join_token
+            assert token_file.read_text() == f"{node.token}\n"
+            assert token_file.stat().st_mode & 0o777 == 0o600
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                facts = await beta(node, nodes, Facts).facts()
+                assert facts.name == "beta"
+                await beta(node, nodes, Mastership).grant(epoch=Epoch(1), master=NodeName("alpha"))
+                await beta(node, nodes, Disks).ensure_present(disk=DISK)
+            assert PATH in node.storage.shared.disks
+            assert (node.paths.ssconf / "cluster_name").read_text() == "one.example.com\n"
+            assert not token_file.exists()
+        async with served(root) as node, cluster.caller() as nodes:  # after a restart
+            ballot = await beta(node, nodes, Mastership).vote()
+            assert (ballot.master, ballot.epoch) == ("alpha", 1)
+
+    run(scenario())
+
+
+def test_an_unjoined_node_shows_its_fingerprint_and_wants_its_secret(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            target = node.as_object("beta")
+            fooled = stub(Join, stranger(target, bytes(32)))
+            with pytest.raises(InvalidRequest, match="another certificate than the join token"):
+                await fooled.request(node=target.name, proof="")
+            join = stub(Join, stranger(target, node.token.fingerprint))
+            with pytest.raises(InvalidRequest, match="not this node's"):
+                await join.request(node=target.name, proof="0" * 64)
+            facts = stub(Facts, stranger(target, node.token.fingerprint))
+            with pytest.raises(Conflict, match="in no cluster yet"):
+                await facts.facts()
+
+    run(scenario())
+
+
+def test_a_certificate_that_does_not_fit_leaves_the_node_unjoined(
+    root: Path, cluster: TestCluster, tmp_path: Path
+) -> None:
+    other = TestCluster(tmp_path / "other")
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            join = stub(Join, stranger(node.as_object("beta"), node.token.fingerprint))
+            proof = node.token.prove("join.request", {"node": "beta"})
+            csr = (await join.request(node=NodeName("beta"), proof=proof)).csr
+            for certificate in (
+                cluster.issue(csr, "gamma"),
+                other.issue(csr, "beta"),
+                cluster.issue(csr, "beta", age_s=6 * YEAR_S),
+                "garbage",
+            ):
+                membership = cluster.membership("beta", certificate)
+                proof = node.token.prove("join.accept", {"membership": to_builtins(membership)})
+                with pytest.raises(InvalidRequest):
+                    await join.accept(membership=membership, proof=proof)
+            assert node.node.identity.member is None
+            await cluster.join(node, "beta")
+
+    run(scenario())
+
+
+def test_a_member_cannot_be_joined_again(root: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            token = node.token
+            await cluster.join(node, "beta")
+            proof = token.prove("join.request", {"node": "beta"})
+            with pytest.raises(InvalidRequest, match="the token is of another node, or outdated"):
+                await stub(Join, stranger(node.as_object("beta"), token.fingerprint)).request(
+                    node=NodeName("beta"), proof=proof
+                )
+            async with cluster.caller() as nodes:
+                with pytest.raises(Conflict, match=r"in the cluster one\.example\.com already"):
+                    await beta(node, nodes, Join).request(node=NodeName("beta"), proof=proof)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("stranger_kind", ["other cluster", "expired", "none"])
+def test_callers_without_a_good_certificate_are_refused(
+    root: Path, cluster: TestCluster, tmp_path: Path, stranger_kind: str
+) -> None:
+    other = TestCluster(tmp_path / "other", ClusterName("one.example.com"))
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            match stranger_kind:
+                case "other cluster":
+                    identity = other.identity("alpha")
+                case "expired":
+                    identity = cluster.identity("alpha", age_s=6 * YEAR_S)
+                case _:
+                    identity = cluster.identity("alpha")
+            context = client_context(identity)
+            context.load_verify_locations(cluster.identity("alpha") / "authority.pem")
+            if stranger_kind == "none":
+                context = ssl.create_default_context(
+                    cafile=str(cluster.identity("alpha") / "authority.pem")
+                )
+            reader, writer = await asyncio.open_connection(
+                LOCALHOST, node.port, ssl=context, server_hostname="beta"
+            )
+            # With TLS 1.3 the client hears of its refusal when it reads.
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                writer.write(b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\n\r\n")
+                assert await reader.read() == b""
+                raise ConnectionResetError
+            writer.close()
+            async with cluster.caller() as nodes:  # the others go on
+                await beta(node, nodes, Mastership).vote()
+
+    run(scenario())
+
+
+def test_the_caller_refuses_a_node_of_another_cluster_or_time_or_name(
+    root: Path, cluster: TestCluster, tmp_path: Path
+) -> None:
+    other = TestCluster(tmp_path / "other")
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with other.caller() as nodes:
+                with pytest.raises(Unreachable, match="no valid certificate of this cluster"):
+                    await beta(node, nodes, Mastership).vote()
+            async with cluster.caller() as nodes:
+                with pytest.raises(Unreachable, match=r"no valid certificate.*mismatch"):
+                    await nodes.service(Mastership, node.as_object("gamma")).vote()
+
+    run(scenario())
+
+
+def test_only_candidates_give_orders_and_any_node_may_ask_who_is_master(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller("gamma", candidate=False) as nodes:
+                assert (await beta(node, nodes, Mastership).vote()).epoch == 0
+                with pytest.raises(Conflict, match=r"gamma may not ask for disks\.ensure_present"):
+                    await beta(node, nodes, Disks).ensure_present(disk=DISK)
+                with pytest.raises(Conflict, match="no master candidate"):
+                    await beta(node, nodes, Mastership).grant(
+                        epoch=Epoch(9), master=NodeName("gamma")
+                    )
+            assert node.storage.shared.disks == {}
+
+    run(scenario())
+
+
+def test_an_old_epoch_is_refused_and_told_who_is_master(root: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller(epoch=7) as old, cluster.caller("gamma", epoch=8) as new:
+                await beta(node, old, Disks).ensure_present(disk=DISK)
+                await beta(node, new, Mastership).grant(epoch=Epoch(8), master=NodeName("gamma"))
+                with pytest.raises(Deposed, match="obeys gamma, master since epoch 8") as caught:
+                    await beta(node, old, Disks).ensure_absent(disk=DISK)
+                assert caught.value.detail == {"epoch": 8, "master": "gamma"}
+                await beta(node, new, Disks).ensure_absent(disk=DISK)
+                assert (await beta(node, old, Mastership).vote()).master == "gamma"
+
+    run(scenario())
+
+
+async def send(
+    nodes: Nodes, node: Served, call: CallSpec, call_id: str, body: bytes, epoch: int = 1
+) -> Any:
+    envelope = Envelope(epoch=Epoch(epoch), call=CallId(call_id), timeout_s=10.0)
+    reply = await nodes.dial.send(node.as_object("beta"), call, envelope, body)
+    return open_answer(reply, call.returns, what="the answer")
+
+
+def test_a_repeated_call_is_carried_out_once(root: Path, cluster: TestCluster) -> None:
+    body = b'{"disk":' + _json(DISK) + b"}"
+    present, absent = Disks.calls["ensure_present"], Disks.calls["ensure_absent"]
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                await send(nodes, node, present, "first", body)
+                await send(nodes, node, absent, "second", body)
+                await send(nodes, node, present, "first", body)  # was long on its way
+                assert node.storage.shared.disks == {}
+                await send(nodes, node, present, "third", body)
+                assert PATH in node.storage.shared.disks
+                with pytest.raises(InvalidRequest, match="id third was used for another call"):
+                    await send(nodes, node, absent, "third", body)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "missing required field"),
+        (b"[]", "Expected `object`"),
+        (b"\xff\xfe", "Cannot read the call disks.find"),
+        (b'{"disks":[],"more":1}', "unknown field `more`"),
+        (b'{"disks":' + b"[" * 100_000, "Cannot read the call"),
+    ],
+)
+def test_malformed_arguments_are_refused_by_name(
+    root: Path, cluster: TestCluster, body: bytes, why: str
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                with pytest.raises(InvalidRequest, match=why):
+                    await send(nodes, node, Disks.calls["find"], "a", body)
+
+    run(scenario())
+
+
+async def raw(node: Served, cluster: TestCluster, request: bytes) -> bytes:
+    """Send ``request`` as a good caller's bytes and return all that comes back."""
+    reader, writer = await asyncio.open_connection(
+        LOCALHOST, node.port, ssl=client_context(cluster.identity("alpha")), server_hostname="beta"
+    )
+    answer = bytearray()
+    writer.write(request)
+    with suppress(ConnectionError):
+        while chunk := await reader.read(65536):
+            answer += chunk
+    writer.close()
+    return bytes(answer)
+
+
+HEAD = (
+    b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
+    b"Gantry-Timeout: 5\r\n"
+)
+
+
+@pytest.mark.parametrize("framing", [b"Content-Length: %d\r\n\r\n", b"chunked"])
+def test_a_huge_body_is_refused_without_being_taken_in(
+    root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch, framing: bytes
+) -> None:
+    monkeypatch.setattr(server_module, "LARGEST_BODY_BYTES", 1 << 20)
+    if framing == b"chunked":
+        chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
+        request = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20
+    else:
+        request = HEAD + framing % (1 << 40) + bytes(1000)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            answer = await raw(node, cluster, request)
+            assert answer.startswith(b"HTTP/1.1 413 ")
+            assert b"may have 1 MiB; this one is larger" in answer
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "patched", "answer"),
+    [
+        (b"", "IDLE_S", b""),
+        (HEAD, "IDLE_S", b""),
+        (HEAD + b"Content-Length: 10\r\n\r\n{", "BODY_PATIENCE_S", b"HTTP/1.1 408 "),
+    ],
+)
+def test_an_unfinished_request_is_ended(
+    root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch,
+    request_bytes: bytes, patched: str, answer: bytes,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(server_module, patched, 0.2)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            assert (await raw(node, cluster, request_bytes)).startswith(answer)
+
+    run(scenario())
+
+
+def test_whoever_never_shakes_hands_is_cut_off(
+    root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HANDSHAKE_PATIENCE_S", 0.2)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            reader, writer = await asyncio.open_connection(LOCALHOST, node.port)
+            assert await reader.read() == b""
+            writer.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("is_member", [False, True])
+def test_garbage_on_the_port_harms_nobody(
+    root: Path, cluster: TestCluster, is_member: bool
+) -> None:
+    random = Random(7)
+    pieces = [b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\xff", bytes(5000), b"\x80\x00"]
+    pieces += [random.randbytes(random.randrange(1, 3000)) for _ in range(20)]
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            if is_member:
+                await cluster.join(node, "beta")
+            for piece in pieces:
+                reader, writer = await asyncio.open_connection(LOCALHOST, node.port)
+                writer.write(piece)
+                writer.write_eof()
+                with suppress(ConnectionError):
+                    await reader.read()
+                writer.close()
+            if not is_member:
+                await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                await beta(node, nodes, Mastership).vote()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "why"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: b\r\n\r\n", b"404", b"PUT /<service>/<call>"),
+        (b"PUT /mastership/vote HTTP/1.1\r\nHost: b\r\n\r\n", b"400", b"lacks a good header"),
+        (HEAD.replace(b"vote", b"elect") + b"\r\n", b"404", b"knows no call"),
+        (HEAD.replace(b"vote", b"__init__") + b"\r\n", b"404", b"knows no call"),
+        (HEAD.replace(b"Epoch: 1", b"Epoch: one") + b"\r\n", b"400", b"lacks a good header"),
+        (b"PUT / HTTP/9.9\r\nX" + bytes(100) + b"\r\n\r\n", b"400", b""),
+        (b"PUT /a/" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"400", b""),
+    ],
+)
+def test_odd_requests_get_an_answer(
+    root: Path, cluster: TestCluster, request_bytes: bytes, status: bytes, why: bytes
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            request = request_bytes.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+            answer = await raw(node, cluster, request)
+            assert answer.startswith((b"HTTP/1.1 " + status, b"HTTP/1.0 " + status))
+            assert why in answer
+
+    run(scenario())
+
+
+def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: TestCluster) -> None:
+    async def shown(node: Served) -> bytes:
+        _, writer = await asyncio.open_connection(
+            LOCALHOST, node.port, ssl=client_context(cluster.identity("alpha")),
+            server_hostname="beta",
+        )  # fmt: skip
+        shown: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        return shown
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                before = await shown(node)
+                csr = (await beta(node, nodes, Identity).request()).csr
+                for bad in (cluster.issue(csr, "gamma"), "garbage"):
+                    with pytest.raises(InvalidRequest):
+                        await beta(node, nodes, Identity).renew(certificate=bad)
+                assert await shown(node) == before
+                await beta(node, nodes, Identity).renew(
+                    certificate=cluster.issue(csr, "beta", candidate=True)
+                )
+                connections = node_connections(nodes)
+                assert await shown(node) != before
+                await beta(node, nodes, Mastership).vote()
+                assert node_connections(nodes) == connections == 1  # it was never closed
+            after = await shown(node)
+        async with served(root) as node:
+            assert await shown(node) == after
+
+    run(scenario())
+
+
+def node_connections(nodes: Nodes) -> int:
+    session: Any = nodes.dial._session  # type: ignore[attr-defined]
+    return sum(map(len, session.connector._conns.values()))
+
+
+def test_a_node_that_leaves_forgets_and_can_join_another_cluster(
+    root: Path, cluster: TestCluster, tmp_path: Path
+) -> None:
+    other = TestCluster(tmp_path / "other", ClusterName("two.example.com"))
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            token = node.token
+            await cluster.join(node, "beta")
+            async with cluster.caller(epoch=7) as nodes:
+                await beta(node, nodes, Mastership).grant(epoch=Epoch(7), master=NodeName("alpha"))
+                await beta(node, nodes, Identity).leave()
+            assert not node.paths.identity.exists()
+            assert not node.paths.grants.exists()
+            assert not node.paths.ssconf.exists()
+            assert node.token.secret != token.secret
+            async with cluster.caller() as nodes:
+                with pytest.raises(GntError):
+                    await beta(node, nodes, Mastership).vote()
+            await other.join(node, "beta2")
+            async with other.caller(epoch=1) as nodes:
+                service = nodes.service(Mastership, node.as_object("beta2"))
+                assert (await service.vote()).epoch == 0
+
+    run(scenario())
+
+
+def test_ssconf_files_have_fixed_names(root: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                files = beta(node, nodes, Files)
+                await files.publish(files={"master_node": "alpha\n"})
+                for name in ("../mastership.json", "/etc/passwd", "", "master_node/", "."):
+                    with pytest.raises(InvalidRequest, match="no ssconf file"):
+                        await files.publish(files={name: "x", "master_node": "x"})
+                with pytest.raises(InvalidRequest, match="131072 are allowed"):
+                    await files.publish(files={"node_list": "x" * 200_000})
+                known, absent = await files.digests(names=("master_node", "node_list"))
+                assert len(known.digest) == 64
+                assert absent.digest == ""
+                (node.paths.ssconf / "node_list").mkdir()
+                with pytest.raises(NodeFailure, match="node_list: Is a directory"):
+                    await files.publish(files={"node_list": "alpha\n"})
+            assert (node.paths.ssconf / "master_node").read_text() == "alpha\n"
+
+    run(scenario())
+
+
+_audited: list[str] = []
+_auditing = False
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if _auditing and event in ("open", "import", "subprocess.Popen", "os.posix_spawn", "os.exec"):
+        _audited.append(f"{event} {arguments[:1]}")
+
+
+def test_a_powercycle_opens_imports_and_starts_nothing(root: Path, cluster: TestCluster) -> None:
+    """Also not on a new connection: with the disk gone, that is how the order comes."""
+
+    async def scenario() -> None:
+        global _auditing  # noqa: PLW0603 -- a hook cannot be taken back
+        sys.addaudithook(_audit)
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                await beta(node, nodes, Mastership).vote()  # of the caller's, imports are fine
+            async with cluster.caller(epoch=0) as nodes:
+                try:
+                    _auditing = True
+                    await beta(node, nodes, Facts).powercycle()
+                    await node.power.pressed.wait()
+                finally:
+                    _auditing = False
+        assert _audited == []
+
+    run(scenario())
+
+
+def _json(value: Any) -> bytes:
+    from common.messages import to_json
+
+    return to_json(value)

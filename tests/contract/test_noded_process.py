@@ -1,0 +1,167 @@
+"""The daemon as systemd or an operator starts it."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from common.errors import Conflict
+from common.tls.token import read_token
+from noded.daemon.single import SingleInstance
+from tests.support.https_node import LOCALHOST, run
+
+Process = asyncio.subprocess.Process
+
+
+async def start(root: Path, *options: str, **environment: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "noded.daemon.main", *options,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env=os.environ | environment | {"GANTRY_ROOT": str(root)},
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def started(
+    root: Path, *options: str, **environment: str
+) -> AsyncIterator[tuple[Process, str]]:
+    """Give the running daemon and its first line, and end it if the test did not."""
+    process = await start(
+        root, "--address", LOCALHOST, "--port", "0", "--no-mlock", *options, **environment
+    )
+    try:
+        assert process.stdout
+        yield process, (await process.stdout.readline()).decode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def failed(root: Path, *options: str) -> tuple[int, str]:
+    """Start a daemon that refuses to run; return its status and what it said."""
+    process = await start(root, *options)
+    _, told = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, told.decode()
+
+
+def test_it_says_when_it_is_ready_and_ends_cleanly_when_told_to(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with started(tmp_path) as (process, line):
+            assert "is ready: a node of no cluster" in line
+            process.send_signal(signal.SIGTERM)
+            out, err = await process.communicate()
+            assert (process.returncode, out, err) == (0, b"", b"")
+        log = (tmp_path / "var/log/gantry/noded.log").read_text()
+        assert "is ready" in log
+        assert "guests run on" in log
+
+    run(scenario())
+
+
+def test_the_token_outlives_a_restart_and_is_for_root_only(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        state = tmp_path / "var/lib/gantry"
+        tokens = []
+        for _ in range(2):
+            async with started(tmp_path):
+                tokens.append(read_token((state / "join-token").read_text()))
+        assert tokens[0] == tokens[1]
+        assert stat.S_IMODE((state / "join-token").stat().st_mode) == 0o600
+        assert stat.S_IMODE((state / "joining").stat().st_mode) == 0o700
+
+    run(scenario())
+
+
+def test_a_second_one_for_the_same_node_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with started(tmp_path) as (process, _):
+            status, told = await failed(tmp_path, "--port", "0")
+            assert status == 4
+            assert f"Another noded serves this node already, as process {process.pid}" in told
+            process.kill()
+            await process.wait()
+            async with started(tmp_path) as (_, line):  # a killed one leaves no lock
+                assert "is ready" in line
+
+    run(scenario())
+
+
+def test_a_taken_port_is_told_with_a_way_to_find_who_has_it(tmp_path: Path) -> None:
+    with socket.create_server((LOCALHOST, 0)) as other:
+        port = str(other.getsockname()[1])
+        status, told = run(failed(tmp_path, "--address", LOCALHOST, "--port", port))
+    assert status == 4
+    assert f"Cannot listen on {LOCALHOST} port {port}: another program does" in told
+
+
+def test_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
+    status, told = run(failed(tmp_path, "--address", "192.0.2.1"))
+    assert (status, "Cannot listen on 192.0.2.1 port 1811" in told) == (7, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told_so"),
+    [
+        ("mastership.json", '{"epoch":', "does not know which master it promised to obey"),
+        ("identity/membership.json", "{}", "The identity of this node is damaged"),
+    ],
+)
+def test_a_damaged_file_is_named_and_left_as_it_is(
+    tmp_path: Path, file: str, text: str, told_so: str
+) -> None:
+    path = tmp_path / "var/lib/gantry" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    status, told = run(failed(tmp_path, "--port", "0", "--no-mlock"))
+    assert status == 7
+    assert told_so in told
+    assert str(path) in told or str(path.parent) in told
+    assert path.read_text() == text
+
+
+def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "var").write_text("in the way")
+    status, told = run(failed(tmp_path, "--port", "0"))
+    assert (status, "Cannot make the directories of this node" in told) == (7, True)
+
+
+def test_systemd_is_told(tmp_path: Path) -> None:
+    address = str(tmp_path / "notify")
+
+    async def scenario() -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(address)
+            receiver.settimeout(0)
+            async with started(tmp_path / "node", NOTIFY_SOCKET=address):
+                loop = asyncio.get_running_loop()
+                assert await loop.sock_recv(receiver, 100) == b"READY=1"
+
+    run(scenario())
+
+
+def test_the_lock_is_free_again_when_released(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "noded.lock"
+    first = SingleInstance(path)
+    with pytest.raises(Conflict, match=f"as process {os.getpid()}"):
+        SingleInstance(path)
+    first.release()
+    SingleInstance(path).release()
+
+
+def test_a_lock_file_of_a_dead_process_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "noded.lock"
+    path.write_text("999999999\n")
+    SingleInstance(path).release()
+    assert path.read_text() == f"{os.getpid()}\n"
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

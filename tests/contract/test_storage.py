@@ -1,0 +1,348 @@
+"""What every storage promises, kept by the real one and by the fake."""
+
+import asyncio
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import pytest
+
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.model.disk import FileBacking
+from common.names import DiskId, InstanceId, MiB
+from common.noderpc.disks import DiskReport, DiskSpec
+from noded.storage import file_calls
+from noded.storage.directories import Directories, names_below
+from noded.storage.fake import FakeFiles, FakeStorage
+from noded.storage.file import FileStorage
+from noded.storage.interface import Storage
+
+T = TypeVar("T")
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+DISK_A = DiskId("dddddddd-0000-4000-8000-00000000000a")
+DISK_B = DiskId("dddddddd-0000-4000-8000-00000000000b")
+PETABYTE = MiB(1 << 30)
+
+
+class Rig(Protocol):
+    """A storage, and ways to change the world behind its back."""
+
+    storage: Storage
+    directories: Directories
+
+    def unmount(self) -> None: ...
+    def use(self, path: str) -> None: ...
+
+
+class FakeRig:
+    def __init__(self, root: Path) -> None:
+        self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
+        self.files = FakeFiles()
+        self.storage: Storage = FakeStorage(
+            lambda: self.directories, local=self.files, shared=FakeFiles()
+        )
+
+    def unmount(self) -> None:
+        self.files.mounted = False
+
+    def use(self, path: str) -> None:
+        self.files.in_use.add(path)
+
+
+class FileRig:
+    def __init__(self, root: Path) -> None:
+        self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
+        Path(self.directories.local).mkdir()
+        Path(self.directories.shared).mkdir()
+        self.storage: Storage = FileStorage(lambda: self.directories)
+        self.opened: list[int] = []
+
+    def unmount(self) -> None:
+        Path(self.directories.local).rmdir()
+
+    def use(self, path: str) -> None:
+        """Lock the file as QEMU locks its images."""
+        self.opened.append(os.open(path, os.O_RDONLY))
+        lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, 100, 1, 0)
+        fcntl.fcntl(self.opened[-1], fcntl.F_OFD_SETLK, lock)
+
+
+@pytest.fixture(params=[FakeRig, FileRig], ids=["fake", "file"])
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+    kind: Callable[[Path], Rig] = request.param
+    return kind(tmp_path)
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> FileRig:
+    return FileRig(tmp_path)
+
+
+def run(work: Awaitable[T]) -> T:
+    async def main() -> T:
+        return await work
+
+    return asyncio.run(main())
+
+
+def disk(rig: Rig, name: str = "web1/disk0", *, id: DiskId = DISK_A, size: int = 8) -> DiskSpec:
+    return at(f"{rig.directories.local}/{name}", id=id, size=size)
+
+
+def at(path: str, *, id: DiskId = DISK_A, size: int = 8, shared: bool = False) -> DiskSpec:
+    backing = FileBacking(path=path, shared=shared)
+    return DiskSpec(id=id, instance=WEB1, size=MiB(size), backing=backing)
+
+
+def test_created_disk_is_found(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    found = run(rig.storage.find(disk(rig)))
+    assert found == DiskReport(id=DISK_A, instance=WEB1, size=MiB(8))
+
+
+def test_creation_may_be_repeated(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.ensure_present(disk(rig)))
+    assert run(rig.storage.inventory((rig.directories.local,))) == (disk(rig).backing.path,)
+
+
+def test_larger_disk_of_the_same_identity_stays_as_it_is(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig, size=8)))
+    run(rig.storage.ensure_present(disk(rig, size=4)))
+    found = run(rig.storage.find(disk(rig, size=4)))
+    assert found is not None
+    assert found.size == 8
+
+
+def test_absent_disk_is_not_found(rig: Rig) -> None:
+    assert run(rig.storage.find(disk(rig))) is None
+
+
+def test_deletion_may_be_repeated(rig: Rig) -> None:
+    run(rig.storage.ensure_absent(disk(rig)))
+    run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.ensure_absent(disk(rig)))
+    run(rig.storage.ensure_absent(disk(rig)))
+    assert run(rig.storage.find(disk(rig))) is None
+    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+
+
+def test_another_disk_in_the_place_is_a_conflict_and_survives(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig, id=DISK_A)))
+    with pytest.raises(Conflict, match=DISK_A):
+        run(rig.storage.ensure_present(disk(rig, id=DISK_B)))
+    assert run(rig.storage.find(disk(rig, id=DISK_B))) is None
+    run(rig.storage.ensure_absent(disk(rig, id=DISK_B)))  # the undo of the failed creation
+    assert run(rig.storage.find(disk(rig, id=DISK_A))) is not None
+
+
+def test_disk_in_use_is_not_deleted(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    rig.use(disk(rig).backing.path)
+    with pytest.raises(NodeFailure, match="in use"):
+        run(rig.storage.ensure_absent(disk(rig)))
+    assert run(rig.storage.find(disk(rig))) is not None
+
+
+def test_too_large_a_disk_leaves_nothing(rig: Rig) -> None:
+    with pytest.raises(NodeFailure, match=r"no space for a disk of .* are free") as caught:
+        run(rig.storage.ensure_present(disk(rig, size=PETABYTE)))
+    assert caught.value.detail["free_mib"] < PETABYTE
+    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+
+
+def test_space_is_told(rig: Rig) -> None:
+    space = run(rig.storage.space(rig.directories.local))
+    assert space.usable
+    assert 0 < space.free <= space.total
+
+
+def test_fake_disks_take_space(tmp_path: Path) -> None:
+    rig = FakeRig(tmp_path)
+    run(rig.storage.ensure_present(disk(rig, size=512)))
+    space = run(rig.storage.space(rig.directories.local))
+    assert space.total - space.free == 512
+
+
+def test_missing_directory_is_told_and_not_made(rig: Rig) -> None:
+    rig.unmount()
+    with pytest.raises(NodeFailure, match="does not exist on this node; create or mount it"):
+        run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.ensure_absent(disk(rig)))  # the undo
+    assert run(rig.storage.find(disk(rig))) is None
+    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+    space = run(rig.storage.space(rig.directories.local))
+    assert not space.usable
+    assert "No such file or directory" in space.problem
+
+
+def test_place_outside_is_refused(rig: Rig, tmp_path: Path) -> None:
+    local = rig.directories.local
+    for path in (
+        f"{tmp_path}/elsewhere/disk0", f"{local}/../elsewhere/disk0", f"{local}/a/../../x",
+        f"{local}", f"{local}/", f"{local}//disk0", f"{local}-more/disk0", "disk0", "",
+        f"{local}/.hidden", f"{local}/a\0b", f"{local}/a\nb", "/etc/passwd",
+    ):  # fmt: skip
+        for call in (rig.storage.ensure_present, rig.storage.ensure_absent, rig.storage.find):
+            with pytest.raises(InvalidRequest, match="is not below"):
+                run(call(at(path)))
+        with pytest.raises(InvalidRequest, match="no place for a disk"):
+            rig.storage.check_path(path)
+    with pytest.raises(InvalidRequest, match="no directory for disks"):
+        run(rig.storage.inventory(("/etc",)))
+
+
+def test_shared_disks_have_a_directory_of_their_own(rig: Rig) -> None:
+    with pytest.raises(InvalidRequest, match="shared file storage"):
+        run(rig.storage.ensure_present(at(disk(rig).backing.path, shared=True)))
+    path = f"{rig.directories.shared}/disk0"
+    rig.storage.check_path(path)
+    run(rig.storage.ensure_present(at(path, shared=True)))
+    assert run(rig.storage.inventory((rig.directories.shared,))) == (path,)
+    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+
+
+def test_storage_without_a_directory_is_refused(rig: Rig) -> None:
+    spec = disk(rig)
+    rig.directories = Directories()
+    with pytest.raises(InvalidRequest, match="no directory for file storage"):
+        run(rig.storage.ensure_present(spec))
+    with pytest.raises(InvalidRequest):
+        run(rig.storage.inventory(("",)))
+
+
+def test_paths_below_a_root() -> None:
+    assert names_below("/srv/x", "/srv/x/a/b") == ("a", "b")
+    assert names_below("/srv/x/", "/srv/x/a") == ("a",)
+    for root in ("", "/", "//", "srv/x", "."):
+        assert names_below(root, "/srv/x/a") == ()
+
+
+# From here on: what only real files can do.
+
+
+def test_file_is_private_full_and_zero(real: FileRig) -> None:
+    run(real.storage.ensure_present(disk(real)))
+    found = Path(disk(real).backing.path).stat()
+    assert found.st_mode & 0o777 == 0o600
+    assert found.st_size == 8 << 20
+    assert found.st_blocks * 512 >= 8 << 20  # nothing is left to fail for lack of space
+    assert not any(Path(disk(real).backing.path).read_bytes())
+
+
+def test_directories_come_and_go_with_their_disks(real: FileRig) -> None:
+    first, second = disk(real), disk(real, "web1/disk1", id=DISK_B)
+    run(real.storage.ensure_present(first))
+    run(real.storage.ensure_present(second))
+    run(real.storage.ensure_absent(first))
+    run(real.storage.ensure_absent(second))
+    assert list(Path(real.directories.local).iterdir()) == []
+
+
+def test_symbolic_links_lead_nowhere(real: FileRig, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "disk0").write_bytes(b"precious")
+    (Path(real.directories.local) / "web1").symlink_to(outside)
+    for call in (real.storage.ensure_present, real.storage.ensure_absent, real.storage.find):
+        with pytest.raises(InvalidRequest, match="symbolic link"):
+            run(call(disk(real)))
+    (Path(real.directories.local) / "direct").symlink_to(outside / "disk0")
+    with pytest.raises(Conflict, match="no regular file"):
+        run(real.storage.ensure_present(disk(real, "direct")))
+    run(real.storage.ensure_absent(disk(real, "direct")))
+    assert [path.read_bytes() for path in outside.iterdir()] == [b"precious"]
+
+
+def test_allowed_directory_may_be_a_link(real: FileRig, tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    Path(real.directories.local).rmdir()
+    Path(real.directories.local).symlink_to(tmp_path / "large")
+    run(real.storage.ensure_present(disk(real)))
+    assert (tmp_path / "large/web1/disk0").exists()
+
+
+def test_foreign_file_is_a_conflict_and_survives(real: FileRig) -> None:
+    path = Path(real.directories.local) / "disk0"
+    path.write_bytes(b"precious")
+    with pytest.raises(Conflict, match="without label"):
+        run(real.storage.ensure_present(disk(real, "disk0")))
+    run(real.storage.ensure_absent(disk(real, "disk0")))
+    assert path.read_bytes() == b"precious"
+
+
+def test_pipe_in_the_place_does_not_block(real: FileRig) -> None:
+    os.mkfifo(f"{real.directories.local}/disk0")
+    with pytest.raises(Conflict, match="no regular file"):
+        run(real.storage.ensure_present(disk(real, "disk0")))
+
+
+def test_leftover_of_a_crash_is_not_a_disk_and_goes_away(real: FileRig) -> None:
+    parent = Path(real.directories.local) / "web1"
+    parent.mkdir()
+    (parent / ".disk0.new").write_bytes(b"half")
+    assert run(real.storage.find(disk(real))) is None
+    assert run(real.storage.inventory((real.directories.local,))) == (f"{parent}/.disk0.new",)
+    run(real.storage.ensure_present(disk(real)))
+    assert [path.name for path in parent.iterdir()] == ["disk0"]
+    (parent / ".disk0.new").write_bytes(b"half")
+    run(real.storage.ensure_absent(disk(real)))
+    assert not parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (errno.ENOSPC, "no space for a disk of 8M"),
+        (errno.EDQUOT, "no space for a disk of 8M"),
+        (errno.EROFS, "may not create the disk"),
+        (errno.EIO, "Cannot create the disk .* Input/output error"),
+    ],
+)
+def test_failure_while_writing_leaves_nothing(
+    real: FileRig, monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("noded.storage.file.allocate", fail)
+    with pytest.raises(NodeFailure, match=words) as caught:
+        run(real.storage.ensure_present(disk(real)))
+    assert caught.value.detail["errno"] == errno.errorcode[code]
+    assert list(Path(real.directories.local).iterdir()) == []
+
+
+def test_file_system_without_labels_goes_by_size(
+    real: FileRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    run(real.storage.ensure_present(disk(real)))
+    found = run(real.storage.find(disk(real)))
+    assert found == DiskReport(id=DISK_A, instance=None, size=MiB(8))
+    assert run(real.storage.find(disk(real, size=9))) is None
+    run(real.storage.ensure_absent(disk(real)))
+    assert list(Path(real.directories.local).iterdir()) == []
+
+
+def test_file_system_that_cannot_reserve_gets_holes(
+    real: FileRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EOPNOTSUPP)
+    monkeypatch.setattr(file_calls, "_libc", _NoFallocate())
+    run(real.storage.ensure_present(disk(real)))
+    found = Path(disk(real).backing.path).stat()
+    assert found.st_size == 8 << 20
+    assert found.st_blocks * 512 <= 8192
+
+
+class _NoFallocate:
+    def fallocate(self, *_: object) -> int:
+        return -1

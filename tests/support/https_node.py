@@ -1,0 +1,170 @@
+"""Real nodes behind real TLS on the loopback address, over fake drivers; and who calls them."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+import uvloop
+
+from common.messages import to_builtins
+from common.model.node import Node as NodeObject
+from common.names import ClusterName, Epoch, GroupId, NodeName
+from common.noderpc.identity import Join, Membership
+from common.paths import Paths
+from common.rpc.client import stub
+from common.tls.authority import issue, make_authority
+from common.tls.context import AUTHORITY, CERTIFICATE, KEY, client_context
+from common.tls.keys import KeyPair, make_key, make_request
+from common.tls.token import JoinToken
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.https import HttpsDial
+from coordinator.nodes.stranger import stranger
+from noded.daemon.node import Drivers, Node
+from noded.daemon.server import Server
+from noded.identity.keys import OwnKeyMaker
+from noded.machine.fake import FakeMachine
+from noded.network.fake import FakeNetwork
+from noded.powercycle import PowerSwitch
+from noded.storage.directories import Directories
+from noded.storage.fake import FakeFiles, FakeStorage
+
+T = TypeVar("T")
+
+DISKS = Directories(local="/srv/local", shared="/srv/shared")
+LOCALHOST = "127.0.0.1"
+
+
+def run(scenario: Coroutine[Any, Any, T], *, limit_s: float = 30.0) -> T:
+    """Run ``scenario`` on the loop that noded uses, in real time."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(limit_s):
+            return await scenario
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(limited())
+
+
+class FakeSwitch(PowerSwitch):
+    """Remembers whether it was used."""
+
+    def __init__(self) -> None:
+        self.pressed = asyncio.Event()
+
+    def check(self) -> None:
+        pass
+
+    def cycle(self) -> None:
+        self.pressed.set()
+
+
+@dataclass
+class Served:
+    """A node that answers on ``port``; its drivers are for the test to look at."""
+
+    node: Node
+    port: int
+    paths: Paths
+    power: FakeSwitch
+    storage: FakeStorage
+
+    @property
+    def token(self) -> JoinToken:
+        assert self.node.identity.token
+        return self.node.identity.token
+
+    def as_object(self, name: str) -> NodeObject:
+        """Return the node as it stands in a configuration."""
+        return NodeObject(
+            uuid=name, name=NodeName(name), primary_ip=LOCALHOST, port=self.port,
+            group=GroupId("default"),
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def served(root: Path) -> AsyncIterator[Served]:
+    """Serve the node whose files are below ``root``, a member or not."""
+    paths = Paths(str(root))
+    paths.state.mkdir(parents=True, exist_ok=True)
+    storage = FakeStorage(lambda: DISKS, local=FakeFiles(), shared=FakeFiles())
+    power = FakeSwitch()
+    node = Node(
+        paths,
+        Drivers(
+            storage=storage, network=FakeNetwork("br0"), hypervisors={}, power=power,
+            machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
+        ),
+    )  # fmt: skip
+    listener = socket.create_server((LOCALHOST, 0))
+    server = Server(node, paths, listener)
+    try:
+        await node.start()
+        await server.open()
+        yield Served(node, listener.getsockname()[1], paths, power, storage)
+    finally:
+        await server.close()
+        await node.close()
+
+
+@dataclass
+class TestCluster:
+    """An authority, and identities made with it below ``directory``."""
+
+    __test__ = False  # pytest shall not take it for a test
+
+    directory: Path
+    name: ClusterName = ClusterName("one.example.com")
+    authority: KeyPair = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.authority = make_authority(self.name, now=time.time())
+
+    def issue(self, csr: str, node: str, *, candidate: bool = False, age_s: float = 0.0) -> str:
+        return issue(
+            self.authority, csr, node=NodeName(node), addresses=(LOCALHOST,),
+            candidate=candidate, now=time.time() - age_s,
+        )  # fmt: skip
+
+    def identity(self, node: str, *, candidate: bool = True, age_s: float = 0.0) -> Path:
+        """Return a directory with an identity that was issued ``age_s`` seconds ago."""
+        path = self.directory / f"{self.name}-{node}-{candidate}-{age_s}"
+        path.mkdir(parents=True, exist_ok=True)
+        key = make_key()
+        csr = make_request(key, NodeName(node))
+        certificate = self.issue(csr, node, candidate=candidate, age_s=age_s)
+        for name, text in (
+            (KEY, key), (CERTIFICATE, certificate), (AUTHORITY, self.authority.certificate),
+        ):  # fmt: skip
+            (path / name).write_text(text, encoding="ascii")
+        return path
+
+    async def join(self, node: Served, name: str, **issued: Any) -> None:
+        """Make ``node`` a member, as ``gnt-node add`` does."""
+        join = stub(Join, stranger(node.as_object(name), node.token.fingerprint))
+        token = node.token
+        proof = token.prove("join.request", {"node": name})
+        csr = (await join.request(node=NodeName(name), proof=proof)).csr
+        membership = self.membership(name, self.issue(csr, name, **issued))
+        proof = token.prove("join.accept", {"membership": to_builtins(membership)})
+        await join.accept(membership=membership, proof=proof)
+
+    def membership(self, name: str, certificate: str) -> Membership:
+        return Membership(
+            cluster=self.name, cluster_uuid="c", node=NodeName(name), node_uuid=name,
+            authority=self.authority.certificate, certificate=certificate,
+            ssconf={"cluster_name": f"{self.name}\n"},
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def caller(
+        self, node: str = "alpha", *, epoch: int = 1, **identity: Any
+    ) -> AsyncIterator[Nodes]:
+        """Call nodes as ``node``, with connections of its own."""
+        async with HttpsDial(client_context(self.identity(node, **identity))) as dial:
+            yield Nodes(dial, Epoch(epoch), Random(epoch))

@@ -1,0 +1,225 @@
+"""Two nodes with a hypervisor each, fake or real, and what a test may do behind their backs."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import uvloop
+
+from common.names import ClusterName, DiskId, InstanceId, InstanceName, MiB, NodeName
+from common.noderpc.instances import GuestDisk, GuestSpec, GuestState
+from common.tls.authority import issue, make_authority
+from common.tls.context import AUTHORITY, CERTIFICATE, KEY
+from common.tls.keys import KeyPair, make_key, make_request
+from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.hypervisor.interface import Hypervisor, Tell
+from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
+from noded.hypervisor.kvm.home import Home
+from tests.support.clock import simulate
+from tests.support.tiny_guest import MEMORY_MIB, last_number, make_disk
+
+NOW = 1_795_000_000.0  # November 2026
+PATIENCE_S = 30.0
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+ADDRESSES = {"alpha": "127.0.0.1", "beta": "127.0.0.2"}
+
+has_qemu = Path(PROGRAM).exists()
+
+
+class Rig(Protocol):
+    """Alpha and beta, which can exchange guests."""
+
+    nodes: dict[str, Hypervisor]
+
+    def spec(self, **changes: Any) -> GuestSpec:
+        """Describe web1, which counts."""
+
+    def number(self, node: str, instance: InstanceId = WEB1) -> int:
+        """Return how far a guest has counted, 0 before it began."""
+
+    def crash(self, node: str, instance: InstanceId = WEB1) -> None:
+        """Have a guest's process die."""
+
+    async def restart_noded(self, node: str) -> None:
+        """Put a new hypervisor object in the place of the old one."""
+
+
+class FakeRig:
+    """On fakes; runs in virtual time."""
+
+    def __init__(self) -> None:
+        self.world = FakeWorld()
+        self.machines = {name: FakeHypervisor(self.world, ADDRESSES[name]) for name in ADDRESSES}
+        self.nodes: dict[str, Hypervisor] = {**self.machines}
+
+    def spec(self, **changes: Any) -> GuestSpec:
+        return _spec(GuestSpec(
+            id=WEB1, name=InstanceName("web1"), hypervisor="fake", memory=MiB(MEMORY_MIB),
+            vcpus=1, parameters={"migration_bandwidth": 8},
+        ), changes)  # fmt: skip
+
+    def number(self, node: str, instance: InstanceId = WEB1) -> int:
+        return self.machines[node].number(instance)
+
+    def crash(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.machines[node].crash(instance)
+
+    async def restart_noded(self, node: str) -> None:
+        await self.nodes[node].close()  # the machine itself stays
+
+
+class KvmRig:
+    """On QEMU, with certificates and a disk that both nodes see."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.authority = make_authority(ClusterName("test"), now=NOW)
+        self.disk = root / "web1.img"
+        make_disk(self.disk)
+        for name in ADDRESSES:
+            self.write_identity(name, self.authority)
+        self.nodes: dict[str, Hypervisor] = {name: self._new(name) for name in ADDRESSES}
+
+    def _new(self, node: str) -> KvmHypervisor:
+        return KvmHypervisor(
+            self.root / node / "run", identity=self.root / node, address=ADDRESSES[node]
+        )
+
+    def write_identity(self, node: str, authority: KeyPair, *, now: float = NOW) -> None:
+        """Give a node a certificate of some cluster."""
+        directory = self.root / node
+        directory.mkdir(exist_ok=True)
+        key = make_key()
+        certificate = issue(
+            authority,
+            make_request(key, NodeName(node)),
+            node=NodeName(node),
+            addresses=[ADDRESSES[node]],
+            candidate=False,
+            now=now,
+        )
+        (directory / KEY).write_text(key)
+        (directory / CERTIFICATE).write_text(certificate)
+        (directory / AUTHORITY).write_text(authority.certificate)
+
+    def spec(self, **changes: Any) -> GuestSpec:
+        parameters = {"accelerator": "tcg"} | changes.pop("parameters", {})
+        return _spec(GuestSpec(
+            id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(MEMORY_MIB),
+            vcpus=1, disks=(GuestDisk(id=DiskId("d" * 36), path=str(self.disk)),),
+            parameters=parameters,
+        ), changes)  # fmt: skip
+
+    def home(self, node: str, instance: InstanceId = WEB1) -> Home:
+        return Home(self.root / node / "run", instance)
+
+    def number(self, node: str, instance: InstanceId = WEB1) -> int:
+        log = self.home(node, instance).serial_log
+        return last_number(log.read_bytes()) if log.exists() else 0
+
+    def crash(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.signal(node, signal.SIGKILL, instance)
+
+    def signal(self, node: str, number: signal.Signals, instance: InstanceId = WEB1) -> None:
+        found = self.home(node, instance).process()
+        assert found is not None
+        with found:
+            found.signal(number)
+
+    async def restart_noded(self, node: str) -> None:
+        await self.nodes[node].close()
+        self.nodes[node] = self._new(node)
+
+
+def run_fake(scenario: Callable[[FakeRig], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario(FakeRig())
+
+    simulate(main())
+
+
+def run_kvm(scenario: Callable[[KvmRig], Awaitable[None]]) -> None:
+    """Run with the event loop that noded uses; no guest survives."""
+    # A short path: those of sockets have at most 107 bytes.
+    root = Path(tempfile.mkdtemp(prefix="hv-"))
+
+    async def main() -> None:
+        rig = KvmRig(root)
+        try:
+            async with asyncio.timeout(PATIENCE_S * 2):
+                await scenario(rig)
+        finally:
+            for node in rig.nodes.values():
+                for guest in await node.guests():
+                    await node.ensure_gone(guest.id)
+                await node.close()
+
+    try:
+        uvloop.run(main())
+    finally:
+        shutil.rmtree(root)
+
+
+async def until(condition: Callable[[], bool | Coroutine[Any, Any, bool]]) -> None:
+    """Return when ``condition`` has come true.
+
+    Raises:
+        TimeoutError: it has not within half a minute.
+    """
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            answer = condition()
+            if answer if isinstance(answer, bool) else await answer:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def goes_on(rig: Rig, node: str) -> int:
+    """Wait until web1 has counted on twice, and return how far it is."""
+    before = rig.number(node)
+    await until(lambda: rig.number(node) >= before + 2)
+    return rig.number(node)
+
+
+async def state_of(node: Hypervisor, instance: InstanceId = WEB1) -> GuestState | None:
+    """Return what a node reports of a guest, None if nothing."""
+    return next((each.state for each in await node.guests() if each.id == instance), None)
+
+
+def ignore(message: str, share: float | None) -> None:
+    """Take news of a move and do nothing with it."""
+
+
+async def move(rig: Rig, port: int, *, peer: str = "beta", tell: Tell = ignore) -> None:
+    """Move web1 from alpha to beta, whose certificate should be for ``peer``."""
+    await rig.nodes["alpha"].migrate(WEB1, host=ADDRESSES["beta"], peer=peer, port=port, tell=tell)
+
+
+@asynccontextmanager
+async def moving(rig: Rig, port: int) -> AsyncIterator[asyncio.Task[None]]:
+    """Have web1 move from alpha to beta, and go on when the transfer is under way or over."""
+    under_way = asyncio.Event()
+
+    def tell(message: str, share: float | None) -> None:
+        if share:
+            under_way.set()
+
+    loop = asyncio.get_running_loop()
+    task, told = loop.create_task(move(rig, port, tell=tell)), loop.create_task(under_way.wait())
+    try:
+        await asyncio.wait((task, told), return_when=asyncio.FIRST_COMPLETED)
+        yield task
+    finally:
+        for each in (task, told):
+            each.cancel()
+        await asyncio.wait((task, told))
+
+
+def _spec(spec: GuestSpec, changes: dict[str, Any]) -> GuestSpec:
+    return msgspec.structs.replace(spec, **changes)

@@ -1,0 +1,137 @@
+"""A replica in memory, which is the model of the real one, and histories to store in it."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import to_json
+from common.model.commit import GONE, Change, Commit, follows, next_commit
+from common.model.stamp import Stamp
+from common.names import Epoch, Serial
+from common.noderpc.replica import Behind, Diverged, Page, Replica, Row
+
+Key = tuple[str, str]
+
+
+class MemoryReplica(Replica):
+    """Does what the declaration says, in the simplest way."""
+
+    def __init__(self, kept: int = 1000) -> None:
+        self.rows: dict[Key, bytes] = {}
+        self.at = Stamp()
+        self.commits: dict[int, Commit] = {}
+        self._kept = kept
+        self._copy: str | None = None
+        self._staging: dict[Key, bytes] = {}
+
+    async def append(self, *, commits: tuple[Commit, ...]) -> Stamp:
+        rows, at = dict(self.rows), self.at
+        if commits and commits[0].serial > at.serial + 1:
+            raise Behind("Commits in between are missing.", serial=at.serial)
+        known = [commit for commit in commits if commit.serial <= at.serial]
+        if known and known[-1].digest != self._digest(known[-1].serial):
+            raise Diverged("Another history is here.", serial=at.serial)
+        new = commits[len(known) :]
+        for commit in new:
+            if not follows(commit, at):
+                raise Diverged("The commit does not follow.", serial=at.serial)
+            carry_out(rows, commit)
+            at = commit.stamp
+        self.rows, self.at = rows, at
+        self.commits |= {commit.serial: commit for commit in new}
+        for serial in list(self.commits)[: -self._kept]:
+            del self.commits[serial]
+        return self.at
+
+    async def stamp(self) -> Stamp:
+        return self.at
+
+    async def commits_after(self, *, serial: Serial) -> tuple[Commit, ...]:
+        if serial >= self.at.serial:
+            return ()
+        if serial + 1 not in self.commits:
+            raise Behind("It is not kept any more.")
+        return tuple(c for number, c in sorted(self.commits.items()) if number > serial)[:1000]
+
+    async def read(self, *, after: Key | None, limit: int) -> Page:
+        if limit < 1:
+            raise InvalidRequest("A page has at least one row.")
+        following = sorted(key for key in self.rows if after is None or key > after)
+        rows = tuple(row(key, self.rows[key]) for key in following[:limit])
+        return Page(stamp=self.at, rows=rows, more=len(following) > limit)
+
+    async def restore(
+        self, *, copy: str, rows: tuple[Row, ...], first: bool, becomes: Stamp | None
+    ) -> None:
+        if first:
+            self._copy, self._staging = copy, {}
+        if copy != self._copy:
+            raise Conflict("Out of turn.")
+        self._staging |= {(each.kind, each.id): bytes(each.body) for each in rows}
+        if becomes is not None:
+            self.rows, self.at, self.commits = self._staging, becomes, {}
+            self._copy, self._staging = None, {}
+
+    async def erase(self) -> None:
+        self.rows, self.at, self.commits = {}, Stamp(), {}
+        self._copy, self._staging = None, {}
+
+    def _digest(self, serial: int) -> str | None:
+        if serial == self.at.serial:
+            return self.at.digest
+        return self.commits[serial].digest if serial in self.commits else None
+
+
+def carry_out(rows: dict[Key, bytes], commit: Commit) -> None:
+    for change in commit.changes:
+        if change.deletes:
+            rows.pop((change.kind, change.id), None)
+        else:
+            rows[change.kind, change.id] = bytes(change.body)
+
+
+def row(key: Key, body: bytes) -> Row:
+    return Row(kind=key[0], id=key[1], body=msgspec.Raw(body))
+
+
+def put(kind: str, key: str, value: Any) -> Change:
+    return Change(kind=kind, id=key, body=msgspec.Raw(to_json(value)))
+
+
+def delete(kind: str, key: str) -> Change:
+    return Change(kind=kind, id=key, body=GONE)
+
+
+def history(
+    length: int, random: Random, *, after: Stamp | None = None, epoch: int = 1
+) -> tuple[Commit, ...]:
+    """Make commits that add, alter and delete some dozens of rows."""
+    commits: list[Commit] = []
+    at = after or Stamp()
+    for _ in range(length):
+        changes = tuple(_some_change(random) for _ in range(random.randint(1, 5)))
+        commits.append(next_commit(at, Epoch(epoch), changes))
+        at = commits[-1].stamp
+    return tuple(commits)
+
+
+def _some_change(random: Random) -> Change:
+    kind = random.choice(("job", "instance", "node"))
+    key = str(random.randint(1, 12))
+    if random.random() < 0.25:
+        return delete(kind, key)
+    return put(kind, key, {"name": "ü" * random.randint(0, 9), "size": random.random()})
+
+
+async def all_rows(replica: Replica, limit: int = 5) -> dict[Key, bytes]:
+    """Read everything, page by page."""
+    rows: dict[Key, bytes] = {}
+    after: Key | None = None
+    while True:
+        page = await replica.read(after=after, limit=limit)
+        rows |= {(each.kind, each.id): bytes(each.body) for each in page.rows}
+        if not page.more:
+            return rows
+        after = page.rows[-1].kind, page.rows[-1].id

@@ -1,0 +1,182 @@
+"""Debian's hail, asked the same question."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.model.policy import InstancePolicy, Spec
+from coordinator.allocator.picture import Demand, GroupPicture, NodePicture, Picture
+from coordinator.allocator.request import Allocate, Relocate
+
+HAIL = shutil.which("hail", path=f"{os.environ.get('PATH', '')}:/usr/lib/ganeti/iallocators")
+
+needs_hail = pytest.mark.skipif(
+    HAIL is None, reason="HAIL IS NOT INSTALLED (apt install ganeti-htools): nothing compared"
+)
+
+_SCORED = re.compile(
+    r"Group (\S+) \((\w+)\): score: (\S+), successes (\d+), failures (\d+) \((.*?)\)"
+    r" for node\(s\) (\S+?)(?:,|$)"
+)
+_FAILED = re.compile(
+    r"Group (\S+) \((\w+)\): No valid allocation solutions, failure reasons: ((?:\w+: \d+(?:, )?)+)"
+)
+
+
+@dataclass(frozen=True)
+class GroupAnswer:
+    score: str
+    failures: dict[str, int]
+    successes: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    success: bool
+    info: str
+    nodes: tuple[str, ...]
+
+    @property
+    def groups(self) -> dict[str, GroupAnswer]:
+        """What hail says of each group it could search."""
+        answers = {
+            name: GroupAnswer(score, _counts(reasons), int(successes))
+            for name, _, score, successes, _, reasons, _ in _SCORED.findall(self.info)
+        }
+        for name, _, reasons in _FAILED.findall(self.info):
+            answers[name] = GroupAnswer("", _counts(reasons), 0)
+        return answers
+
+
+def _counts(text: str) -> dict[str, int]:
+    pairs = (part.split(": ") for part in text.split(", ") if ": " in part)
+    return {reason: int(count) for reason, count in pairs}
+
+
+def ask(picture: Picture, request: Allocate | Relocate, path: Path, *options: str) -> Answer:
+    """Run hail on the picture; ``path`` is where its input goes."""
+    assert HAIL is not None
+    path.write_text(json.dumps(question(picture, request)))
+    output = subprocess.check_output(
+        [HAIL, *options, str(path)], stderr=subprocess.DEVNULL, timeout=120
+    )
+    answer = json.loads(output)
+    return Answer(answer["success"], answer["info"], tuple(_flat(answer["result"])))
+
+
+def _flat(result: Any) -> list[str]:
+    return [result] if isinstance(result, str) else list(result)
+
+
+def question(picture: Picture, request: Allocate | Relocate) -> dict[str, Any]:
+    """The iallocator message, version 2."""
+    return {
+        "version": 2,
+        "cluster_name": "cluster",
+        "cluster_tags": list(picture.cluster_tags),
+        "enabled_hypervisors": ["xen-pvm"],
+        "nodegroups": {f"uuid-{group.name}": _group(group) for group in picture.groups},
+        "nodes": {node.name: _node(node) for node in picture.nodes},
+        "instances": {
+            instance.name: _demand(instance)
+            | {"nodes": [instance.primary, *([instance.secondary] if instance.secondary else [])]}
+            for instance in picture.instances
+        },
+        "request": _request(picture, request),
+    }
+
+
+def _request(picture: Picture, request: Allocate | Relocate) -> dict[str, Any]:
+    if isinstance(request, Relocate):
+        return {
+            "type": "relocate",
+            "name": request.instance,
+            "required_nodes": 1,
+            "relocate_from": [
+                one.primary for one in picture.instances if one.name == request.instance
+            ],
+        }
+    demand = request.instance
+    asked = _demand(demand) | {
+        "type": "allocate",
+        "name": demand.name,
+        "required_nodes": 2 if demand.template == "drbd" else 1,
+        "nics": [{"network": network} for network in sorted(request.networks)],
+    }
+    if request.group is not None:
+        asked["group_name"] = request.group
+    if request.among is not None:
+        asked["restrict-to-nodes"] = sorted(request.among)
+    return asked
+
+
+def _demand(demand: Demand) -> dict[str, Any]:
+    return {
+        "disk_space_total": demand.disk,
+        "disks": [{"size": size} for size in demand.disks],
+        "memory": demand.memory,
+        "vcpus": demand.vcpus,
+        "tags": sorted(demand.tags),
+        "disk_template": str(demand.template),
+        "spindle_use": demand.spindle_use,
+        "nics": [],
+        "admin_state": str(demand.state),
+        "forthcoming": demand.forthcoming,
+    }
+
+
+def _node(node: NodePicture) -> dict[str, Any]:
+    return {
+        "offline": node.offline,
+        "drained": node.drained,
+        "vm_capable": node.vm_capable,
+        "group": f"uuid-{node.group}",
+        "ndparams": {"exclusive_storage": False, "spindle_count": node.spindles},
+        "tags": sorted(node.tags),
+        "free_spindles": 0,
+        "total_memory": node.total_memory,
+        "reserved_memory": node.reserved_memory,
+        "free_memory": node.free_memory,
+        "total_disk": node.total_disk,
+        "free_disk": node.free_disk,
+        "total_cpus": node.total_cpus,
+        "reserved_cpus": node.reserved_cpus,
+    }
+
+
+def _group(group: GroupPicture) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "alloc_policy": str(group.alloc_policy),
+        "networks": sorted(group.networks),
+        "ipolicy": _policy(group.policy),
+        "tags": [],
+    }
+
+
+def _policy(policy: InstancePolicy) -> dict[str, Any]:
+    return {
+        "minmax": [{"min": _spec(pair.min), "max": _spec(pair.max)} for pair in policy.minmax],
+        "std": _spec(policy.std),
+        "disk-templates": list(policy.disk_templates),
+        "vcpu-ratio": policy.vcpu_ratio,
+        "spindle-ratio": policy.spindle_ratio,
+    }
+
+
+def _spec(spec: Spec) -> dict[str, int]:
+    return {
+        "memory-size": spec.memory_size,
+        "cpu-count": spec.cpu_count,
+        "disk-size": spec.disk_size,
+        "disk-count": spec.disk_count,
+        "nic-count": spec.nic_count,
+        "spindle-use": spec.spindle_use,
+    }

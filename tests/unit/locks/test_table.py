@@ -1,0 +1,201 @@
+"""The lock table against a slow and obvious one, on whatever comes to Hypothesis's mind."""
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from coordinator.locks.names import ALL, Level, LockName, Mode, Owner, Some, Wanted
+from coordinator.locks.table import PATIENCE, LockTable, Taken, Waiter
+
+NAMES = [
+    LockName(level, name) for level in (Level.INSTANCE, Level.NODE) for name in ("a", "b", "c", ALL)
+]
+SINGLE = [name for name in NAMES if not name.is_all]
+
+
+def collide(one: Iterable[tuple[LockName, Mode]], other: Iterable[tuple[LockName, Mode]]) -> bool:
+    theirs = list(other)
+    return any(
+        mode.conflicts_with(their_mode)
+        and lock.level == theirs_lock.level
+        and (lock == theirs_lock or lock.is_all or theirs_lock.is_all)
+        for lock, mode in one
+        for theirs_lock, their_mode in theirs
+    )
+
+
+@st.composite
+def wanted(draw: st.DrawFn) -> Wanted:
+    locks = draw(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Mode), max_size=3))
+    rest = [name for name in SINGLE if name not in locks]
+    if not draw(st.booleans()):
+        return Wanted(locks)
+    names = draw(st.frozensets(st.sampled_from(rest), min_size=1))
+    at_least = draw(st.integers(0, len(names)))
+    return Wanted(locks, Some(names, draw(st.sampled_from(Mode)), at_least))
+
+
+class Jobs(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = LockTable(on_grant=self.granted)
+        self.holding: dict[Owner, Taken] = {}
+        self.waiting: dict[Owner, Waiter] = {}
+        self.urgent: set[Waiter] = set()  # before the present grant
+        self.number = 0
+
+    @rule(wanted=wanted(), priority=st.sampled_from([-20, -19, -18, 0, 19]))
+    def ask(self, wanted: Wanted, priority: int) -> None:
+        self.number += 1
+        owner = Owner(f"job {self.number}")
+        before = {each: waiter.passed for each, waiter in self.waiting.items()}
+        self.table.request(owner, wanted, priority=priority)
+        if waiter := self.table.waiter(owner):
+            self.waiting[owner] = waiter
+            assert before == {each: self.waiting[each].passed for each in before}
+        else:
+            self.check_grant(owner, wanted)
+
+    @precondition(lambda self: self.holding or self.waiting)
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        owner = data.draw(st.sampled_from([*self.holding, *self.waiting]))
+        self.holding.pop(owner, None)
+        self.waiting.pop(owner, None)
+        self.table.release(owner)
+
+    @precondition(lambda self: any(self.holding.values()))
+    @rule(data=st.data())
+    def keep_less(self, data: st.DataObject) -> None:
+        owner = data.draw(st.sampled_from([each for each, locks in self.holding.items() if locks]))
+        lock = data.draw(st.sampled_from(list(self.holding[owner])))
+        kept = dict(self.holding[owner])
+        if lock.is_all and data.draw(st.booleans()):
+            kept[LockName(lock.level, "a")] = kept.pop(lock)
+        elif kept[lock] is Mode.EXCLUSIVE and data.draw(st.booleans()):
+            kept[lock] = Mode.SHARED
+        else:
+            del kept[lock]
+        self.holding[owner] = kept
+        self.table.replace(owner, kept)
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data(), priority=st.sampled_from([-20, 0]))
+    def change_priority(self, data: st.DataObject, priority: int) -> None:
+        self.table.change_priority(data.draw(st.sampled_from(list(self.waiting))), priority)
+
+    def granted(self, owner: Owner) -> None:
+        waiter = self.waiting.pop(owner)
+        taken = self.check_grant(owner, Wanted(waiter.needs))
+        assert taken.items() <= waiter.claims.items()
+        assert len(taken) >= len(waiter.needs) + waiter.at_least
+        for other in self.urgent.intersection(self.waiting.values()):
+            if other.goes_before(waiter):
+                assert not collide(taken.items(), other.claims.items()), "passed an urgent one"
+        self.note_urgent()
+
+    def check_grant(self, owner: Owner, wanted: Wanted) -> Taken:
+        taken = self.table.holding(owner)
+        assert taken is not None
+        assert taken.items() >= wanted.locks.items()
+        self.holding[owner] = taken
+        return taken
+
+    @invariant()
+    def note_urgent(self) -> None:
+        self.urgent = {waiter for waiter in self.waiting.values() if waiter.urgent}
+
+    @invariant()
+    def nobody_holds_what_another_holds(self) -> None:
+        holdings = list(self.holding.items())
+        for place, (owner, locks) in enumerate(holdings):
+            assert self.table.holding(owner) == locks
+            for _, others in holdings[:place]:
+                assert not collide(locks.items(), others.items())
+
+    @invariant()
+    def nobody_waits_without_need(self) -> None:
+        for owner, waiter in self.waiting.items():
+            assert self.table.waiter(owner) is waiter
+            lacking = [
+                (lock, mode)
+                for lock, mode in waiter.claims.items()
+                if self.is_lacking(waiter, lock, mode)
+            ]
+            free = len(waiter.choice) - sum(lock in waiter.choice for lock, _ in lacking)
+            assert any(lock in waiter.needs for lock, _ in lacking) or free < waiter.at_least
+            assert [lock for lock, *_ in self.table.obstacles(waiter)] == [
+                lock for lock, _ in lacking
+            ]
+
+    def is_lacking(self, waiter: Waiter, lock: LockName, mode: Mode) -> bool:
+        return any(
+            collide([(lock, mode)], locks.items()) for locks in self.holding.values()
+        ) or any(
+            other.goes_before(waiter) and collide([(lock, mode)], other.claims.items())
+            for other in self.waiting.values()
+        )
+
+    @invariant()
+    def whoever_was_passed_by_often_is_urgent(self) -> None:
+        for waiter in self.waiting.values():
+            assert waiter.urgent or waiter.passed < PATIENCE + waiter.priority
+
+    @invariant()
+    def nothing_leaks(self) -> None:
+        used = {lock for locks in self.holding.values() for lock in locks}
+        assert set(self.table.held.names()) == used
+        claimed = {lock for waiter in self.waiting.values() for lock in waiter.claims}
+        assert set(self.table.wanted.names()) == claimed
+        watched = {
+            lock: set(waiters)
+            for locks in self.table._watchers.values()
+            for lock, waiters in locks.items()
+        }
+        assert all(watched.values())
+        assert set().union(*watched.values()) == set(self.waiting.values())
+
+    def teardown(self) -> None:
+        for owner in [*self.waiting, *self.holding]:
+            self.waiting.pop(owner, None)
+            self.holding.pop(owner, None)
+            self.table.release(owner)
+        self.nothing_leaks()
+
+
+Jobs.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestJobs = Jobs.TestCase
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_starves(seed: int) -> None:
+    """All locks are always busy, younger jobs keep coming, and each job gets its turn."""
+    draw = random.Random(seed)
+    asked_at: dict[Owner, int] = {}
+    longest = 0
+
+    def granted(owner: Owner) -> None:
+        nonlocal longest
+        longest = max(longest, step - asked_at.pop(owner))
+        running.append(owner)
+
+    table = LockTable(on_grant=granted)
+    running: list[Owner] = []
+    for step in range(3_000):
+        if len(running) + len(asked_at) < 30:
+            owner = Owner(f"job {step}")
+            count = draw.choice([1, 1, 1, 2, len(SINGLE)])
+            locks = dict.fromkeys(draw.sample(SINGLE, count), draw.choice(list(Mode)))
+            if draw.random() < 0.05:
+                locks = {LockName(Level.NODE, ALL): Mode.EXCLUSIVE}
+            asked_at[owner] = step
+            table.request(owner, Wanted(locks), priority=draw.choice([-10, 0, 10, 19]))
+            if table.holding(owner) is not None:
+                granted(owner)
+        if running and draw.random() < 0.7:
+            table.release(running.pop(draw.randrange(len(running))))
+    assert longest < 1_000

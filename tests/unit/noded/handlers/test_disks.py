@@ -1,0 +1,108 @@
+"""Orders about disks: checked before the driver sees them, one at a time for each instance."""
+
+import asyncio
+
+import pytest
+
+from common.errors import InvalidRequest
+from common.messages import to_json
+from common.model.disk import FileBacking
+from common.names import DiskId, InstanceId, MiB
+from common.noderpc.disks import DiskReport, DiskSpec
+from common.rpc.server import Dispatcher
+from noded.handlers.disks import DiskHandlers
+from noded.handlers.network import NetworkHandlers
+from noded.network.fake import FakeNetwork
+from noded.storage.directories import Directories
+from noded.storage.fake import FakeFiles, FakeStorage
+from tests.support.clock import simulate
+
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+DISK_A = DiskId("dddddddd-0000-4000-8000-00000000000a")
+DISK_B = DiskId("dddddddd-0000-4000-8000-00000000000b")
+DIRECTORIES = Directories(local="/srv/local", shared="/srv/shared")
+
+
+class SlowStorage(FakeStorage):
+    """Notices when two changes to one instance's disks overlap."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: DIRECTORIES, local=FakeFiles(), shared=FakeFiles())
+        self.changing: set[InstanceId] = set()
+
+    async def ensure_present(self, disk: DiskSpec) -> None:
+        assert disk.instance not in self.changing
+        self.changing.add(disk.instance)
+        await asyncio.sleep(1)
+        await super().ensure_present(disk)
+        self.changing.remove(disk.instance)
+
+
+def spec(
+    id: DiskId = DISK_A, *, instance: InstanceId = WEB1, size: int = 64, name: str = "disk0"
+) -> DiskSpec:
+    backing = FileBacking(path=f"/srv/local/{instance}/{name}", shared=False)
+    return DiskSpec(id=id, instance=instance, size=MiB(size), backing=backing)
+
+
+def test_disks_come_and_go() -> None:
+    async def scenario() -> None:
+        disks = DiskHandlers(SlowStorage())
+        await disks.ensure_present(disk=spec())
+        report = DiskReport(id=DISK_A, instance=WEB1, size=MiB(64))
+        assert await disks.find(disks=(spec(DISK_B), spec(DISK_A))) == (None, report)
+        assert await disks.inventory(directories=("/srv/local",)) == (spec().backing.path,)
+        await disks.ensure_absent(disk=spec())
+        assert await disks.find(disks=(spec(),)) == (None,)
+
+    simulate(scenario())
+
+
+def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
+    async def scenario() -> None:
+        disks = DiskHandlers(SlowStorage())
+        async with asyncio.TaskGroup() as group:
+            for number in range(20):
+                other = InstanceId(f"22222222-0000-4000-8000-{number:012}")
+                group.create_task(disks.ensure_present(disk=spec(instance=other)))
+            for name in ("disk0", "disk1", "disk2"):
+                group.create_task(disks.ensure_present(disk=spec(name=name)))
+        assert asyncio.get_running_loop().time() == 3
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (spec(DiskId("disk0")), "UUID"),
+        (spec(instance=InstanceId("..")), "UUID"),
+        (spec(size=0), "at least 1 MiB"),
+        (spec(size=-5), "at least 1 MiB"),
+    ],
+)
+def test_senseless_disk_is_refused(bad: DiskSpec, words: str) -> None:
+    async def scenario() -> None:
+        disks = DiskHandlers(SlowStorage())
+        for call in (disks.ensure_present, disks.ensure_absent):
+            with pytest.raises(InvalidRequest, match=words):
+                await call(disk=bad)
+        with pytest.raises(InvalidRequest, match=words):
+            await disks.find(disks=(spec(), bad))
+
+    simulate(scenario())
+
+
+def test_calls_travel_as_json() -> None:
+    async def scenario() -> None:
+        dispatcher = Dispatcher(DiskHandlers(SlowStorage()), NetworkHandlers(FakeNetwork("br0")))
+        call = dispatcher.find("disks", "ensure_present")
+        reply = await dispatcher.run(call, to_json({"disk": spec()}))
+        assert (reply.status, reply.body) == (200, b'{"result":null}')
+        reply = await dispatcher.run(call, b'{"disk":{"id":"x","wipe":true}}')
+        assert reply.status == 400
+        links = dispatcher.find("network", "links")
+        reply = await dispatcher.run(links, to_json({"names": ["br0", "br1"]}))
+        assert reply.body == b'{"result":[true,false]}'
+
+    simulate(scenario())

@@ -1,0 +1,202 @@
+"""QEMU's command line says what was asked for."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InvalidRequest
+from common.model.disk import Mode
+from common.model.parameters import Accelerator, KvmParameters
+from common.names import DiskId, InstanceId, InstanceName, MiB, NicId
+from common.noderpc.instances import GuestDisk, GuestSpec
+from common.noderpc.network import NicSpec
+from noded.hypervisor.kvm import commands
+from noded.hypervisor.kvm.boot_sector import boot_sector
+from noded.hypervisor.kvm.commands import Files, Source
+
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+FILES = Files(
+    qmp_socket="/run/g/qmp.sock", serial_socket="/run/g/serial.sock",
+    serial_log="/run/g/serial.log", pid="/run/g/pid",
+)  # fmt: skip
+
+
+def spec(**changes: Any) -> GuestSpec:
+    nic = NicSpec(
+        id=NicId("nic"), instance=WEB1, mac="aa:00:00:00:00:01", mode="bridged", link="br0"
+    )
+    fields: dict[str, Any] = {
+        "id": WEB1,
+        "name": InstanceName("web1.example.com"),
+        "hypervisor": "kvm",
+        "memory": MiB(512),
+        "vcpus": 2,
+        "disks": (GuestDisk(id=DiskId("d" * 36), path="/srv/web1.img"),),
+        "nics": (nic,),
+    }
+    return GuestSpec(**fields | changes)
+
+
+def argv(
+    parameters: KvmParameters | None = None,
+    guest: GuestSpec | None = None,
+    *,
+    files: Files = FILES,
+    source: Source | None = None,
+    incoming: bool = False,
+) -> tuple[str, ...]:
+    guest = guest or spec()
+    return commands.guest(
+        guest,
+        parameters or KvmParameters(),
+        accelerator=Accelerator.TCG,
+        taps=("gnt0",) * len(guest.nics),
+        sources=(source or Source(is_block_device=False, direct=True),) * len(guest.disks),
+        files=files,
+        incoming=incoming,
+    )
+
+
+def values(line: tuple[str, ...], option: str) -> list[str]:
+    return [line[i + 1] for i, word in enumerate(line) if word == option]
+
+
+def devices(line: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    found = [json.loads(value) for value in values(line, "-device")]
+    return {device["driver"]: device for device in found}
+
+
+def test_guest_is_identified_and_confined() -> None:
+    line = argv()
+    assert line[0] == "/usr/bin/qemu-system-x86_64"
+    assert values(line, "-uuid") == [WEB1]
+    assert values(line, "-name") == ["guest=web1.example.com,debug-threads=on"]
+    assert values(line, "-machine") == ["type=pc-i440fx-7.2,accel=tcg,acpi=on"]
+    assert values(line, "-m") == ["512M"]
+    assert values(line, "-smp") == ["2"]
+    assert values(line, "-pidfile") == ["/run/g/pid"]
+    assert "spawn=deny" in values(line, "-sandbox")[0]
+    assert "-daemonize" not in line
+    assert "-cpu" not in line
+    assert "-incoming" not in line
+
+
+def test_shell_waits() -> None:
+    assert values(argv(incoming=True), "-incoming") == ["defer"]
+
+
+def test_kernel_is_booted_with_root_and_console() -> None:
+    line = argv(
+        KvmParameters(kernel_path="/k", initrd_path="/i", root_path="", kernel_args="quiet")
+    )
+    assert values(line, "-kernel") == ["/k"]
+    assert values(line, "-initrd") == ["/i"]
+    assert values(line, "-append") == ["quiet console=ttyS0,38400"]
+    line = argv(KvmParameters(kernel_path="/k", serial_console=False))
+    assert values(line, "-append") == ["root=/dev/vda1 ro"]
+    assert "-append" not in argv()
+
+
+def test_disk_is_opened_as_asked() -> None:
+    disk = GuestDisk(
+        id=DiskId("0123456789abcdef0123456789"), path="/srv/a,b c", mode=Mode.READ_ONLY
+    )
+    line = argv(guest=spec(disks=(disk, disk)), source=Source(is_block_device=True, direct=False))
+    first, second = (json.loads(node) for node in values(line, "-blockdev"))
+    assert first["file"]["filename"] == "/srv/a,b c"
+    assert first["file"]["driver"] == "host_device"
+    assert first["read-only"] is True
+    assert first["cache"] == {"direct": False}
+    assert second["node-name"] == "disk1"
+    found = [json.loads(device) for device in values(line, "-device")]
+    bootable = [device["id"] for device in found if "bootindex" in device]
+    assert bootable == ["virtio-disk0"]
+
+
+@pytest.mark.parametrize(
+    ("direct", "aio", "opened"),
+    [(True, "native", "native"), (False, "native", "threads"), (True, "threads", "threads")],
+)
+def test_native_aio_needs_direct_access(direct: bool, aio: str, opened: str) -> None:
+    source = Source(is_block_device=False, direct=direct)
+    (node,) = values(argv(KvmParameters(disk_aio=aio), source=source), "-blockdev")
+    assert json.loads(node)["file"]["aio"] == opened
+
+
+def test_writethrough_is_told_to_the_guest() -> None:
+    line = argv(KvmParameters(disk_cache="writethrough"))
+    assert devices(line)["virtio-blk-pci"]["write-cache"] == "off"
+    assert devices(argv())["virtio-blk-pci"]["write-cache"] == "on"
+
+
+def test_nic_uses_its_tap() -> None:
+    line = argv()
+    assert json.loads(values(line, "-netdev")[0]) == {
+        "type": "tap", "id": "net0", "ifname": "gnt0", "script": "no", "downscript": "no",
+    }  # fmt: skip
+    assert devices(line)["virtio-net-pci"]["mac"] == "aa:00:00:00:00:01"
+    assert devices(line)["virtio-net-pci"]["romfile"] == ""
+    line = argv(KvmParameters(nic_type="e1000", boot_order="network"))
+    assert devices(line)["e1000"]["bootindex"] == 0
+    assert "romfile" not in devices(line)["e1000"]
+
+
+def test_display_is_for_this_machine_only() -> None:
+    line = argv(KvmParameters(vnc_bind_address="::1"))
+    assert values(line, "-vnc") == ["[::1]:0,to=999"]
+    assert values(line, "-vga") == ["std"]
+    assert values(argv(), "-vga") == ["none"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        (KvmParameters(boot_order="floppy"), "boot_order cannot be “floppy”; it is one of disk,"),
+        (KvmParameters(nic_type="ne2k"), "nic_type"),
+        (KvmParameters(disk_aio="posix"), "disk_aio"),
+        (KvmParameters(disk_cache="unsafe"), "disk_cache"),
+        (KvmParameters(initrd_path="/i"), "initrd_path is set but kernel_path is not"),
+        (KvmParameters(disk_aio="native", disk_cache="writeback"), "disk_aio=native"),
+        (KvmParameters(vnc_bind_address="0.0.0.0"), "has no password"),
+        (KvmParameters(migration_bandwidth=0), "migration_bandwidth"),
+        (KvmParameters(migration_downtime=-1), "migration_downtime"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parameters_without_meaning_are_refused(parameters: KvmParameters, says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        commands.check_parameters(parameters)
+
+
+def test_defaults_make_sense() -> None:
+    commands.check_parameters(KvmParameters())
+
+
+@given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40))
+def test_no_path_can_add_an_option(path: str) -> None:
+    """What comes from outside stays one value, whatever commas and quotes are in it."""
+    files = Files(qmp_socket=path, serial_socket=path, serial_log=path, pid=path)
+    plain = argv(files=FILES)
+    line = argv(files=files, guest=spec(disks=(GuestDisk(id=DiskId("d"), path=path),)))
+    assert len(line) == len(plain)
+    (qmp,) = values(line, "-qmp")
+    assert _split(qmp)[1:] == ["server=on", "wait=off"]
+    (chardev,) = values(line, "-chardev")
+    assert _split(chardev)[2] == f"path={path}"
+    assert len(_split(chardev)) == len(_split(values(plain, "-chardev")[0]))
+    assert json.loads(values(line, "-blockdev")[0])["file"]["filename"] == path
+
+
+def _split(value: str) -> list[str]:
+    """Split as QEMU does: at single commas."""
+    marked = value.replace(",,", "\0")
+    return [part.replace("\0", ",") for part in marked.split(",")]
+
+
+def test_boot_sector_is_one() -> None:
+    program = boot_sector()
+    assert len(program) == 512
+    assert program.endswith(b"\x55\xaa")

@@ -1,0 +1,138 @@
+"""What QEMU says is understood; the samples were recorded from Debian's QEMU 7.2.22."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.noderpc.instances import GuestState
+from noded.hypervisor.kvm.parse import (
+    Progress,
+    Transfer,
+    UnexpectedOutput,
+    explain,
+    parse_cpu_ticks,
+    parse_progress,
+    parse_state,
+    parse_version,
+)
+
+ACTIVE = {
+    "expected-downtime": 30, "status": "active", "setup-time": 1, "total-time": 1502,
+    "ram": {
+        "total": 134750208, "postcopy-requests": 0, "dirty-sync-count": 1, "page-size": 4096,
+        "remaining": 121180160, "mbps": 67.30704, "transferred": 12617974, "normal": 3074,
+    },
+}  # fmt: skip
+
+
+def test_version_is_found() -> None:
+    text = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright (c) 2003\n"
+    assert parse_version(text) == "7.2.22"
+    with pytest.raises(UnexpectedOutput, match="command not found"):
+        parse_version("command not found")
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ("running", GuestState.RUNNING),
+        ("finish-migrate", GuestState.RUNNING),
+        ("inmigrate", GuestState.INCOMING),
+        ("postmigrate", GuestState.MIGRATED),
+        ("shutdown", GuestState.STOPPED),
+        ("paused", GuestState.PAUSED),
+        ("io-error", GuestState.PAUSED),
+        ("guest-panicked", GuestState.PAUSED),
+    ],
+)
+def test_state_is_told(status: str, state: GuestState) -> None:
+    assert parse_state({"status": status, "singlestep": False, "running": False}) is state
+
+
+def test_answer_without_status_is_unexpected() -> None:
+    with pytest.raises(UnexpectedOutput):
+        parse_state({})
+
+
+def test_progress_of_a_source() -> None:
+    progress = parse_progress(ACTIVE)
+    assert progress.state is Transfer.ACTIVE
+    assert (progress.sent, progress.total, progress.rounds) == (12617974, 134750208, 1)
+    assert progress.share == pytest.approx(0.1007, abs=1e-3)
+    assert progress.sentence == "round 1: 115 of 128 MiB left"
+
+
+@pytest.mark.parametrize(
+    ("answer", "progress"),
+    [
+        ({}, Progress(state=Transfer.NONE)),
+        ({"status": "setup"}, Progress(state=Transfer.ACTIVE)),
+        ({"status": "cancelled"}, Progress(state=Transfer.CANCELLED)),
+        (
+            {"status": "failed", "error-desc": "The certificate is not trusted"},
+            Progress(state=Transfer.FAILED, error="The certificate is not trusted"),
+        ),
+        (
+            {"socket-address": [
+                {"port": "45245", "ipv4": True, "host": "127.0.0.2", "type": "inet"}
+            ]},
+            Progress(state=Transfer.NONE, port=45245),
+        ),
+    ],
+)  # fmt: skip
+def test_other_answers(answer: dict[str, Any], progress: Progress) -> None:
+    assert parse_progress(answer) == progress
+    assert progress.share is None
+    assert progress.sentence == "connecting"
+
+
+def test_unknown_transfer_is_unexpected() -> None:
+    with pytest.raises(UnexpectedOutput, match="colo"):
+        parse_progress({"status": "colo"})
+
+
+def test_cpu_ticks_are_added() -> None:
+    stat = "42 (qemu) (x) 1) S 1 42 42 0 -1 4194624 17 0 0 0 205 31 0 0 20 0 4 0 991 0"
+    assert parse_cpu_ticks(stat) == 236
+    assert parse_cpu_ticks("") == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        (
+            '2026-11-21T02:13:48.1Z qemu-system-x86_64: -device {"driver": "virtio-blk-pci"}: '
+            'Failed to get "write" lock\nIs another process using the image [/srv/web1.img]?\n',
+            "one of its disks is in use by another process",
+        ),
+        (
+            "2026-11-21T02:13:48.1Z qemu-system-x86_64: cannot set up guest memory 'pc.ram': "
+            "Cannot allocate memory\n",
+            "this node has not enough memory for it",
+        ),
+        (
+            "qemu-system-x86_64: unable to find CPU model 'z80'\n",
+            "this node's QEMU does not know its machine_version or cpu_type",
+        ),
+        (
+            "qemu-system-x86_64: could not configure /dev/net/tun (gnt0): Device or resource "
+            "busy\n",
+            "its network device is in use",
+        ),
+        ("Segmentation fault", "QEMU said: Segmentation fault"),
+        ("", "QEMU said nothing"),
+    ],
+)
+def test_last_words_are_explained(said: str, means: str) -> None:
+    explanation = explain(said)
+    assert explanation.startswith(means)
+    assert "qemu-system" not in explanation
+    assert "2026" not in explanation
+
+
+@given(st.text())
+def test_any_last_words_are_one_line(said: str) -> None:
+    assert len(explain(said).splitlines()) == 1
+    assert len(explain(said)) < 1000

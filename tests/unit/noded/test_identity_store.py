@@ -1,0 +1,195 @@
+"""An identity that is whole or absent, wherever a crash cuts its making short."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import noded.identity.store as store_module
+from common.names import ClusterName, NodeName
+from common.noderpc.identity import Membership
+from common.paths import Paths
+from common.tls.authority import issue, make_authority
+from common.tls.keys import KeyPair
+from noded.identity.keys import ChildKeyMaker, OwnKeyMaker
+from noded.identity.store import IdentityStore
+from tests.support.clock import simulate
+
+BETA = NodeName("beta")
+
+
+class Crash(BaseException):
+    """The power fails."""
+
+
+@pytest.fixture(scope="module")
+def authority() -> KeyPair:
+    return make_authority(ClusterName("one"), now=time.time())
+
+
+def open_store(root: Path) -> IdentityStore:
+    paths = Paths(str(root))
+    paths.state.mkdir(parents=True, exist_ok=True)
+    return IdentityStore(paths, OwnKeyMaker(), now=time.time)
+
+
+def certificate(authority: KeyPair, csr: str) -> str:
+    return issue(authority, csr, node=BETA, addresses=(), candidate=False, now=time.time())
+
+
+async def join(store: IdentityStore, authority: KeyPair) -> None:
+    csr = await store.request(BETA)
+    await store.accept(
+        Membership(
+            cluster=ClusterName("one"), cluster_uuid="c", node=BETA, node_uuid="b",
+            authority=authority.certificate, certificate=certificate(authority, csr),
+        )
+    )  # fmt: skip
+
+
+class Fuse:
+    """Lets a number of disk operations pass, and fails at the next."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 10**6
+        self._watch(monkeypatch, store_module, "write_durably")
+        self._watch(monkeypatch, store_module, "remove_durably")
+        self._watch(monkeypatch, store_module, "sync_directory")
+        self._watch(monkeypatch, Path, "rename")
+        self._watch(monkeypatch, Path, "mkdir")
+        self._watch(monkeypatch, shutil, "rmtree")
+
+    def _watch(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        real: Callable[..., Any] = getattr(owner, name)
+
+        def fused(*arguments: Any, **named: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise Crash
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, fused)
+
+
+def burn(fuse: Fuse, operations: int, work: Callable[[], Any]) -> bool:
+    """Do ``work`` with a fuse of so many operations; tell whether it came to its end."""
+    fuse.left = operations
+    try:
+        asyncio.run(work())
+    except Crash:
+        return False
+    finally:
+        fuse.left = 10**6
+    return True
+
+
+def test_a_crash_while_joining_leaves_a_member_or_a_node_that_can_join(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuse = Fuse(monkeypatch)
+    done, operations, members = False, 0, 0
+    while not done:
+        root = tmp_path / str(operations)
+        store = open_store(root)
+
+        async def work(store: IdentityStore = store) -> None:
+            await store.prepare()
+            await join(store, authority)
+
+        done = burn(fuse, operations, work)
+        again = open_store(root)
+        simulate(again.prepare())
+        assert (again.member is None) == (again.token is not None)
+        if again.member is None:
+            simulate(join(again, authority))
+        else:
+            members += 1
+        assert again.member
+        assert again.member.node == BETA
+        operations += 1
+    assert operations > 10
+    assert members > 1
+
+
+def test_a_crash_while_leaving_leaves_a_member_or_a_node_that_can_join(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuse = Fuse(monkeypatch)
+    done, operations, members = False, 0, 0
+    while not done:
+        root = tmp_path / str(operations)
+        store = open_store(root)
+        simulate(store.prepare())
+        simulate(join(store, authority))
+        done = burn(fuse, operations, store.leave)
+        again = open_store(root)
+        simulate(again.prepare())
+        if again.member is None:
+            simulate(join(again, authority))
+        else:
+            members += 1
+        assert again.member
+        operations += 1
+    assert operations > 5
+    assert members >= 1
+
+
+def test_a_crash_while_renewing_leaves_one_of_the_two_certificates(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuse = Fuse(monkeypatch)
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    done, operations, renewed = False, 0, ""
+    while not done:
+        renewed = certificate(authority, simulate(store.renewal_request()))
+        done = burn(fuse, operations, partial(store.renew, renewed))
+        store = open_store(tmp_path)  # refuses what does not fit together
+        simulate(store.prepare())
+        assert store.member
+        operations += 1
+    assert (tmp_path / "var/lib/gantry/identity/certificate.pem").read_text() == renewed
+    assert not (tmp_path / "var/lib/gantry/identity.unfinished").exists()
+
+
+def test_keys_and_tokens_are_for_root_only(tmp_path: Path, authority: KeyPair) -> None:
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    identity = tmp_path / "var/lib/gantry/identity"
+    assert identity.stat().st_mode & 0o777 == 0o700
+    assert all(file.stat().st_mode & 0o077 == 0 for file in identity.iterdir())
+
+
+def test_an_expired_member_starts_and_warns(
+    tmp_path: Path, authority: KeyPair, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    csr = simulate(store.renewal_request())
+    old = issue(
+        authority, csr, node=BETA, addresses=(), candidate=False, now=time.time() - 2e8
+    )  # fmt: skip
+    (tmp_path / "var/lib/gantry/identity/certificate.pem").write_text(old)
+    assert open_store(tmp_path).member
+    assert "has to be renewed" in caplog.text
+
+
+def test_the_child_process_makes_the_same_as_we_do() -> None:
+    async def scenario() -> None:
+        children = ChildKeyMaker()
+        pair = await children.temporary(time.time())
+        assert pair.certificate.startswith("-----BEGIN CERTIFICATE-----")
+        made = await children.request(BETA, None)
+        again = await children.request(BETA, made.key)
+        assert again.key == made.key
+        assert "BEGIN CERTIFICATE REQUEST" in again.csr
+
+    asyncio.run(scenario())

@@ -1,0 +1,167 @@
+"""What goes with a call, and what its failures mean."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TypeVar
+
+import pytest
+
+from common.errors import Conflict, InvalidRequest, Unreachable
+from common.messages import to_json
+from common.model.node import Node
+from common.names import Epoch, GroupId, JobId, NodeName
+from common.noderpc.facts import Facts
+from common.noderpc.mastership import Mastership
+from common.rpc.declare import CallSpec
+from common.rpc.envelope import Envelope, answer, failure
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.each import each, split
+from tests.support.clock import simulate
+
+ALPHA = Node(uuid="a", name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
+BALLOT = answer({"master": "alpha", "epoch": 3, "of the future": True})
+
+T = TypeVar("T")
+Do = Callable[[], Awaitable[bytes]]
+
+
+class FakeDial:
+    """Answers with what ``behaviours`` do, one after the other; remembers the envelopes."""
+
+    def __init__(self, *behaviours: Do | bytes | Exception) -> None:
+        self.sent: list[Envelope] = []
+        self._behaviours = list(behaviours)
+
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+        self.sent.append(envelope)
+        behaviour = self._behaviours.pop(0)
+        if isinstance(behaviour, Exception):
+            raise behaviour
+        return behaviour if isinstance(behaviour, bytes) else await behaviour()
+
+
+def nodes(dial: FakeDial, epoch: int = 7) -> Nodes:
+    return Nodes(dial, Epoch(epoch), Random(1))
+
+
+async def ask(call: Awaitable[T]) -> T:
+    return await call
+
+
+def test_the_envelope_says_for_whom_and_how_long() -> None:
+    dial = FakeDial(BALLOT, BALLOT)
+    service = nodes(dial).with_epoch(Epoch(8)).service(Mastership, ALPHA, job=JobId(12))
+
+    async def story() -> None:
+        ballot = await service.vote()
+        assert (ballot.master, ballot.epoch) == ("alpha", 3)
+        await service.vote()
+
+    simulate(story())
+    first, second = dial.sent
+    assert (first.epoch, first.job, first.timeout_s) == (8, 12, 5.0)
+    assert first.call != second.call
+
+
+def test_a_lost_connection_is_tried_once_more_with_the_same_id() -> None:
+    async def story() -> None:
+        async def late_loss() -> bytes:
+            await asyncio.sleep(2)
+            raise ConnectionResetError
+
+        dial = FakeDial(late_loss, BALLOT)
+        await nodes(dial).service(Mastership, ALPHA).vote()
+        assert dial.sent[0].call == dial.sent[1].call
+        assert dial.sent[1].timeout_s == pytest.approx(3.0)
+        with pytest.raises(Unreachable, match="alpha"):
+            dial = FakeDial(ConnectionResetError("a"), ConnectionResetError("b"))
+            await nodes(dial).service(Mastership, ALPHA).vote()
+
+    simulate(story())
+
+
+def test_what_is_not_safe_to_repeat_is_not() -> None:
+    async def story() -> None:
+        dial = FakeDial(ConnectionResetError("gone"))
+        with pytest.raises(Unreachable, match=r"gone \(during facts.powercycle\)"):
+            await nodes(dial).service(Facts, ALPHA).powercycle()
+
+    simulate(story())
+
+
+def test_an_answer_that_does_not_come_is_waited_for_so_long() -> None:
+    async def story() -> None:
+        async def silence() -> bytes:
+            await asyncio.sleep(1000)
+            return b""
+
+        with pytest.raises(Unreachable, match=r"did not answer mastership.vote within 5 seconds"):
+            await nodes(FakeDial(silence)).service(Mastership, ALPHA).vote()
+        assert asyncio.get_running_loop().time() == 5
+
+    simulate(story())
+
+
+_stranger = ssl.SSLCertVerificationError(1, "bad")
+_stranger.verify_message = "self-signed certificate"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ConnectionRefusedError(), r"10\.0\.0\.1, port 1811.*is gantry-noded running"),
+        (_stranger, "alpha.*no valid certificate of this cluster: self-signed certificate"),
+        (ssl.SSLError(1, "handshake failure"), "alpha.*ended the TLS handshake"),
+    ],
+)
+def test_what_trying_again_cannot_help_is_not_tried_again(error: OSError, message: str) -> None:
+    dial = FakeDial(error)
+    with pytest.raises(Unreachable, match=message) as failed:
+        simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
+    assert failed.value.detail["node"] == "alpha"
+
+
+def test_a_node_marked_offline_is_not_asked() -> None:
+    offline = Node(uuid="b", name=NodeName("beta"), primary_ip="", group=GroupId("g"), offline=True)
+    dial = FakeDial()
+    with pytest.raises(Unreachable, match="marked offline") as failed:
+        simulate(ask(nodes(dial).service(Mastership, offline).vote()))
+    assert failed.value.detail["offline"] is True
+    assert not dial.sent
+
+
+def test_the_nodes_own_errors_come_through() -> None:
+    dial = FakeDial(failure(Conflict("A guest is in the way.", guest="web1")))
+    with pytest.raises(Conflict, match="in the way") as failed:
+        simulate(ask(nodes(dial).service(Facts, ALPHA).facts()))
+    assert failed.value.detail == {"guest": "web1"}
+
+
+def test_each_gives_an_answer_or_an_error_for_each() -> None:
+    async def story() -> None:
+        async def late(value: int) -> int:
+            await asyncio.sleep(value)
+            return value
+
+        async def refuse() -> int:
+            raise Conflict("No.")
+
+        async def break_() -> int:
+            raise ZeroDivisionError
+
+        outcomes = await each({"a": late(3), "b": refuse(), "c": break_(), "d": late(2)})
+        assert asyncio.get_running_loop().time() == 3
+        answers, errors = split(outcomes)
+        assert answers == {"a": 3, "d": 2}
+        assert {key: error.code for key, error in errors.items()} == {"b": "conflict", "c": "bug"}
+        assert await each({}) == {}
+
+    simulate(story())
+
+
+def test_an_answer_that_is_no_answer_is_told() -> None:
+    for body in (b"<html>", b"[]", to_json({"result": {"master": 7}})):
+        with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
+            simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))

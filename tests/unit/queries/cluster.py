@@ -1,0 +1,168 @@
+"""A small cluster to ask about: alpha (master), beta, and gamma, which is offline."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from common.errors import GntError, Unreachable
+from common.model.cluster import Cluster
+from common.model.disk import Disk, DiskTemplate, FileBacking
+from common.model.group import Group
+from common.model.instance import AdminState, Instance
+from common.model.job import Failure, Job, LogEntry, OperationRecord, Status
+from common.model.nic import Nic
+from common.model.node import Node
+from common.model.stamp import Stamp
+from common.names import (
+    ClusterName,
+    DiskId,
+    GroupId,
+    GroupName,
+    InstanceId,
+    InstanceName,
+    JobId,
+    MiB,
+    NicId,
+    NodeId,
+    NodeName,
+)
+from common.noderpc.facts import NodeFacts, StorageReport
+from common.noderpc.instances import GuestReport, GuestState
+from coordinator.locks.names import Level, LockName, Mode, Owner
+from coordinator.locks.report import LockRow
+from coordinator.queries.live import Answers
+from coordinator.queries.source import Source
+from coordinator.state.rows import Stored
+from coordinator.state.state import state_of
+
+T = TypeVar("T")
+
+GROUP = GroupId("00000000-0000-4000-8000-00000000000a")
+STORAGE = "/srv/shared"
+
+
+def uuid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012x}"
+
+
+def node(number: int, name: str, *, candidate: bool = True, offline: bool = False) -> Node:
+    return Node(
+        uuid=uuid(number), name=NodeName(name), primary_ip=f"192.0.2.{number}", group=GROUP,
+        master_candidate=candidate, offline=offline, ctime=1e9, mtime=1e9,
+    )  # fmt: skip
+
+
+ALPHA, BETA = node(1, "alpha"), node(2, "beta")
+GAMMA = node(3, "gamma", candidate=False, offline=True)
+
+
+def instance(
+    number: int, name: str, on: Node, wanted: AdminState, disks: int = 1, nics: int = 1
+) -> tuple[Stored, ...]:
+    made = Instance(
+        uuid=uuid(100 + number), name=InstanceName(name), primary_node=NodeId(on.uuid),
+        admin_state=wanted, hypervisor="kvm", disk_template=DiskTemplate.SHAREDFILE,
+        disks=tuple(DiskId(uuid(10 * number + 1000 + index)) for index in range(disks)),
+        nics=tuple(NicId(uuid(10 * number + 2000 + index)) for index in range(nics)),
+        beparams={"maxmem": 256}, hvparams={"kernel_path": "/boot/vmlinuz"}, ctime=1e9, mtime=1e9,
+        tags=("db",) if disks == 2 else (),
+    )  # fmt: skip
+    return (
+        made,
+        *(
+            Disk(uuid=disk, size=MiB(64 * (index + 1)), backing=FileBacking(path=disk, shared=True))
+            for index, disk in enumerate(made.disks)
+        ),
+        *(Nic(uuid=nic, mac=f"aa:00:00:00:00:{number:02x}", ip="") for nic in made.nics),
+    )
+
+
+CLUSTER = Cluster(
+    uuid=uuid(99), name=ClusterName("test"), master=NodeId(ALPHA.uuid),
+    shared_file_storage_dir=STORAGE, ctime=1e9, mtime=1e9,
+)  # fmt: skip
+JOBS = (
+    Job(
+        id=JobId(1), received=10.25, started=11.0, ended=12.0, archived=True,
+        ops=(OperationRecord(input={"OP_ID": "OP_TEST_DELAY"}, summary="TEST_DELAY(1)",
+                             status=Status.SUCCESS, result=None),),
+    ),
+    Job(
+        id=JobId(2), received=20.5, started=21.0, ended=22.0,
+        ops=(OperationRecord(
+            input={"OP_ID": "OP_NODE_ADD", "node_name": "delta", "token": "gantry-join.x"},
+            secret=("token",), summary="NODE_ADD(delta)", status=Status.ERROR,
+            failure=Failure(code="conflict", message="It is there.", detail={"node": "delta"}),
+            log=(LogEntry(serial=1, time=21.5, message="looking"),),
+        ),),
+    ),
+    Job(id=JobId(3), received=30.0,
+        ops=(OperationRecord(input={"OP_ID": "OP_TEST_DELAY"}, summary="TEST_DELAY(9)",
+                             priority=-10),)),
+)  # fmt: skip
+STATE = state_of(
+    (
+        CLUSTER,
+        Group(uuid=GROUP, name=GroupName("default")),
+        ALPHA, BETA, GAMMA,
+        *instance(1, "db1.example.com", ALPHA, AdminState.UP, disks=2),
+        *instance(2, "mail", GAMMA, AdminState.UP),
+        *instance(3, "web1.example.com", BETA, AdminState.UP),
+        *instance(4, "web2.example.com", BETA, AdminState.DOWN, nics=0),
+        *JOBS,
+    ),
+    Stamp(),
+)  # fmt: skip
+
+
+def guest(number: int, name: str, state: GuestState = GuestState.RUNNING) -> GuestReport:
+    return GuestReport(
+        id=InstanceId(uuid(100 + number)), name=InstanceName(name), state=state, memory=MiB(256),
+        vcpus=2,
+    )  # fmt: skip
+
+
+def facts(name: str) -> NodeFacts:
+    return NodeFacts(
+        name=NodeName(name), version="1", boot_id="b", clock=0.0, memory_total=MiB(4096),
+        memory_free=MiB(2048), memory_dom0=MiB(512), cpus=4, cpu_sockets=1, cpu_nodes=1,
+        storage=(StorageReport(path=STORAGE, total=MiB(10240), free=MiB(5120), usable=True),),
+    )  # fmt: skip
+
+
+class RecordedAsker:
+    """Answers as told, and remembers what it was asked."""
+
+    def __init__(self, *, dead: Iterable[Node] = ()) -> None:
+        self.dead = frozenset(n.uuid for n in dead)
+        self.asked: list[tuple[str, list[str]]] = []
+        self.running: dict[str, tuple[GuestReport, ...]] = {
+            ALPHA.uuid: (guest(1, "db1.example.com"),),
+            BETA.uuid: (guest(3, "web1.example.com"),),
+        }
+
+    async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]:
+        chosen = list(nodes)
+        self.asked.append(("guests", [node.name for node in chosen]))
+        return {n.uuid: self._or_dead(n, self.running.get(n.uuid, ())) for n in chosen}
+
+    async def facts(self, nodes: Iterable[Node], *, storage: tuple[str, ...]) -> Answers[NodeFacts]:
+        assert storage == (STORAGE,)
+        chosen = list(nodes)
+        self.asked.append(("facts", [node.name for node in chosen]))
+        return {n.uuid: self._or_dead(n, facts(n.name)) for n in chosen}
+
+    def _or_dead(self, node: Node, answer: T) -> T | GntError:
+        return Unreachable("gone") if node.uuid in self.dead else answer
+
+
+LOCKS = (
+    LockRow(
+        name=LockName(Level.INSTANCE, "web1.example.com"), mode=Mode.EXCLUSIVE,
+        owners=(Owner("job 2"),), pending=((Owner("job 3"), Mode.SHARED),),
+    ),
+    LockRow(name=LockName(Level.NODE, "beta"), mode=None, owners=(), pending=()),
+)  # fmt: skip
+
+
+def source(asker: RecordedAsker | None = None) -> Source:
+    return Source(state=STATE, asker=asker or RecordedAsker(), locks=lambda: LOCKS)
