@@ -155,8 +155,7 @@ class JobContext:
         return True
 
     async def wait_for_member(self, node: Node) -> None:
-        for _ in range(PROGRESS_S = 1.0  # between two messages of a task in the job's log
-MEMBER_LOOKS):
+        for _ in range(MEMBER_LOOKS):
             if await self.is_member(node):
                 return
             await self.sleep(MEMBER_PAUSE_S)

@@ -65,7 +65,7 @@ class Executor:
                 titles = [step.title for step in operation.recipe(context, plan)]
                 await self._end_well(running, index, titles)
                 return
-            journal = JobJournal(running, index, self._store)
+            journal = JobJournal(running, index, self._store, self._now)
             await run(_noting_return(operation.recipe(context, plan), running), journal)
             await self._end_well(running, index, operation.result(plan))
         finally:

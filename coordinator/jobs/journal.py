@@ -1,5 +1,7 @@
 """The journal of one operation, kept in its job's row."""
 
+from collections.abc import Callable
+
 from common.errors import Cancelled, GntError
 from common.model.job import Entry, Failure, OperationRecord
 from coordinator.jobs.running import RunningJob
@@ -12,8 +14,10 @@ from coordinator.state.store import Store
 class JobJournal:
     """Implements ``coordinator.jobs.recipe.Journal`` on the state store."""
 
-    def __init__(self, running: RunningJob, index: int, store: Store) -> None:
-        self._running, self._index, self._store = running, index, store
+    def __init__(
+        self, running: RunningJob, index: int, store: Store, now: Callable[[], float]
+    ) -> None:
+        self._running, self._index, self._store, self._now = running, index, store, now
         self._known = {(entry.event, entry.step) for entry in self._record.journal}
 
     @property
@@ -29,6 +33,7 @@ class JobJournal:
         return (event, step) in self._known
 
     def note(self, event: str, step: str) -> None:
+        self._tell(event, step)
         self._known.add((event, step))
         journal = (*self._record.journal, Entry(event=event, step=step))
         self._running.change_op(self._index, journal=journal)
@@ -49,6 +54,8 @@ class JobJournal:
         await self._store.commit(both)
 
     async def fail(self, failure: GntError) -> None:
+        if self._record.journal:
+            self._log(f"{failure.message} Undoing what was done.")
         told = Failure(code=failure.code, message=failure.message, detail=failure.detail)
         self._running.change_op(self._index, failure=told)
         await self._store.commit([self._running.put()])
@@ -56,3 +63,13 @@ class JobJournal:
     def check_not_cancelled(self) -> None:
         if self._running.cancel_wanted.is_set() and not self._running.past_return:
             raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
+
+    def _tell(self, event: str, step: str) -> None:
+        """Show the operator each step once, as it begins, and each that is taken back."""
+        if event == "undone":
+            self._log(f"* undone: {step}")
+        elif event == "started" or (event == "finished" and not self.has("started", step)):
+            self._log(f"* {step}")
+
+    def _log(self, message: str) -> None:
+        self._running.log(self._index, self._now(), message)

@@ -15,7 +15,7 @@ from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 10.0  # for nodes that could not be told
+RETRY_S = 1.0  # for nodes that could not be told
 
 
 class Publisher:

@@ -7,7 +7,7 @@ import sys
 from deploy.trial.network import present
 from deploy.trial.place import BIN, place
 from deploy.trial.story import Story
-from deploy.trial.transcript import Transcript
+from deploy.trial.transcript import Broken, Transcript
 
 
 def main() -> int:
@@ -38,6 +38,9 @@ def main() -> int:
             story.crash_coordinator()
             story.fail_over_master()
             story.end()
+    except Broken as error:
+        told.check(False, str(error))
+        story.show_logs()
     finally:
         if not kept:
             story.clear()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deploy.trial import network
 from deploy.trial.place import BIN, Spot
-from deploy.trial.transcript import Transcript
+from deploy.trial.transcript import Broken, Transcript
 
 PATIENCE_S = 30.0
 
@@ -28,7 +28,8 @@ class Machine:
     def type(self, line: str, *, stdin: str = "", fails: bool = False) -> str:
         """Run a command as an operator would, show it, and return what it printed.
 
-        A command that ends otherwise than expected counts as a failure of the demonstration.
+        Raises:
+            Broken: it ended otherwise than expected.
         """
         self._transcript.command(self.name, line)
         start = time.monotonic()
@@ -36,7 +37,7 @@ class Machine:
         text = done.stdout + done.stderr
         self._transcript.output(text, time.monotonic() - start)
         if (done.returncode != 0) is not fails:
-            self._transcript.check(False, f"“{line}” ended with {done.returncode}")
+            raise Broken(f"“{line}” ended with {done.returncode}.")
         return text
 
     def run(self, line: str, *, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -92,7 +93,7 @@ def wait_until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_S
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
-            raise SystemExit(f"Waited {seconds:g} s in vain for {what}.")
+            raise Broken(f"Waited {seconds:g} s in vain for {what}.")
         time.sleep(0.02)
 
 

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from deploy.trial.place import HUB, Place, Spot
+from deploy.trial.transcript import Broken
 
 
 def build(place: Place) -> None:
@@ -65,5 +66,5 @@ def _plug_in(spot: Spot) -> None:
 def _ip(*words: str) -> str:
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"“ip {' '.join(words)}” failed: {done.stderr.strip()}")
+        raise Broken(f"“ip {' '.join(words)}” failed: {done.stderr.strip()}")
     return done.stdout

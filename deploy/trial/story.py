@@ -87,14 +87,23 @@ class Story:
     def crash_coordinator(self) -> None:
         self.told.act("4. kill -9 of the coordinator in the middle of a job")
         self.told.command("alpha", self._add("web2"))
-        adding = threading.Thread(target=self.alpha.run, args=(self._add("web2"),))
+        said: list[str] = []
+        start = time.monotonic()
+
+        def add() -> None:
+            done = self.alpha.run(self._add("web2"))
+            said.append(done.stdout + done.stderr)
+
+        adding = threading.Thread(target=add)
         adding.start()
         wait_until(self._is_adding_web2, "the job to be half done", 20)
         killed = self.alpha.kill("gantry-coordinator")
         self.told.check(killed > 0, "killed the coordinator while the job ran")
-        adding.join()
-        self.told.say("systemd would start it again; here we do:")
+        self.told.say("systemd would start it again; here the demonstration does")
         self._start_coordinator(self.alpha)
+        adding.join()
+        self.told.say("and the command, which had waited, says:")
+        self.told.output(said[0], time.monotonic() - start)
         job = self._job_of("web2")
         self.alpha.type(f"gnt-job watch {job}")
         status = self._job(job)["status"]
@@ -150,6 +159,13 @@ class Story:
         for machine in self.machines:
             machine.kill("gantry-noded")
         self._check_nothing_left()
+
+    def show_logs(self) -> None:
+        """Print the end of each daemon's log: something went wrong."""
+        for machine in self.machines:
+            for log in sorted((machine.spot.root / "var" / "log" / "gantry").glob("*")):
+                self.told.say(f"{log}:")
+                self.told.output("\n".join(log.read_text(errors="replace").splitlines()[-15:]), 0)
 
     def clear(self) -> None:
         """Kill and delete whatever there is; harmless if nothing is."""

@@ -10,6 +10,10 @@ _DIM, _BOLD, _GREEN, _RED, _END = (
 )
 
 
+class Broken(Exception):
+    """The story cannot go on."""
+
+
 class Transcript:
     """Counts what did not hold."""
 

@@ -35,25 +35,35 @@ class DestroyCluster(Operation[DestroyPlan], kw_only=True):
                 f"{instances[0].name}; remove them first."
             )
         others = [n for n in config.sorted_nodes() if n.uuid != config.cluster.master]
+        guests = await cluster.each(
+            {n.uuid: cluster.instances(n.uuid).guests() for n in others if not n.offline}
+        )
         for node in others:
-            if not node.offline and await cluster.instances(node.uuid).guests():
+            if isinstance(found := guests.get(node.uuid), tuple) and found:
                 raise Conflict(f"Guests still run on {node.name}; stop them first.")
-        return DestroyPlan(nodes=tuple(others), master=config.master().name)
+        # Who does not answer leaves first: the pool of candidates shrinks by one a commit, and
+        # must not come down to a majority of dead ones on the way.
+        silent = [node for node in others if not isinstance(guests.get(node.uuid), tuple)]
+        rest = [node for node in others if node not in silent]
+        return DestroyPlan(nodes=(*silent, *rest), master=config.master().name)
 
     def recipe(self, cluster: Cluster, plan: DestroyPlan) -> Iterator[Step]:
-        # All with one commit: removing them one by one could get stuck half-way, on a pool
-        # whose majority is dead.
-        yield record(
-            "remove the other nodes from the configuration",
-            lambda _: [Delete(node) for node in plan.nodes],
-            point_of_no_return=True,
-        )
+        for node in plan.nodes:
+            yield _remove(node)
         for node in plan.nodes:
             if not node.offline:
                 yield _have_forget(cluster, node)
 
     def result(self, plan: DestroyPlan) -> str:
         return plan.master
+
+
+def _remove(node: Node) -> Step:
+    return record(
+        f"remove {node.name} from the configuration",
+        lambda _: [Delete(node)],
+        point_of_no_return=True,
+    )
 
 
 def _have_forget(cluster: Cluster, node: Node) -> Step:
