@@ -16,7 +16,8 @@ from common.units import format_mib
 MCL_CURRENT, MCL_FUTURE = 1, 2  # sys/mman.h
 # Not MCL_ONFAULT: a page of code that was never used yet must not be looked for on a dead disk.
 
-M_ARENA_MAX = -8  # malloc.h
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
+LARGE_BYTES = 128 << 10
 NEEDED_BYTES = 128 << 20  # with a margin: beyond the limit, the next allocation kills us
 THREAD_STACK_BYTES = 256 << 10  # the usual 8 MiB for each thread would be locked as a whole
 
@@ -33,8 +34,11 @@ def prepare_memory() -> None:
     os.environ["SSL_CERT_FILE"] = os.environ["SSL_CERT_DIR"] = os.devnull
     # The compiled form is written in C++, whose library would be locked as well.
     os.environ["FROZENLIST_NO_EXTENSIONS"] = "1"
+    libc = ctypes.CDLL(None)
     # Else malloc reserves 64 MiB for each thread, all of which would count as locked.
-    ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    libc.mallopt(M_ARENA_MAX, 1)
+    # Else malloc learns to keep the large buffers of TLS connections that have been closed.
+    libc.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def lock_memory() -> bool:

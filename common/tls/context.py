@@ -68,8 +68,7 @@ def joining_server_context(key: Path, certificate: Path) -> ssl.SSLContext:
 def joining_client_context() -> ssl.SSLContext:
     """Call a node that is in no cluster.
 
-    The caller must compare the fingerprint with the join token's before it sends anything;
-    aiohttp does with ``ssl=aiohttp.Fingerprint(token.fingerprint)``.
+    The caller must compare the fingerprint with the join token's before it sends anything.
     """
     context = _context(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -49,7 +49,7 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Int
     others = [r for r in residents if not is_mobile(r.demand)]
     return all(
         not check_policy(policy, resident.demand)
-        and _put_on_best(state, resident.demand, targets, scored)
+        and _put_on_best(state, resident.demand, targets, scored, is_move=False)
         for resident in sorted(others, key=lambda r: -r.demand.memory)
     )
 
@@ -68,13 +68,15 @@ def _fail_over(state: State, node: int, resident: Resident) -> bool:
 def _move(state: State, node: int, resident: Resident, targets: Ints, in_group: Ints) -> bool:
     state.take_primary(resident.demand, node, resident.location)
     allowed = state.ledger.may_migrate(node, targets.tolist())
-    return _put_on_best(state, resident.demand, targets[allowed], in_group)
+    return _put_on_best(state, resident.demand, targets[allowed], in_group, is_move=True)
 
 
-def _put_on_best(state: State, demand: Demand, targets: Ints, scored: Ints) -> bool:
+def _put_on_best(
+    state: State, demand: Demand, targets: Ints, scored: Ints, *, is_move: bool
+) -> bool:
     location = state.ledger.unmet_locations(demand, targets)
     singles = Singles.of(state, state.scope(scored), targets, demand, location=location, force=True)
-    for target, _ in singles.from_best():
+    for target, _ in singles.from_best(is_move=is_move):
         state.put_primary(demand, target, int(location[targets == target][0]))
         return True
     return False

@@ -115,7 +115,11 @@ class Pairs:
         def exact(some: Ints) -> Floats:
             return self._scores(primary[some], column[some])
 
-        for choice, score in from_best(near[row, column], exact):
+        options = from_best(near[row, column], exact)
+        if not self._is_finite:
+            scores = self._scores(primary, column)
+            options = ((int(i), float(scores[i])) for i in _in_order(primary, column, scores))
+        for choice, score in options:
             yield (int(self.nodes[primary[choice]]), int(self.nodes[column[choice]])), score
 
     def count_rejected(self, allowed: Bools) -> int:
@@ -125,8 +129,8 @@ class Pairs:
         for row in np.flatnonzero((possible & ~allowed).any(axis=1)).tolist():
             columns = np.flatnonzero(possible[row])
             good = allowed[row, columns]
-            scores = self._scores(np.full(len(columns), self._rows[row]), columns)
-            order = np.lexsort((-columns, scores))
+            primary = np.full(len(columns), self._rows[row])
+            order = _in_order(primary, columns, self._scores(primary, columns))
             rejected += int(np.argmax(good[order])) if good.any() else len(columns)
         return rejected
 
@@ -173,6 +177,11 @@ class Pairs:
             # Not np.maximum: a figure that is no number makes the variance 0, as in hail.
             return sums + shift, np.fmax(0, variances + change / (n * n))
 
+    @property
+    def _is_finite(self) -> bool:
+        """Whether there are numbers to compare: a node may have no memory, for one."""
+        return bool(np.isfinite(self._standing.score()))
+
     @cached_property
     def _estimates(self) -> Floats:
         """The matrix of scores, but for the order in which the terms are added up.
@@ -204,10 +213,19 @@ class Pairs:
                 of_row += weight * np.sqrt(variances)
             else:
                 content = b"".join(
-                    table[term].tobytes() for table in (self._before, primary, self._secondary)
+                    np.asarray(of_term[term]).tobytes()
+                    for of_term in (
+                        self._standing.sums,  # the nodes beside the candidates
+                        self._standing.variances,
+                        self._before,
+                        primary,
+                        self._secondary,
+                    )
                 )
                 term_of, so_far = both.get(content, (term, 0.0))
                 both[content] = (term_of, so_far + weight)
+        if not self._is_finite:  # nothing to estimate; infinity is to mean "impossible" only
+            both, of_row, of_column = {}, np.zeros(len(rows)), np.zeros(size)
         matrix = of_row[:, None] + of_column
         for term, weight in both.values():
             self._add_spread(matrix, term, weight)
@@ -247,6 +265,15 @@ class Pairs:
         chosen = self.primary_codes[self._special_primary] == 0
         primary = self._special_primary[chosen]
         secondary = self._special_secondary[chosen]
-        scores = self._scores(primary, secondary)
+        scores = self._scores(primary, secondary) if self._is_finite else np.zeros(len(primary))
         scores[self._special_codes[chosen] > 0] = np.inf
         matrix[np.searchsorted(self._rows, primary), secondary] = scores
+
+
+def _in_order(primary: Ints, secondary: Ints, scores: Floats) -> Ints:
+    """Sort all pairs the best first; among equals the last primary, then the last secondary.
+
+    Of scores that are no numbers, which hail cannot compare, the first secondary.
+    """
+    by_secondary = np.where(np.isnan(scores), secondary, -secondary)
+    return np.lexsort((by_secondary, -primary, scores))

@@ -13,29 +13,31 @@ An error of 1e-15 in a variance, which rounding makes, is one of 3e-8 in its roo
 """
 
 
-def from_best(estimates: Floats, exact: Callable[[Ints], Floats]) -> Iterator[tuple[int, float]]:
+def from_best(
+    estimates: Floats, exact: Callable[[Ints], Floats], *, last_if_nan: bool = False
+) -> Iterator[tuple[int, float]]:
     """Yield (candidate, score) by rising score; among equals the last candidate first.
 
+    Scores may be infinite, or no numbers at all, where some node has no memory or the like;
+    then the first candidate comes first.
+
     Args:
-        estimates: per candidate, within half of ``TOLERANCE``; infinite excludes one. When
-            scores are not numbers at all, the first candidate comes first, as in hail.
+        estimates: per candidate, within half of ``TOLERANCE`` unless they are not finite.
         exact: scores of the candidates with these indices.
+        last_if_nan: let the last come first even then; hail sorts the candidates of an
+            allocation, but folds over those of a move, and NaN shows the difference.
     """
-    if np.isnan(estimates).any():
-        for candidate in np.flatnonzero(estimates != np.inf).tolist():
-            yield candidate, float("nan")
-        return
-    waiting = estimates.copy()
-    known = np.full(len(estimates), np.nan)
-    while len(waiting):
-        least = waiting.min()
-        if least == np.inf:
-            return
-        near = np.flatnonzero(waiting <= least + TOLERANCE)
+    left = np.where(np.isfinite(estimates), estimates, 0.0)
+    known = np.full(len(left), np.nan)
+    for _ in range(len(left)):
+        near = np.flatnonzero(left <= left.min() + TOLERANCE)
         fresh = near[np.isnan(known[near])]
         if len(fresh):
             known[fresh] = exact(fresh)
         scores = known[near]
-        best = int(near[np.flatnonzero(scores == scores.min())[-1]])
+        if np.isnan(scores).any():
+            best = int(near[np.flatnonzero(np.isnan(scores))[-1 if last_if_nan else 0]])
+        else:
+            best = int(near[np.flatnonzero(scores == scores.min())[-1]])
         yield best, float(known[best])
-        waiting[best] = np.inf
+        left[best] = np.inf

@@ -122,7 +122,7 @@ def in_words(counts: Mapping[Reason, int]) -> str:
     """Read out counts of nodes: "2 nodes lack memory, 1 is offline"."""
     phrases = [f"{count} {reason.in_words(count)}" for reason, count in counts.items()]
     if not phrases:
-        return "there is no node"
+        return "there is none"
     number, _, rest = phrases[0].partition(" ")
     first = f"{number} {'node' if number == '1' else 'nodes'} {rest}"
     return ", ".join([first, *phrases[1:]])

@@ -1,5 +1,7 @@
 """Where an instance on shared storage moves."""
 
+from itertools import islice
+
 import numpy as np
 
 from common.errors import Conflict, NoCapacity, NotFound
@@ -32,8 +34,10 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
         node: why_unusable(picture.nodes[node], request.among)
         for node in in_group[in_group != source].tolist()
     }
-    targets = np.array([node for node, why in refused.items() if not why], dtype=np.int64)
-    allowed = ledger.may_migrate(source, targets.tolist())
+    left = [node for node, why in refused.items() if not why]
+    allowed = ledger.may_migrate(source, left)
+    refused |= {node: Reason.MIGRATION for node, ok in zip(left, allowed, strict=True) if not ok}
+    targets = np.array(left, dtype=np.int64)[allowed]
 
     location = ledger.location_score(instance, source)
     state = State(ledger)
@@ -47,11 +51,10 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
         location=ledger.unmet_locations(instance, targets),
         force=not ledger.usable[source],
     )
-    codes = np.where(allowed, singles.codes, Reason.MIGRATION)
-    refused |= zip(targets.tolist(), map(Reason, codes.tolist()), strict=True)
+    refused |= zip(targets.tolist(), map(Reason, singles.codes.tolist()), strict=True)
     choices = [
         Choice((ledger.names[node],), score)
-        for (node, score), _ in zip(singles.from_best(allowed), range(CHOICES), strict=False)
+        for node, score in islice(singles.from_best(is_move=True), CHOICES)
     ]
     named = {ledger.names[node]: why for node, why in refused.items() if why}
     if not choices:
@@ -66,7 +69,7 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
         group=picture.nodes[source].group,
         score_before=score_before,
         score_after=choices[0].score,
-        considered=len(targets),
+        considered=len(left),
         refused=named,
         refusals=tally(named.values()),
         runners_up=tuple(choices[1:]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.occupy import add_primary
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
@@ -62,16 +62,15 @@ class Singles:
         )
         return cls(candidates, codes, scope.standing, changes)
 
-    def from_best(self, allowed: Bools | None = None) -> Iterator[tuple[int, float]]:
+    def from_best(self, *, is_move: bool = False) -> Iterator[tuple[int, float]]:
         """Yield (node, score) of those not refused, the best first; ties: the last node."""
-        open_to_it = self.codes == 0
-        if allowed is not None:
-            open_to_it &= allowed
-        choices = np.flatnonzero(open_to_it)
+        choices = np.flatnonzero(self.codes == 0)
         changes = self._changes.at(choices)
 
         def exact(some: Ints) -> Floats:
             return self._standing.scores(changes.at(some))
 
-        for choice, score in from_best(self._standing.estimates(changes), exact):
+        for choice, score in from_best(
+            self._standing.estimates(changes), exact, last_if_nan=is_move
+        ):
             yield int(self.nodes[choices[choice]]), score

@@ -23,7 +23,7 @@ class Resident:
     """A real instance on its primary node.
 
     Attributes:
-        location: its part of the location score, which moving it leaves as it was.
+        location: its part of the location score; a failover leaves it as it was.
     """
 
     demand: Demand

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import socket
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,9 +36,6 @@ def init(command: str, words: Sequence[str]) -> int:
 
 def take_over(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster master-failover``: make this node the master, and start its coordinator."""
-    from coordinator.master import takeover
-    from coordinator.quorum.question import Word
-
     parser = Parser(command, "Make this node, a master candidate, the master of its cluster.")
     parser.add_argument("--no-voting", action="store_true",
                         help="without a quorum: you know that no other master runs")  # fmt: skip
@@ -46,18 +44,24 @@ def take_over(command: str, words: Sequence[str]) -> int:
     parser.add_argument("--yes-do-it", action="store_true", help="confirm --no-voting")
     _add_port(parser)
     options = parser.parse_args(words)
-    word = Word.NONE
-    if options.no_voting or options.local_is_right:
-        if not options.yes_do_it:
-            raise NeedsConfirmation(
-                "Without voting two nodes may be master at once, which destroys data. If you know "
-                "that no other master runs, add --yes-do-it."
-            )
-        word = Word.LOCAL_IS_RIGHT if options.local_is_right else Word.NO_VOTING
+    if (options.no_voting or options.local_is_right) and not options.yes_do_it:
+        raise NeedsConfirmation(
+            "Without voting two nodes may be master at once, which destroys data. If you know "
+            "that no other master runs, add --yes-do-it."
+        )
+
+    from coordinator.master import takeover
+    from coordinator.quorum.question import Word
+
+    word = Word.NO_VOTING if options.no_voting else Word.NONE
+    if options.local_is_right:
+        word = Word.LOCAL_IS_RIGHT
     taken = asyncio.run(takeover.take_over(Paths(), options.port, word))
     for text in taken.overridden:
         print(f"Set aside by your word: {text}")
-    service.start(_port_words(options.port))
+    # The coordinator asks the nodes once more, and gets as few answers as we did.
+    given = ("--no-voting", "--yes-do-it") if taken.overridden else ()
+    service.start((*_port_words(options.port), *given))
     print(f"{taken.master} is the master now, in epoch {taken.epoch}.")
     if taken.unheard:
         print(f"These nodes did not answer: {', '.join(taken.unheard)}.")
@@ -66,21 +70,23 @@ def take_over(command: str, words: Sequence[str]) -> int:
 
 def destroy(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster destroy``: have every node forget the cluster, this one last."""
-    from coordinator.master.bootstrap import dissolve
-
     parser = Parser(command, "End the cluster: every node forgets it. It must have no instances.")
     parser.add_argument("--yes-do-it", "--ya-rly", action="store_true", help="confirm it")
-    _add_port(parser)
     options = parser.parse_args(words)
     if not options.yes_do_it:
         raise NeedsConfirmation("This ends the cluster for good; add --yes-do-it to confirm.")
     with connect() as client:
+        master = client.call("QueryConfigValues", ["master_node"])
+        ((port,),) = client.call("QueryNodes", master, ["port"])
         job = client.call("SubmitJob", [{"OP_ID": "OP_CLUSTER_DESTROY"}])
-        end = follow(client, int(job), out=None)
+        end = follow(client, int(job), out=sys.stdout)
     if end.failure:
         raise end.failure
+
+    from coordinator.master.bootstrap import dissolve
+
     service.stop()
-    asyncio.run(dissolve(Paths(), options.port))
+    asyncio.run(dissolve(Paths(), port))
     print("The cluster is no more.")
     return 0
 

@@ -17,7 +17,7 @@ def cell(status: int, value: Any, kind: str, *, units: str = "h", verbose: bool 
     Args:
         status: 0 when there is a value, else why there is none (queries.field.Missing).
         value: a JSON value.
-        kind: of the field, as "unit".
+        kind: of the field, as "unit"; or "moment" or "waiters", which go by the field's name.
         units: how sizes are written, see ``format_mib``.
         verbose: say in a word why there is no value, rather than in a sign.
     """
@@ -32,6 +32,8 @@ def cell(status: int, value: Any, kind: str, *, units: str = "h", verbose: bool 
             return format_time(value)
         case "moment", _:
             return format_moment(value)
+        case "waiters", list():
+            return " ".join(f"{mode}:{plain(owners)}" for mode, owners in value)
         case _:
             return plain(value)
 
@@ -46,7 +48,7 @@ def plain(value: Any) -> str:
         case list():
             return ",".join(plain(item) for item in value)
         case dict():
-            return ",".join(f"{key}={plain(item)}" for key, item in value.items())
+            return ",".join(f"{plain(key)}={plain(item)}" for key, item in value.items())
         case _:
             return str(value).translate(_CONTROL)
 

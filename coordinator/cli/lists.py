@@ -48,7 +48,8 @@ _JOB_STATES = {
     "error": ("error",),
     "finished": ("canceled", "success", "error"),
 }
-_MOMENTS = frozenset({"received_ts", "start_ts", "end_ts", "opstart", "opexec", "opend"})
+_MOMENTS = ("received_ts", "start_ts", "end_ts", "opstart", "opexec", "opend")
+_SHOWN_AS = dict.fromkeys(_MOMENTS, "moment") | {"pending": "waiters"}
 _KINDS = {  # of fields, in words
     "unknown": "Unknown",
     "text": "Text",
@@ -171,7 +172,7 @@ def _show(listing: Listing, condition: Any, options: argparse.Namespace) -> int:
     if options.json:
         print_json(as_objects(definitions, rows))
         return _check_known(definitions)
-    kinds = ["moment" if f["name"] in _MOMENTS else f["kind"] for f in definitions]
+    kinds = [_SHOWN_AS.get(field["name"], field["kind"]) for field in definitions]
     units = options.units or ("h" if options.separator is None else "m")
     cells = [
         [

@@ -28,7 +28,7 @@ def by_systemd() -> bool:
 
 
 def start(arguments: Sequence[str] = ()) -> None:
-    """Start the coordinator, and return when it answers.
+    """Start the coordinator, and return when it answers; one that answers already is kept.
 
     Args:
         arguments: for ``gantry-coordinator``, unless systemd starts it, whose unit has its own.
@@ -40,16 +40,14 @@ def start(arguments: Sequence[str] = ()) -> None:
     if by_systemd():
         _systemctl("start", UNIT)  # returns when the unit says that it is ready
         return
+    if is_answering():
+        return
     paths.logs.mkdir(parents=True, exist_ok=True)
     log = paths.logs / "coordinator.log"
     begin = log.stat().st_size if log.exists() else 0
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [_program(), *arguments],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
-    _wait(lambda: process.poll() is not None or is_answering(), CONFIRM_S)
-    if process.poll() is not None:
+    pid = _spawn([_program(), *arguments], log)
+    _wait(lambda: _has_ended(pid) or is_answering(), CONFIRM_S)
+    if _has_ended(pid):
         raise NodeFailure(f"The coordinator ended at once: {_tail(log, begin)}", log=str(log))
     if not is_answering():
         raise NodeFailure(
@@ -66,7 +64,7 @@ def stop() -> None:
     if by_systemd():
         _systemctl("stop", UNIT)
         return
-    number = _coordinator_pid()
+    number = coordinator_pid()
     if number is None:
         return
     os.kill(number, signal.SIGTERM)
@@ -84,12 +82,7 @@ def is_answering() -> bool:
     return True
 
 
-def _program() -> str:
-    beside = Path(sys.argv[0]).resolve().with_name("gantry-coordinator")
-    return str(beside) if beside.exists() else "gantry-coordinator"
-
-
-def _coordinator_pid() -> int | None:
+def coordinator_pid() -> int | None:
     """Return who listens on the socket, as the kernel tells."""
     import socket
     import struct
@@ -102,6 +95,29 @@ def _coordinator_pid() -> int | None:
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid: int = struct.unpack("3i", peer)[0]
     return pid
+
+
+def _spawn(words: list[str], log: Path) -> int:
+    """Start a process that outlives us and our terminal; what it says goes to ``log``."""
+    with log.open("ab") as output:
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+            (os.POSIX_SPAWN_DUP2, output.fileno(), 2),
+        ]
+        try:
+            return os.posix_spawnp(words[0], words, os.environ, file_actions=actions, setsid=True)
+        except OSError as error:
+            raise NodeFailure(f"“{words[0]}” cannot be started: {error.strerror}.") from error
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _program() -> str:
+    beside = Path(sys.argv[0]).resolve().with_name("gantry-coordinator")
+    return str(beside) if beside.exists() else "gantry-coordinator"
 
 
 def _systemctl(verb: str, unit: str) -> None:

@@ -44,9 +44,10 @@ def explain(error: NoCoordinator, paths: Paths | None = None) -> GntError:
             f"This node, {me}, is not the master; {master} is. Give the command there.",
             master=master,
         )
+    start = "gantry-coordinator" if paths.root.name else "systemctl start gantry-coordinator"
     return NoCoordinator(
-        f"The coordinator does not run here, though {master} is the master: “systemctl start "
-        "gantry-coordinator” starts it, and its log tells why it stopped."
+        f"The coordinator does not run here, though {master} is the master: “{start}” starts it, "
+        "and its log tells why it stopped."
     )
 
 

@@ -38,7 +38,11 @@ class Executor:
         self._store, self._locks, self._context, self._now = store, locks, context, now
 
     async def carry_out(self, running: RunningJob) -> None:
-        """Run what is left of a job. Never raises, but for cancellation and Deposed."""
+        """Run what is left of a job. Raises nothing but cancellation, and what ends the store.
+
+        Raises:
+            Deposed, Unreachable: the store has stopped; nothing can be recorded any more.
+        """
         if running.job.started is None:
             running.change(started=self._now())
         for index in range(len(running.job.ops)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, Deposed, GntError, InvalidRequest
+from common.errors import Conflict, Deposed, GntError, InvalidRequest, Unreachable
 from common.luxi.failures import JobLost, QueueDrained
 from common.messages import Order, from_builtins
 from common.model.job import Dependency, Failure, Job, OperationRecord, Status
@@ -283,8 +283,8 @@ class JobQueue:
                 await self._refuse(running, unmet)
             else:
                 await self._executor.carry_out(running)
-        except Deposed:
-            return  # the daemon stops; whoever is master now goes on
+        except (Deposed, Unreachable):
+            return  # the store has stopped, and so does the daemon; whoever is master next goes on
         finally:
             self._running -= 1
             if running.task:

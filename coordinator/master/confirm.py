@@ -139,10 +139,11 @@ class _Asked:
         silent: set[NodeName] = set()
         waiting = {asyncio.ensure_future(ask(node)): node for node in self._voters}
         limit = asyncio.timeout(self._patience_s)
+        me, verdict = self._question.me, judge(ballots, silent)
         try:
             async with limit:
-                verdict = judge(ballots, silent)
-                while isinstance(verdict, Wait) and waiting:
+                # The own answer comes at once; without it the count in a refusal would be odd.
+                while waiting and (isinstance(verdict, Wait) or me in waiting.values()):
                     done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                     for task in done:
                         node = waiting.pop(task)
@@ -161,9 +162,10 @@ class _Asked:
         finally:
             for task in waiting:
                 task.cancel()
-        silent |= set(waiting.values())
         self.unheard = tuple(sorted(self._voters.keys() - ballots.keys()))
-        return judge(ballots, silent)
+        if not isinstance(verdict, Wait):
+            return verdict  # whoever was not waited for is not silent for that
+        return judge(ballots, silent | set(waiting.values()))
 
 
 def _lists(loaded: Loaded) -> tuple[frozenset[str], frozenset[str]]:

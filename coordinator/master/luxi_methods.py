@@ -21,7 +21,7 @@ from coordinator.queries.classic import (
     query_tags,
 )
 from coordinator.queries.cluster_info import cluster_info
-from coordinator.queries.job_fields import job_values
+from coordinator.queries.job_fields import job_values, wire_log
 from coordinator.queries.query import query, query_fields
 from coordinator.queries.source import Source
 from coordinator.state.rows import Put
@@ -174,14 +174,4 @@ def _job_id(told: Any) -> JobId:
 
 def _news(job: Job, seen: int) -> list[Any]:
     """Return log entries after ``seen`` in Ganeti's form."""
-    return [
-        [entry.serial, _split(entry.time), entry.kind, entry.message]
-        for op in job.ops
-        for entry in op.log
-        if entry.serial > seen
-    ]
-
-
-def _split(time: float) -> list[int]:
-    seconds = int(time)
-    return [seconds, int((time - seconds) * 1e6)]
+    return [wire_log(entry) for op in job.ops for entry in op.log if entry.serial > seen]

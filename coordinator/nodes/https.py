@@ -1,17 +1,19 @@
 """Calls over HTTPS with mutual TLS, on connections that are kept open."""
 
+import asyncio
 import ssl
 from typing import Self
-
-import aiohttp
 
 from common.model.node import Node
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
+from coordinator.nodes.connection import Connection
 
-# Less than the 75 s after which aiohttp's server ends an idle connection: a call must not be
-# sent into one that is just being closed.
+# Less than the 60 s after which noded ends an idle connection: a call must not be sent into one
+# that is just being closed.
 KEPT_S = 30.0
+
+_Place = tuple[str, str, int]  # name, address, port
 
 
 class HttpsDial:
@@ -20,25 +22,17 @@ class HttpsDial:
     def __init__(self, context: ssl.SSLContext) -> None:
         """Use ``context``, which has this node's certificate and the cluster's authority."""
         self._context = context
-        self._session: aiohttp.ClientSession | None = None
+        self._idle: dict[_Place, list[Connection]] = {}  # the last used one last
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(
-            ssl=self._context, limit=0, keepalive_timeout=KEPT_S, use_dns_cache=False
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(),  # the caller watches the time
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.abort()
+        self._idle.clear()
+        await asyncio.sleep(0)  # the loop closes them in its next turn
 
     async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
         """Carry one call to ``node``; see ``Dial``.
@@ -46,24 +40,25 @@ class HttpsDial:
         The node is dialled by address, so that no name service is needed, and has to show the
         certificate of its name.
         """
-        if self._session is None:
-            raise RuntimeError("the connections are used outside of their “async with”")
-        host = f"[{node.primary_ip}]" if ":" in node.primary_ip else node.primary_ip
-        headers = {"Content-Type": "application/json", **envelope.headers()}
+        place = node.name, node.primary_ip, node.port
+        connection = self._find(place) or await Connection.open(
+            node.primary_ip, node.port, self._context, node.name
+        )
         try:
-            async with self._session.put(
-                f"https://{host}:{node.port}{call.path}",
-                data=body,
-                headers=headers,
-                server_hostname=node.name,
-                allow_redirects=False,
-            ) as response:
-                return await response.read()
-        except aiohttp.ClientConnectorCertificateError as error:
-            raise error.certificate_error from error
-        except aiohttp.ClientConnectorError as error:
-            raise error.os_error from error
-        except OSError:
+            answer = await connection.put(call.path, node.name, envelope.headers(), body)
+        except BaseException:
+            connection.abort()
             raise
-        except aiohttp.ClientError as error:
-            raise ConnectionResetError(str(error) or type(error).__name__) from error
+        self._idle.setdefault(place, []).append(connection)
+        return answer
+
+    def _find(self, place: _Place) -> Connection | None:
+        """Take an idle connection, the last used one, if there is any to be used."""
+        idle = self._idle.get(place, [])
+        oldest_s = asyncio.get_running_loop().time() - KEPT_S
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable and connection.used_s > oldest_s:
+                return connection
+            connection.abort()
+        return None

@@ -3,13 +3,14 @@
 import asyncio
 from dataclasses import dataclass
 
-import aiohttp
-
 from common.errors import InvalidRequest, Unreachable
 from common.model.node import Node
+from common.names import CallId, Epoch
 from common.rpc.client import Transport
 from common.rpc.declare import CallSpec
-from common.rpc.envelope import CALL, EPOCH, TIMEOUT
+from common.rpc.envelope import Envelope
+from common.tls.context import joining_client_context
+from coordinator.nodes.connection import Connection
 
 
 def stranger(node: Node, fingerprint: bytes) -> Transport:
@@ -29,29 +30,23 @@ class _Line:
         return self.node.name
 
     async def send(self, call: CallSpec, body: bytes) -> bytes:
-        host = f"[{self.node.primary_ip}]" if ":" in self.node.primary_ip else self.node.primary_ip
-        where = f"{self.node.name} ({host} port {self.node.port})"
-        headers = {
-            "Content-Type": "application/json", EPOCH: "0", CALL: call.name,
-            TIMEOUT: str(call.timeout),
-        }  # fmt: skip
+        where = f"{self.node.name} ({self.node.primary_ip} port {self.node.port})"
+        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
         try:
-            async with (
-                asyncio.timeout(call.timeout),
-                aiohttp.ClientSession(trust_env=False) as session,
-                session.put(
-                    f"https://{host}:{self.node.port}{call.path}",
-                    data=body, headers=headers, allow_redirects=False,
-                    ssl=aiohttp.Fingerprint(self.fingerprint),
-                ) as response,
-            ):  # fmt: skip
-                return await response.read()
-        except aiohttp.ServerFingerprintMismatch as error:
-            raise InvalidRequest(
-                f"{where} shows another certificate than the join token names: the token is of "
-                "another node, or outdated, or somebody is in between."
-            ) from error
+            async with asyncio.timeout(call.timeout):
+                connection = await Connection.open(
+                    self.node.primary_ip, self.node.port, joining_client_context(), self.node.name
+                )
+                try:
+                    if connection.fingerprint != self.fingerprint:
+                        raise InvalidRequest(
+                            f"{where} shows another certificate than the join token names: the "
+                            "token is of another node, or outdated, or somebody is in between."
+                        )
+                    return await connection.put(call.path, self.node.name, envelope.headers(), body)
+                finally:
+                    connection.abort()
         except TimeoutError as error:
             raise Unreachable(f"{where} did not answer {call.name} in time.") from error
-        except (OSError, aiohttp.ClientError) as error:
+        except OSError as error:
             raise Unreachable(f"{where} cannot be reached for joining: {error}.") from error

@@ -2,7 +2,8 @@
 
 import abc
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from common.errors import InvalidRequest
@@ -74,7 +75,8 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
         return f"{name}({about})" if about else name
 
     @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
+    @cache  # reading the annotations takes longer than all the rest of a short job
+    def parameters(cls) -> Mapping[str, Parameter]:
         """Return how each field is spelled on the command line, in the order declared."""
         return {
             name: next((m for m in hint.__metadata__ if isinstance(m, Parameter)), Parameter(""))
@@ -119,5 +121,11 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any]:
     opcode = wire.get("OP_ID")
     if opcode not in REGISTRY:
         raise InvalidRequest(f"There is no operation “{opcode}”.")
-    parameters = {key: value for key, value in wire.items() if key not in COMMON}
-    return from_builtins(parameters, REGISTRY[opcode], what=f"the parameters of {opcode}")
+    kind = REGISTRY[opcode]
+    # Ganeti's clients send null for what they leave out, also for parameters we do not have.
+    parameters = {
+        key: value
+        for key, value in wire.items()
+        if key not in COMMON and (value is not None or key in kind.__struct_fields__)
+    }
+    return from_builtins(parameters, kind, what=f"the parameters of {opcode}")

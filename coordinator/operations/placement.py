@@ -38,7 +38,12 @@ async def place_new(
     _check_allocator(allocator)
     config = cluster.config
     picture = take_picture(config, await _look(cluster))
-    placement = place(picture, Allocate(instance=_demand(config, instance, tuple(disks))))
+    # That every node could be emptied onto others is asked only where there are others.
+    usable = sum(node.is_usable for node in picture.nodes)
+    request = Allocate(
+        instance=_demand(config, instance, tuple(disks)), check_redundancy=usable > 1
+    )
+    placement = place(picture, request)
     _tell(cluster, allocator, placement)
     return placement.nodes[0]
 

@@ -9,6 +9,35 @@ from coordinator.queries.cluster_fields import CONFIG_VERSION, OS_API_VERSION
 from coordinator.queries.group_fields import wire_policy
 from coordinator.state.config import Config
 
+# What Ganeti's clients expect to find of things that we do not have, or not yet.
+_NOT_OURS: dict[str, Any] = {
+    "blacklisted_os": [],
+    "compression_tools": [],
+    "data_collector_interval": {},
+    "default_iallocator_params": {},
+    "drbd_usermode_helper": None,
+    "enabled_data_collectors": {},
+    "enabled_user_shutdown": False,
+    "gluster_storage_dir": "",
+    "hidden_os": [],
+    "install_image": "",
+    "instance_communication_network": "",
+    "maintain_node_health": False,
+    "master_netdev": "",
+    "master_netmask": 32,
+    "max_tracked_jobs": 25,
+    "modify_ssh_setup": False,
+    "prealloc_wipe_disks": False,
+    "primary_ip_version": 4,
+    "reserved_lvs": [],
+    "ssh_key_bits": 2048,
+    "ssh_key_type": "rsa",
+    "uid_pool": [],
+    "use_external_mip_script": False,
+    "volume_group_name": None,
+    "zeroing_image": "",
+}
+
 
 def cluster_info(config: Config) -> dict[str, Any]:
     """Return what QueryClusterInfo tells, under Ganeti's keys."""
@@ -48,11 +77,5 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "mac_prefix": cluster.mac_prefix,
         "file_storage_dir": cluster.file_storage_dir,
         "shared_file_storage_dir": cluster.shared_file_storage_dir,
-        "volume_group_name": None,
-        "drbd_usermode_helper": None,
-        "primary_ip_version": 4,
-        "reserved_lvs": [],
-        "uid_pool": [],
-        "hidden_os": [],
-        "blacklisted_os": [],
+        **_NOT_OURS,
     }

@@ -1,4 +1,7 @@
-"""The fields of a node; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+"""The fields of a node; names, titles, kinds and texts are Ganeti's (INTERFACES (i)).
+
+``port`` is ours: Ganeti has one for the whole cluster, and tells it nowhere.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -113,6 +116,8 @@ _CONFIGURED: tuple[Field[NodeRow], ...] = (
     Field("pinst_list", "PriInstances", Kind.OTHER, "List of instances with this node as primary",
           lambda row: [instance.name for instance in row.instances]),
     Field("pip", "PrimaryIP", Kind.TEXT, "Primary IP address", lambda row: row.entity.primary_ip),
+    Field("port", "Port", Kind.NUMBER, "TCP port of gantry-noded on this node",
+          lambda row: row.entity.port),
     Field("powered", "Powered", Kind.BOOL, "Whether node is thought to be powered on",
           _unavailable),
     Field("role", "Role", Kind.TEXT,

@@ -1,5 +1,6 @@
 """Answer a query: which rows, what has to be asked of the nodes, which values."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from coordinator.queries.filter import compile_filter, fields_of, names_asked
 from coordinator.queries.live import Live
 from coordinator.queries.source import Source
 from coordinator.queries.subject import Subject, find_subject
+
+AT_ONCE = 200  # rows, some 10 ms; then others get a turn, so that a long list holds up no job
 
 
 async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) -> dict[str, Any]:
@@ -23,10 +26,12 @@ async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) 
     """
     columns = _columns(find_subject(what), fields)
     rows = await _rows(what, columns, qfilter, source)
-    return {
-        "fields": [column.describe() for column in columns],
-        "data": [[_entry(column.get(row)) for column in columns] for row in rows],
-    }
+    data = []
+    for number, row in enumerate(rows, start=1):
+        data.append([_entry(column.get(row)) for column in columns])
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return {"fields": [column.describe() for column in columns], "data": data}
 
 
 def query_fields(what: str, names: Sequence[str] | None) -> dict[str, Any]:

@@ -62,8 +62,8 @@ class Follower:
         """Follow until cancelled, or until the node says that it has another master."""
         while True:
             try:
-                await self._advance()
-                self._succeed()
+                if await self._advance():
+                    self._succeed()
                 await self._rest()
             except Deposed as error:
                 self._source.depose(error)
@@ -74,31 +74,37 @@ class Follower:
                 log.exception("the replica of %s could not be written", self.node.name)
                 await self._fail(Bug(f"An internal error: {type(error).__name__}: {error}."))
 
-    async def _advance(self) -> None:
-        """Bring the replica one call closer to the newest commit."""
+    async def _advance(self) -> bool:
+        """Bring the replica one call closer to the newest commit; tell whether that is so."""
         replica, ring = self._replica_of(self.node), self._source.ring
         if self._diverged:
-            await self._copy(replica)
-            return
+            return await self._copy(replica)
         if self._position is None or self._position == ring.newest:
-            # Nothing to store. The call is fenced all the same, so its answer counts.
-            self._position = await replica.append(commits=())
-        else:
-            commits = ring.after(self._position.serial)
-            if commits is None:
-                await self._copy(replica)
-                return
-            self._position = await replica.append(commits=commits)
-            if self._position != commits[-1].stamp:
-                self._diverged = True  # it is ahead of us: by what was never acknowledged
-                return
-            self.stored = self._position
-        if self._position == ring.newest:
-            self.stored = self._position
+            return await self._ask(replica)
+        commits = ring.after(self._position.serial)
+        if commits is None:
+            return await self._copy(replica)
+        self._position = await replica.append(commits=commits)
+        if self._position != commits[-1].stamp:
+            self._diverged = True  # it is ahead of us: by what was never acknowledged
+            return False
+        self.stored = self._position
+        return True
+
+    async def _ask(self, replica: Replica) -> bool:
+        """Ask how far the replica is; tell whether it needs nothing.
+
+        The call is fenced as any other, so a deposed master learns of it here.
+        """
+        newest = self._source.ring.newest
+        self._position = await replica.append(commits=())
+        if self._position == newest:
+            self.stored = newest
         elif self.stored is not None and self._position.serial < self.stored.serial:
             self.stored = None  # it lost what it had
+        return self._position == newest
 
-    async def _copy(self, replica: Replica) -> None:
+    async def _copy(self, replica: Replica) -> bool:
         """Replace whatever the replica holds."""
         state = self._source.newest
         self._copies += 1
@@ -108,10 +114,10 @@ class Follower:
         for rows, last in _parts(state):
             becomes = state.stamp if last else None
             await replica.restore(copy=name, rows=rows, first=first, becomes=becomes)
-            self._succeed()
             first = False
         self._diverged = False
         self._position = self.stored = state.stamp
+        return True
 
     def _succeed(self) -> None:
         if self.trouble is not None:

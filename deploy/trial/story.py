@@ -42,7 +42,8 @@ class Story:
             machine.start_noded()
         self.alpha.type(
             f"gnt-cluster init --node-name alpha --address {self.alpha.spot.address} "
-            f"--shared-file-storage-dir {self.place.shared} {CLUSTER}"
+            f"--shared-file-storage-dir {self.place.shared} "
+            f"-H kvm:migration_bandwidth=4096 {CLUSTER}"
         )
         for machine in (self.beta, self.gamma):
             token = machine.type("gantry join-token")

@@ -79,13 +79,14 @@ class Node:
             drivers.hypervisors, drivers.network, self._tasks, drivers.storage
         )
         self.consoles = GuestConsoles(self.instances.find_console)
+        self._facts = FactsHandlers(
+            self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
+            instances=self.instances, storage=drivers.storage, power=drivers.power,
+            now=drivers.now, memory_locked=drivers.memory_locked, background=self._background,
+        )  # fmt: skip
         self._dispatcher = Dispatcher(
             DiskHandlers(drivers.storage),
-            FactsHandlers(
-                self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
-                instances=self.instances, storage=drivers.storage, power=drivers.power,
-                now=drivers.now, memory_locked=drivers.memory_locked, background=self._background,
-            ),
+            self._facts,
             files,
             IdentityHandlers(
                 self.identity, instances=self.instances, replica=self._replica, files=files,
@@ -113,6 +114,7 @@ class Node:
         if self.identity.member is None:
             await self._fence.forget()  # the last step of leaving, if that was cut short
         await self.identity.prepare()
+        self._background.start(self._facts.prepare(), name="look at this node")
 
     async def call(
         self, service: str, method: str, envelope: Envelope, caller: Peer | None, body: bytes

@@ -47,7 +47,8 @@ def run(paths: Paths, options: argparse.Namespace) -> None:
     """
     with explaining("make the directories of this node"):
         for directory in (paths.state, paths.runtime):
-            directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True)
+            directory.chmod(0o755)  # whatever the umask: others look for ssconf and sockets here
     single = SingleInstance(paths.runtime / "noded.lock")
     listener = _listen(options.address, options.port)
     writer = begin_logging(paths.logs / "noded.log", verbose=options.debug)

@@ -1,7 +1,6 @@
 """The HTTPS server: a thin shell around a ``Node``, whatever that is a member of."""
 
 import asyncio
-import logging
 import socket
 import ssl
 
@@ -13,34 +12,27 @@ from common.rpc.envelope import read_headers
 from common.rpc.server import Reply, refusal
 from common.tasks import Background
 from common.tls.context import Peer, load_identity, read_peer
+from noded.daemon.gate import Gate
 from noded.daemon.node import Node
 from noded.handlers.console import PREFIX as CONSOLE_PREFIX
 from noded.handlers.console import ConsoleStream
 
 LARGEST_BODY_BYTES = 16 << 20  # parts of a whole copy of the state are the largest
 BODY_PATIENCE_S = 20.0
-IDLE_S = 60.0  # until a connection is closed on which no whole request head arrived
-HANDSHAKE_PATIENCE_S = 10.0
-GOODBYE_S = 2.0  # for answers under way when a listener is replaced
-BACKLOG = 128
-
-log = logging.getLogger(__name__)
 
 
 class Server:
     """Serves a node on one port: join calls at first, everything else once it is a member."""
 
     def __init__(self, node: Node, paths: Paths, listener: socket.socket) -> None:
-        """Take over ``listener``; it is bound, and stays so while contexts change."""
+        """Take over ``listener``, which is bound."""
         self._node = node
         self._paths = paths
-        self._listener = listener
-        self._background = Background()
+        self._gate = Gate(listener, self._handle)
         self._consoles = ConsoleStream(node.consoles, lambda: node.cluster)
+        self._background = Background()
         self._context: ssl.SSLContext | None = None
         self._is_member = False
-        self._accepting: asyncio.Server | None = None
-        self._http: web.Server | None = None
 
     async def open(self) -> None:
         """Begin to answer, and follow the node's identity from now on."""
@@ -52,47 +44,20 @@ class Server:
         self._node.identity.on_change = lambda: None
         await self._background.close()
         await self._node.consoles.close()  # they would be waited for
-        await self._end()
-        self._listener.close()
+        await self._gate.close()
 
     def _follow(self) -> None:
         if self._is_member and self._node.identity.member and self._context:
             # Handshakes from now on use the new certificate; connections just go on.
             load_identity(self._context, self._paths.identity)
         else:
-            self._background.start(self._replace(), name="replace the listener")
+            self._background.start(self._replace(), name="replace the TLS context")
 
     async def _replace(self) -> None:
-        """Answer with a context that fits the node's identity, and end what does not.
-
-        The port never closes: a caller who comes meanwhile waits in the queue of the socket.
-        """
-        context = self._node.identity.server_context()
-        is_member = self._node.identity.member is not None
-        await self._end()
-        http = web.Server(
-            self._handle,
-            access_log=None,
-            keepalive_timeout=IDLE_S,
-            lingering_time=1.0,
-        )
-        self._accepting = await asyncio.get_running_loop().create_server(
-            http,
-            sock=self._listener.dup(),
-            ssl=context,
-            backlog=BACKLOG,
-            ssl_handshake_timeout=HANDSHAKE_PATIENCE_S,
-            ssl_shutdown_timeout=GOODBYE_S,
-        )
-        self._http, self._context, self._is_member = http, context, is_member
-
-    async def _end(self) -> None:
-        accepting, http = self._accepting, self._http
-        self._accepting = self._http = None
-        if accepting:
-            accepting.close()
-        if http:
-            await http.shutdown(GOODBYE_S)
+        """Answer with a context that fits the node's identity, and end what does not."""
+        self._context = self._node.identity.server_context()
+        self._is_member = self._node.identity.member is not None
+        await self._gate.open(self._context)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -51,6 +51,11 @@ class FactsHandlers(Facts):
         self._versions_until_s = 0.0
         self._asked: dict[str, asyncio.Task[StorageReport]] = {}
 
+    async def prepare(self) -> None:
+        """Find out beforehand what takes seconds to find out: whether KVM works here."""
+        await self._versions()
+        await self._accelerator()
+
     async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
         member = self._identity.member
         if member is None:

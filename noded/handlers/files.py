@@ -61,6 +61,7 @@ class FileHandlers(Files):
     def _write(self, contents: dict[Path, bytes]) -> None:
         with explaining(f"create {self._directory}"):
             self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.chmod(0o755)  # whatever the umask: they are for everybody to read
         for path, data in contents.items():
             # Most are as they were; each write would wait for the disk.
             if _read(path) != data:

@@ -65,11 +65,15 @@ class ReplicaHandlers(Replica):
 
     async def _run(self, work: Callable[[], T]) -> T:
         doing = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            return await asyncio.shield(doing)
-        except asyncio.CancelledError:
-            # A write cannot be taken back. The epoch fence has to see the call end after it,
-            # or a commit of the old master could land under the new one.
-            while not doing.done():
+        cancelled: asyncio.CancelledError | None = None
+        while not doing.done():
+            try:
                 await asyncio.wait([doing])
-            raise
+            except asyncio.CancelledError as error:
+                # A write cannot be taken back. The epoch fence has to see this call end after
+                # it, or a commit of the old master could land under the new one.
+                cancelled = error
+        if cancelled is not None:
+            doing.exception()  # nobody is left to be told
+            raise cancelled
+        return doing.result()

@@ -5,6 +5,7 @@ joining/     of a node of no cluster: the temporary pair, and the key it will ha
 join-token   what the operator carries to the cluster
 """
 
+import asyncio
 import logging
 import shutil
 import ssl
@@ -62,6 +63,7 @@ class IdentityStore:
         self._token_file = paths.join_token
         self._keys = keys
         self._now = now
+        self._asking = asyncio.Lock()
         self.on_change: Callable[[], None] = lambda: None
         self.member = self._load()
         self.token: JoinToken | None = None
@@ -94,10 +96,11 @@ class IdentityStore:
             NodeFailure: the disk is full or broken.
         """
         path = self._joining / NEXT_KEY
-        known = path.read_text(encoding="ascii") if path.exists() else None
-        made = await self._keys.request(node, known)
-        if known is None:
-            await in_thread(write_durably, path, made.key.encode())
+        async with self._asking:  # a repeat must not make another key
+            known = path.read_text(encoding="ascii") if path.exists() else None
+            made = await self._keys.request(node, known)
+            if known is None:
+                await in_thread(write_durably, path, made.key.encode())
         return made.csr
 
     async def accept(self, membership: Membership) -> None:

@@ -1,6 +1,7 @@
 """A real noded behind real TLS: who gets in, who is refused, and with what words."""
 
 import asyncio
+import logging
 import ssl
 import sys
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import noded.daemon.gate as gate_module
 import noded.daemon.server as server_module
 from common.errors import Conflict, Deposed, GntError, InvalidRequest, NodeFailure, Unreachable
 from common.messages import to_builtins
@@ -25,6 +27,8 @@ from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope, open_answer
 from common.tls.context import client_context
 from coordinator.nodes.calls import Nodes
+from coordinator.nodes.connection import Connection
+from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
 
@@ -135,10 +139,19 @@ def test_a_member_cannot_be_joined_again(root: Path, cluster: TestCluster) -> No
     run(scenario())
 
 
-@pytest.mark.parametrize("stranger_kind", ["other cluster", "expired", "none"])
+@pytest.mark.parametrize(
+    ("stranger_kind", "why"),
+    [
+        ("other cluster", "self-signed certificate in certificate chain"),
+        ("expired", "certificate has expired"),
+        ("none", "peer did not return a certificate"),
+    ],
+)
 def test_callers_without_a_good_certificate_are_refused(
-    root: Path, cluster: TestCluster, tmp_path: Path, stranger_kind: str
-) -> None:
+    root: Path, cluster: TestCluster, tmp_path: Path, stranger_kind: str, why: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    caplog.set_level(logging.INFO)
     other = TestCluster(tmp_path / "other", ClusterName("one.example.com"))
 
     async def scenario() -> None:
@@ -170,6 +183,7 @@ def test_callers_without_a_good_certificate_are_refused(
                 await beta(node, nodes, Mastership).vote()
 
     run(scenario())
+    assert f"A connection from {LOCALHOST} was refused: {why}" in caplog.text
 
 
 def test_the_caller_refuses_a_node_of_another_cluster_or_time_or_name(
@@ -320,16 +334,20 @@ def test_a_huge_body_is_refused_without_being_taken_in(
 @pytest.mark.parametrize(
     ("request_bytes", "patched", "answer"),
     [
-        (b"", "IDLE_S", b""),
-        (HEAD, "IDLE_S", b""),
-        (HEAD + b"Content-Length: 10\r\n\r\n{", "BODY_PATIENCE_S", b"HTTP/1.1 408 "),
+        (b"", (gate_module, "IDLE_S"), b""),
+        (HEAD, (gate_module, "IDLE_S"), b""),
+        (
+            HEAD + b"Content-Length: 10\r\n\r\n{",
+            (server_module, "BODY_PATIENCE_S"),
+            b"HTTP/1.1 408 ",
+        ),
     ],
 )
 def test_an_unfinished_request_is_ended(
     root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch,
-    request_bytes: bytes, patched: str, answer: bytes,
+    request_bytes: bytes, patched: tuple[Any, str], answer: bytes,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(server_module, patched, 0.2)
+    monkeypatch.setattr(*patched, 0.2)
 
     async def scenario() -> None:
         async with served(root) as node:
@@ -342,13 +360,42 @@ def test_an_unfinished_request_is_ended(
 def test_whoever_never_shakes_hands_is_cut_off(
     root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "HANDSHAKE_PATIENCE_S", 0.2)
+    monkeypatch.setattr(gate_module, "HANDSHAKE_PATIENCE_S", 0.2)
 
     async def scenario() -> None:
         async with served(root) as node:
             reader, writer = await asyncio.open_connection(LOCALHOST, node.port)
             assert await reader.read() == b""
             writer.close()
+
+    run(scenario())
+
+
+def test_more_callers_than_places_are_all_served_in_turn(
+    root: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_module, "MOST_CONNECTIONS", 4)
+    most = 0
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+
+            async def vote(nodes: Nodes) -> None:
+                nonlocal most
+                await beta(node, nodes, Mastership).vote()
+                http = node.server._gate._http
+                most = max(most, len(http.connections) if http else 0)
+
+            async with cluster.caller() as nodes, asyncio.TaskGroup() as group:
+                for _ in range(40):
+                    group.create_task(vote(nodes))
+            assert 1 < most <= 4
+            async with cluster.caller() as nodes:  # and nobody kept a place
+                for _ in range(5):
+                    async with asyncio.TaskGroup() as group:
+                        for _ in range(4):
+                            group.create_task(vote(nodes))
 
     run(scenario())
 
@@ -429,10 +476,11 @@ def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: Te
                 await beta(node, nodes, Identity).renew(
                     certificate=cluster.issue(csr, "beta", candidate=True)
                 )
-                connections = node_connections(nodes)
+                kept = node_connections(nodes)
                 assert await shown(node) != before
                 await beta(node, nodes, Mastership).vote()
-                assert node_connections(nodes) == connections == 1  # it was never closed
+                assert node_connections(nodes) == kept  # it was never closed
+                assert len(kept) == 1
             after = await shown(node)
         async with served(root) as node:
             assert await shown(node) == after
@@ -440,9 +488,9 @@ def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: Te
     run(scenario())
 
 
-def node_connections(nodes: Nodes) -> int:
-    session: Any = nodes.dial._session  # type: ignore[attr-defined]
-    return sum(map(len, session.connector._conns.values()))
+def node_connections(nodes: Nodes) -> list[Connection]:
+    assert isinstance(nodes.dial, HttpsDial)
+    return [connection for idle in nodes.dial._idle.values() for connection in idle]
 
 
 def test_a_node_that_leaves_forgets_and_can_join_another_cluster(

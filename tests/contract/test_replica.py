@@ -1,7 +1,5 @@
 """What a replica promises, of the real one and of the one in memory that simulations use."""
 
-import json
-import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
@@ -17,7 +15,6 @@ from common.model.stamp import Stamp
 from common.names import Epoch, Serial
 from common.noderpc.replica import Behind, Diverged, Replica
 from noded.handlers.replica import ReplicaHandlers
-from noded.replica.store import ReplicaFile
 from tests.support.clock import simulate
 from tests.support.replicas import (
     MemoryReplica,
@@ -294,45 +291,5 @@ def test_the_file_does_what_the_model_does(
             assert await real.stamp() == await model.stamp()
             assert await all_rows(real, 100) == model.rows
         await real.close()
-
-    simulate(story())
-
-
-def test_an_operator_can_read_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-
-    async def story() -> None:
-        replica = ReplicaHandlers(path)
-        change = put("node", "u1", {"name": "alpha"})
-        await replica.append(commits=(next_commit(Stamp(), Epoch(1), (change,)),))
-        with sqlite3.connect(path) as other:  # while noded has it open
-            (body,) = other.execute("SELECT body FROM rows WHERE kind = 'node'").fetchone()
-        other.close()
-        assert json.loads(body) == {"name": "alpha"}
-        await replica.close()
-
-    simulate(story())
-
-
-def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
-    replica = ReplicaFile(tmp_path / "state.sqlite")
-    replica.append(COMMITS)
-    files = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
-    assert files == {f"state.sqlite{end}": 0o600 for end in ("", "-wal", "-shm")}
-    replica.close()
-
-
-def test_the_ballot_gets_the_stamp_and_the_newest_job(tmp_path: Path) -> None:
-    async def story() -> None:
-        replica = ReplicaHandlers(tmp_path / "state.sqlite")
-        assert await replica.for_ballot() == (None, None)
-        first = next_commit(Stamp(), Epoch(1), (put("job", "9", {}), put("job", "10", {})))
-        second = next_commit(first.stamp, Epoch(1), (delete("job", "10"),))
-        await replica.append(commits=(first, second))
-        assert await replica.for_ballot() == (second.stamp, 10)
-        rows = (row(("job", "77"), b"{}"),)
-        await replica.restore(copy="a", rows=rows, first=True, becomes=first.stamp)
-        assert await replica.for_ballot() == (first.stamp, 77)
-        await replica.close()
 
     simulate(story())

@@ -1,7 +1,7 @@
 """Master candidates in memory, over a network that is slow, loses calls and is cut in two."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -81,7 +81,7 @@ class Candidates:
         return self.replicas[NodeName(name)].rows
 
     async def carry(
-        self, name: NodeName, epoch: int, method: str, call: Callable[[], Awaitable[Any]]
+        self, name: NodeName, epoch: int, method: str, arguments: dict[str, Any]
     ) -> Any:
         self.calls += 1
         await self._travel(name)
@@ -90,9 +90,9 @@ class Candidates:
                 raise Deposed(f"Node {name} has granted epoch {self.granted[name]}.")
             # As noded does: else the master before could still undo what this one stored.
             self.granted[name] = epoch
-            if name in self.full:
+            if name in self.full and arguments.get("commits") != ():
                 raise NodeFailure(f"The disk of {name} is full.")
-        result = await call()
+        result = await getattr(self.replicas[name], method)(**arguments)
         await self._travel(name)
         return result
 
@@ -115,11 +115,7 @@ class _Remote(Replica):
 
 def _method(name: str) -> Any:
     async def method(self: _Remote, **arguments: Any) -> Any:
-        network, called = self._candidates, self._name
-        replica = network.replicas[called]
-        return await network.carry(
-            called, self._epoch, name, lambda: getattr(replica, name)(**arguments)
-        )
+        return await self._candidates.carry(self._name, self._epoch, name, arguments)
 
     return method
 

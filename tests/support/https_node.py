@@ -69,6 +69,7 @@ class Served:
     """A node that answers on ``port``; its drivers are for the test to look at."""
 
     node: Node
+    server: Server
     port: int
     paths: Paths
     power: FakeSwitch
@@ -102,11 +103,12 @@ async def served(root: Path) -> AsyncIterator[Served]:
         ),
     )  # fmt: skip
     listener = socket.create_server((LOCALHOST, 0))
+    port = listener.getsockname()[1]
     server = Server(node, paths, listener)
     try:
         await node.start()
         await server.open()
-        yield Served(node, listener.getsockname()[1], paths, power, storage)
+        yield Served(node, server, port, paths, power, storage)
     finally:
         await server.close()
         await node.close()

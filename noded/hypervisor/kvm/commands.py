@@ -115,7 +115,7 @@ def guest(
         *("-uuid", spec.id),
         *("-machine", ",".join(f"{key}={_quoted(value)}" for key, value in machine.items())),
         *(("-cpu", parameters.cpu_type) if parameters.cpu_type else ()),
-        *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus)),
+        *("-m", _memory(spec, accelerator), "-smp", str(spec.vcpus)),
         *("-nodefaults", "-no-user-config", "-msg", "timestamp=on", "-sandbox", _SANDBOX),
         *("-pidfile", files.pid),
         *("-qmp", f"unix:{_quoted(files.qmp_socket)},server=on,wait=off"),
@@ -125,6 +125,13 @@ def guest(
         *(each for i, source in enumerate(sources) for each in _disk(spec, parameters, i, source)),
         *(each for i, tap in enumerate(taps) for each in _nic(spec, parameters, i, tap)),
         *(("-incoming", "defer") if incoming else ()),
+        # Whether the guest ran is no part of what is moved: with TCG it is stopped for the time
+        # (kvm.migration), and has to run on the target all the same.
+        *(
+            ("-global", "migration.store-global-state=off")
+            if accelerator is Accelerator.TCG
+            else ()
+        ),
     )
 
 
@@ -147,6 +154,20 @@ def probe(program: str, accelerator: Accelerator, boot_sector: str) -> tuple[str
         *("-drive", f"if=floppy,format=raw,readonly=on,file={_quoted(boot_sector)}"),
         *("-boot", "a"),
     )
+
+
+def _memory(spec: GuestSpec, accelerator: Accelerator) -> str:
+    """Return the size of a guest's memory; under TCG 8 KiB less than asked for.
+
+    QEMU before 9.0 loses writes of a TCG guest that moves, and with them the guest: having
+    looked which pages have changed, it forgets to watch them again, but only where it looks at
+    64 pages at once, which it does if the size is a multiple of 256 KiB. One in three moves of
+    an idle Linux guest ended in a panic with 128 MiB, none of 25 with 8 KiB less, on 7.2.22.
+    Source: QEMU commit "physmem: Fix migration dirty bitmap coherency with TCG memory access".
+    """
+    if accelerator is Accelerator.TCG:
+        return f"{spec.memory * 1024 - 8}k"
+    return f"{spec.memory}M"
 
 
 def _serial(files: Files) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class KvmHypervisor:
 
     async def reset(self, instance: InstanceId) -> None:
         home = self._home(instance)
-        record = await self._running(home, "reset")
+        record = await self._in_state(home, "reset", GuestState.RUNNING)
         async with monitor(home.qmp_socket, record.name) as session:
             await session.ask("system_reset")
 
@@ -136,7 +136,7 @@ class KvmHypervisor:
         home = self._home(instance)
         if await self._state(home) is GuestState.MIGRATED:
             return
-        record = await self._running(home, "migrated")
+        record = await self._running(home, "migrated", or_paused=True)
         await migration.send(
             home, record, self._identity, host=host, peer=peer, port=port, tell=tell
         )
@@ -186,10 +186,11 @@ class KvmHypervisor:
                 # A QEMU that hangs still holds its memory and its disks.
                 return GuestState.STOPPED if found.has_ended else GuestState.RUNNING
 
-    async def _running(self, home: Home, verb: str) -> Record:
+    async def _running(self, home: Home, verb: str, *, or_paused: bool = False) -> Record:
         record = home.record()
         state = await self._state(home)
-        if record is None or state is not GuestState.RUNNING:
+        fine = (GuestState.RUNNING, GuestState.PAUSED) if or_paused else (GuestState.RUNNING,)
+        if record is None or state not in fine:
             name = record.name if record else "The instance"
             raise Conflict(
                 f"{name} cannot be {verb}: it is {state or 'not'} on this node.",

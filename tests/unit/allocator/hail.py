@@ -180,3 +180,8 @@ def _spec(spec: Spec) -> dict[str, int]:
         "nic-count": spec.nic_count,
         "spindle-use": spec.spindle_use,
     }
+
+
+def show(score: float) -> str:
+    """As hail prints it."""
+    return f"{score:.8f}".replace("nan", "NaN").replace("inf", "Infinity")

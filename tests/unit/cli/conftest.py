@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a node that is in no cluster."""
     monkeypatch.setenv("GANTRY_ROOT", str(tmp_path))
     monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     monkeypatch.delenv("GNT_INSTANCE_LIST", raising=False)
     return tmp_path
 

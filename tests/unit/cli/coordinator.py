@@ -27,9 +27,11 @@ class ScriptedCoordinator:
         self.paths = Paths(str(root))
         self.submitted: list[Any] = []
         self.methods: dict[str, Method] = {
-            "Query": lambda *args: asyncio.run(query(*args, source())),
+            "Query": lambda what, fields, condition: asyncio.run(
+                query(what, fields, condition, source())
+            ),
             "QueryFields": query_fields,
-            "QueryJobs": lambda *args: asyncio.run(query_jobs(*args, source())),
+            "QueryJobs": lambda ids, fields: asyncio.run(query_jobs(ids, fields, source())),
             "QueryConfigValues": lambda names: config_values(names, STATE.config),
             "QueryClusterInfo": lambda: cluster_info(STATE.config),
             "SubmitJob": self._submit,

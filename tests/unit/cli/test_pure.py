@@ -14,10 +14,10 @@ from coordinator.cli.keyval import (
 from coordinator.cli.table import table
 from coordinator.cli.tree import tree
 
-WORD = st.text(st.characters(blacklist_characters="=", blacklist_categories=("Cs",)), min_size=1)
+WORD = st.text(min_size=1).filter(lambda text: "=" not in text)
 
 
-@given(st.lists(st.text(st.characters(blacklist_categories=("Cs",))), min_size=1))
+@given(st.lists(st.text(), min_size=1))
 def test_escaped_commas_survive(parts: list[str]) -> None:
     text = ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in parts)
     assert split_escaped(text) == parts
@@ -127,10 +127,8 @@ def test_the_last_column_is_padded_only_to_the_left() -> None:
     assert list(table(None, [["a", "b"], ["aa", "bb"]], right=(True, False))) == [" a b", "aa bb"]
     assert list(table(("T",), [], right=(True,))) == ["T"]
     assert list(table(None, [], right=(True,))) == []
-    assert list(table(("A", "B"), [["1", "2"]], right=(True, True), separator="|")) == [
-        "A|B",
-        "1|2",
-    ]
+    split = table(("A", "B"), [["1", "2"]], right=(True, True), separator="|")
+    assert list(split) == ["A|B", "1|2"]
 
 
 def test_trees() -> None:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from common.errors import Bug, NodeFailure, Unreachable
+from common.errors import Bug, Conflict, NodeFailure, Unreachable
 from common.names import Epoch, NodeName
 from coordinator.state.rows import Delete, Put
 from coordinator.state.store import Store
@@ -67,10 +67,12 @@ def test_a_node_that_cannot_be_copied_to_does_not_join(fault: str, error: type[E
         store = await open_store(candidates, "alpha")
         getattr(candidates, fault).add("delta")
         async with running(store):
+            # Larger than one part, and the node may take in some of them before it fails.
+            await store.commit([Put(job(n, "x" * 400_000)) for n in range(1, 6)])
             with pytest.raises(error, match="delta cannot become a master candidate"):
                 await store.commit([Put(node("delta"))])
             assert store.state.config.find_node("delta") is None
-            await store.commit([Put(job(1))])
+            await store.commit([Put(job(6))])
             getattr(candidates, fault).clear()
             await store.commit([Put(node("delta"))])
             assert candidates.rows("delta") == candidates.rows("alpha")
@@ -134,6 +136,18 @@ def test_the_pool_changes_by_one_node_at_a_time() -> None:
                     group.create_task(store.commit([Put(change)]))
             assert store.state.stamp.serial == before + 2
             assert store.state.config.candidate_names == {"alpha", "beta", "delta"}
+
+    simulate(story())
+
+
+def test_the_last_candidate_stays() -> None:
+    async def story() -> None:
+        candidates = Candidates(*FOUR)
+        store = await open_store(candidates, "alpha")
+        async with running(store):
+            with pytest.raises(Conflict, match="last master candidate"):
+                await store.commit([Delete(node("alpha"))])
+            await store.commit([Put(job(1))])
 
     simulate(story())
 

@@ -46,13 +46,14 @@ def argv(
     *,
     files: Files = FILES,
     source: Source | None = None,
+    accelerator: Accelerator = Accelerator.TCG,
     incoming: bool = False,
 ) -> tuple[str, ...]:
     guest = guest or spec()
     return commands.guest(
         guest,
         parameters or KvmParameters(),
-        accelerator=Accelerator.TCG,
+        accelerator=accelerator,
         taps=("gnt0",) * len(guest.nics),
         sources=(source or Source(is_block_device=False, direct=True),) * len(guest.disks),
         files=files,
@@ -75,13 +76,19 @@ def test_guest_is_identified_and_confined() -> None:
     assert values(line, "-uuid") == [WEB1]
     assert values(line, "-name") == ["guest=web1.example.com,debug-threads=on"]
     assert values(line, "-machine") == ["type=pc-i440fx-7.2,accel=tcg,acpi=on"]
-    assert values(line, "-m") == ["512M"]
+    assert values(line, "-m") == [f"{512 * 1024 - 8}k"]
     assert values(line, "-smp") == ["2"]
     assert values(line, "-pidfile") == ["/run/g/pid"]
     assert "spawn=deny" in values(line, "-sandbox")[0]
     assert "-daemonize" not in line
     assert "-cpu" not in line
     assert "-incoming" not in line
+
+
+def test_memory_makes_old_qemu_look_at_single_pages_under_tcg_only() -> None:
+    (size,) = values(argv(), "-m")
+    assert int(size.removesuffix("k")) % 256 != 0
+    assert values(argv(accelerator=Accelerator.KVM), "-m") == ["512M"]
 
 
 def test_shell_waits() -> None:

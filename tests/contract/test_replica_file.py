@@ -1,0 +1,113 @@
+"""What the real replica promises beyond the declaration: its file, its thread, its ballot."""
+
+import asyncio
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from common.errors import InvalidRequest
+from common.model.commit import Change, Commit, next_commit
+from common.model.stamp import Stamp
+from common.names import Epoch
+from noded.handlers.replica import ReplicaHandlers
+from noded.replica.store import ReplicaFile
+from tests.support.clock import simulate
+from tests.support.replicas import delete, history, put, row
+
+COMMITS = history(20, Random(1))
+
+
+def test_an_operator_can_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+
+    async def story() -> None:
+        replica = ReplicaHandlers(path)
+        change = put("node", "u1", {"name": "alpha"})
+        await replica.append(commits=(next_commit(Stamp(), Epoch(1), (change,)),))
+        with sqlite3.connect(path) as other:  # while noded has it open
+            (body,) = other.execute("SELECT body FROM rows WHERE kind = 'node'").fetchone()
+        other.close()
+        assert json.loads(body) == {"name": "alpha"}
+        await replica.close()
+
+    simulate(story())
+
+
+def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
+    replica = ReplicaFile(tmp_path / "state.sqlite")
+    replica.append(COMMITS)
+    files = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    assert files == {f"state.sqlite{end}": 0o600 for end in ("", "-wal", "-shm")}
+    replica.close()
+
+
+def test_the_ballot_gets_the_stamp_and_the_newest_job(tmp_path: Path) -> None:
+    async def story() -> None:
+        replica = ReplicaHandlers(tmp_path / "state.sqlite")
+        assert await replica.for_ballot() == (None, None)
+        first = next_commit(Stamp(), Epoch(1), (put("job", "9", {}), put("job", "10", {})))
+        second = next_commit(first.stamp, Epoch(1), (delete("job", "10"),))
+        await replica.append(commits=(first, second))
+        assert await replica.for_ballot() == (second.stamp, 10)
+        rows = (row(("job", "77"), b"{}"),)
+        await replica.restore(copy="a", rows=rows, first=True, becomes=first.stamp)
+        assert await replica.for_ballot() == (first.stamp, 77)
+        await replica.close()
+
+    simulate(story())
+
+
+def test_a_file_that_was_moved_away_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    replica = ReplicaFile(path)
+    replica.append(COMMITS[:5])
+    path.rename(tmp_path / "kept")
+    assert replica.stamp() == Stamp()
+    assert replica.append(COMMITS) == COMMITS[-1].stamp
+    replica.close()
+    assert ReplicaFile(path).stamp() == COMMITS[-1].stamp
+
+
+def test_a_row_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    replica = ReplicaFile(tmp_path / "state.sqlite")
+    change = Change(kind="node", id="1", body=msgspec.Raw(b'"\xff"'))
+    with pytest.raises(InvalidRequest, match="no UTF-8"):
+        replica.append((next_commit(Stamp(), Epoch(1), (change,)),))
+    assert replica.append(COMMITS) == COMMITS[-1].stamp
+    replica.close()
+
+
+def test_a_cancelled_call_ends_only_after_its_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the fence would let a new master in while the old one's commit is being written."""
+    begun, go_on = threading.Event(), threading.Event()
+    append = ReplicaFile.append
+
+    def slow_append(self: ReplicaFile, commits: tuple[Commit, ...]) -> Stamp:
+        begun.set()
+        go_on.wait(10)
+        return append(self, commits)
+
+    monkeypatch.setattr(ReplicaFile, "append", slow_append)
+
+    async def story() -> None:
+        replica = ReplicaHandlers(tmp_path / "state.sqlite")
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(replica.append(commits=COMMITS))
+            await asyncio.to_thread(begun.wait, 10)
+            for _ in range(3):
+                writing.cancel()
+                await asyncio.sleep(0)
+                assert not writing.done()
+            go_on.set()
+        assert writing.cancelled()
+        assert await replica.stamp() == COMMITS[-1].stamp
+        await replica.close()
+
+    asyncio.run(story())

@@ -1,0 +1,116 @@
+"""Every operation, each in the settings that change its recipe."""
+
+from common.model.disk import DiskTemplate
+from common.names import InstanceName, NodeName
+from coordinator.operations.cluster.destroy import DestroyCluster
+from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.instance.console import FindConsole
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.reboot import RebootInstance, RebootType
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.powercycle import PowercycleNode
+from coordinator.operations.node.remove import RemoveNode
+from coordinator.operations.test.delay import Delay
+from tests.support.cluster import SimulatedCluster
+from tests.support.harness import Setting, Story
+from tests.support.image import ip_of
+
+WEB1 = InstanceName("web1")
+BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")
+
+
+def create(
+    name: str = "web1",
+    node: str | None = None,
+    *,
+    template: DiskTemplate = DiskTemplate.SHAREDFILE,
+    start: bool = True,
+) -> CreateInstance:
+    """Return an order for an instance with one disk and one nic."""
+    return CreateInstance(
+        instance_name=InstanceName(name), disk_template=template,
+        disks=(DiskRequest(size="64M"),), nics=(NicRequest(),), pnode=node, start=start,
+    )  # fmt: skip
+
+
+def web1_on(node: str, *, start: bool = True) -> Setting:
+    """Begin with an instance on ``node``."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(create("web1", node, start=start))
+
+    return setting
+
+
+async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:
+    await cluster.run(create("web1", "gamma"))
+    await cluster.lose_power("gamma")
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+async def gamma_drained(cluster: SimulatedCluster) -> None:
+    await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
+
+
+def add_delta(cluster: SimulatedCluster) -> AddNode:
+    return AddNode(
+        node_name=DELTA, primary_ip=ip_of("delta"), token=str(cluster.machines["delta"].token)
+    )
+
+
+STORIES = {
+    "delay": Story(Delay(duration=1.0, repeat=2)),
+    "create where the allocator says": Story(create()),
+    "create on a node, not started": Story(create(node="gamma", start=False)),
+    "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
+    "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
+    "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
+    "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),
+    "kill": Story(ShutDownInstance(instance_name=WEB1, force=True), web1_on("gamma")),
+    "reboot hard": Story(RebootInstance(instance_name=WEB1), web1_on("gamma")),
+    "reboot soft": Story(
+        RebootInstance(instance_name=WEB1, reboot_type=RebootType.SOFT), web1_on("gamma")
+    ),
+    "reboot what is down": Story(
+        RebootInstance(instance_name=WEB1, reboot_type=RebootType.FULL),
+        web1_on("gamma", start=False),
+    ),
+    "remove": Story(RemoveInstance(instance_name=WEB1), web1_on("gamma")),
+    "remove what is down": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False)
+    ),
+    "fail over": Story(
+        FailOverInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma")
+    ),
+    "fail over from a dead node": Story(FailOverInstance(instance_name=WEB1), web1_on_dead_gamma),
+    "migrate": Story(MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma")),
+    "migrate where the allocator says": Story(
+        MigrateInstance(instance_name=WEB1, iallocator="hail"), web1_on("beta")
+    ),
+    "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
+    "add a candidate": Story(add_delta, strangers=1),
+    "add a regular node": Story(add_delta, strangers=1, candidates=3),
+    "drain": Story(ModifyNode(node_name=GAMMA, drained=True)),
+    "drain no more": Story(ModifyNode(node_name=GAMMA, drained=False), gamma_drained),
+    "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True)),
+    "demote": Story(ModifyNode(node_name=GAMMA, master_candidate=False)),
+    "promote": Story(ModifyNode(node_name=GAMMA, master_candidate=True), candidates=2),
+    "demote and promote another": Story(
+        ModifyNode(node_name=BETA, master_candidate=False, auto_promote=True),
+        candidates=2, successor="",
+    ),
+    "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
+    "remove a node": Story(RemoveNode(node_name=GAMMA), told_later=frozenset({"members gamma"})),
+    "powercycle": Story(PowercycleNode(node_name=GAMMA), rest_s=60.0),
+    "verify": Story(VerifyCluster(), web1_on("gamma")),
+    "destroy": Story(
+        DestroyCluster(), successor="", told_later=frozenset({"members beta", "members gamma"})
+    ),
+}  # fmt: skip

@@ -1,0 +1,317 @@
+"""A whole cluster in one process and in virtual time, run by one seed.
+
+    async with simulated_cluster(nodes=3, seed=7) as cluster:
+        await cluster.run(CreateInstance(…))
+
+Coordinators and noded's handlers are the real ones. What is outside of them is faked: network,
+guests, disks, power, clock. The state files are real, below a directory in memory.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.errors import GntError
+from common.messages import from_json, to_builtins, to_json
+from common.model.job import Job, Status
+from common.names import JobId, NodeName
+from coordinator.operations.base import Operation
+from coordinator.quorum.question import Mode, Word
+from coordinator.state.config import Config
+from coordinator.state.state import State
+from noded.hypervisor.fake import FakeWorld
+from noded.network.naming import tap_name
+from noded.replica.store import ReplicaFile
+from noded.storage.fake import FakeFiles
+from tests.support.coordinators import Coordinator
+from tests.support.image import BEGINNING, NAMES, first_state, write_cluster
+from tests.support.machine import Machine
+from tests.support.network import Network
+
+MEMORY_DISK = Path("/dev/shm")
+LONGEST_JOB_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that an operation may change, for comparison before and after.
+
+    Left out is what counts and dates changes, the jobs, and who is master.
+    """
+
+    config: dict[str, Any]
+    guests: dict[str, Any]
+    disks: dict[str, Any]
+    taps: dict[str, Any]
+    tasks: dict[str, Any]
+    members: dict[str, Any]
+    boots: dict[str, int]
+    locks: tuple[str, ...] = ()
+
+    def differences(self, other: "Snapshot") -> list[str]:
+        """Name what differs, a line each."""
+        lines: list[str] = []
+        for part in self.__dataclass_fields__:
+            mine, theirs = getattr(self, part), getattr(other, part)
+            if not isinstance(mine, dict):
+                lines += [f"{part}: {mine} / {theirs}"] if mine != theirs else []
+                continue
+            lines += [
+                f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
+                for key in sorted(mine.keys() | theirs.keys())
+                if mine.get(key) != theirs.get(key)
+            ]
+        return lines
+
+
+class SimulatedCluster:
+    """Machines, wires, and at most one coordinator on each machine."""
+
+    def __init__(self, root: Path, names: tuple[str, ...], strangers: int, random: Random) -> None:
+        self.random = random
+        self.network = Network(random)
+        self.world = FakeWorld()
+        self.world.reaches = self.network.reaches
+        self.shared = FakeFiles()
+        self.names = names
+        every = NAMES[: len(names) + strangers]
+        self.machines = {
+            name: Machine(name, root / name, world=self.world, shared=self.shared, now=self.now)
+            for name in every
+        }
+        for machine in self.machines.values():
+            self.network.plug_in(machine)
+        self._master: Coordinator | None = None
+        self._others: list[Coordinator] = []
+
+    def now(self) -> float:
+        """Seconds since 1970, on every machine's clock."""
+        return BEGINNING + asyncio.get_running_loop().time()
+
+    # Coordinators
+
+    @property
+    def master(self) -> Coordinator:
+        """The coordinator that was started last."""
+        assert self._master is not None
+        return self._master
+
+    @property
+    def state(self) -> State:
+        return self.master.running.store.state
+
+    @property
+    def config(self) -> Config:
+        return self.state.config
+
+    def coordinator(self, name: str) -> Coordinator:
+        """Return a new coordinator process on a machine; it is not started yet."""
+        made = Coordinator(self.machines[name], self.network, self.random, self.now)
+        self._others.append(made)
+        return made
+
+    async def start_master(
+        self, name: str, mode: Mode = Mode.START, word: Word = Word.NONE
+    ) -> Coordinator:
+        """Start a coordinator on a machine.
+
+        Raises:
+            GntError: it does not become master.
+        """
+        starting = self.coordinator(name)
+        self._master = starting
+        await starting.start(mode, word)
+        return starting
+
+    async def take_over(self, name: str, word: Word = Word.NONE) -> Coordinator:
+        """Do what ``gnt-cluster master-failover`` does.
+
+        Raises:
+            GntError: it does not become master.
+        """
+        taking = self.coordinator(name)
+        try:
+            await taking.take_over(word)
+        finally:
+            await taking.kill()
+        return await self.start_master(name)
+
+    async def crash_master(self) -> None:
+        """Kill the coordinator; noded on its node stays."""
+        await self.master.kill()
+
+    # Machines
+
+    async def lose_power(self, name: str) -> None:
+        """Switch a machine off: noded, coordinator and guests are gone."""
+        for coordinator in self._others:
+            if coordinator.name == name:
+                await coordinator.kill()
+        await self.machines[name].lose_power()
+
+    def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
+        self.network.cut(source, target, one_way=one_way)
+
+    def heal(self) -> None:
+        self.network.heal()
+
+    # Jobs
+
+    async def run(self, operation: Operation[Any], **common: Any) -> Any:
+        """Run one operation as a job, to its end; return its result.
+
+        Raises:
+            GntError: as it failed.
+        """
+        return outcome(await self.finished(await self.submit(operation, **common)))
+
+    async def submit(self, *operations: Operation[Any], **common: Any) -> JobId:
+        """Submit a job of these operations, as a client does."""
+        number = await self.master.luxi("SubmitJob", [op.to_input() | common for op in operations])
+        return JobId(number)
+
+    async def finished(self, number: JobId) -> Job:
+        """Return the job when it has ended."""
+        queue = self.master.running.queue
+        job = await queue.wait_for_change(number, lambda _: False, LONGEST_JOB_S)
+        assert job is not None, f"job {number} does not end: {queue.find(number)}"
+        return job
+
+    # What there is
+
+    async def settle(self, seconds: float = 12.0) -> None:
+        """Let the cluster come to rest: replicas follow, ssconf is published."""
+        await asyncio.sleep(seconds)
+
+    async def snapshot(self) -> Snapshot:
+        """Take in everything, once nothing changes any more by itself."""
+        self.world.settle()
+        machines = self.machines.items()
+        return _named(
+            self.config,
+            Snapshot(
+                config=_configured(self.config),
+                guests={name: await _guests(machine) for name, machine in machines},
+                disks={name: sorted(machine.files.disks) for name, machine in machines}
+                | {"shared": sorted(self.shared.disks)},
+                taps={name: await machine.network.taps() for name, machine in machines},
+                tasks={name: _tasks(machine) for name, machine in machines},
+                members={name: _membership(machine) for name, machine in machines},
+                boots={name: machine.boots for name, machine in machines},
+                locks=tuple(str(row) for row in self.master.running.locks.rows()),
+            ),
+        )
+
+    def check_replicas(self) -> None:
+        """Hold every candidate's copy of the state against the master's."""
+        for node in self.config.candidates():
+            replica = ReplicaFile(self.machines[node.name].paths.replica)
+            stamp = replica.stamp()
+            replica.close()
+            assert stamp == self.state.stamp, f"{node.name} has {stamp}, not {self.state.stamp}"
+
+    async def close(self) -> None:
+        for coordinator in self._others:
+            await coordinator.kill()
+        for machine in self.machines.values():
+            await machine.close()
+
+
+@asynccontextmanager
+async def simulated_cluster(
+    nodes: int = 3, *, seed: int = 0, candidates: int = 10, strangers: int = 0
+) -> AsyncIterator[SimulatedCluster]:
+    """Run a cluster for the length of a block; its first node, alpha, is the master.
+
+    Args:
+        nodes: how many there are: alpha, beta, gamma, …
+        seed: of all chance in it; told when the block fails.
+        candidates: size of the candidate pool.
+        strangers: further machines with a noded, of no cluster.
+    """
+    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    root = Path(tempfile.mkdtemp(prefix="gantry-sim-", dir=place))
+    try:
+        names = NAMES[:nodes]
+        cluster = SimulatedCluster(root, names, strangers, Random(seed))
+        paths = {name: cluster.machines[name].paths for name in names}
+        write_cluster(first_state(names, candidates), paths)
+        try:
+            for machine in cluster.machines.values():
+                await machine.start_noded()
+            await cluster.start_master(names[0])
+            yield cluster
+        finally:
+            await cluster.close()
+    except BaseException as error:
+        error.add_note(f"simulated with seed {seed}; GANTRY_SIM_SEED={seed} repeats it")
+        raise
+    finally:
+        shutil.rmtree(root)
+
+
+def outcome(job: Job) -> Any:
+    """Return the result of a job's last operation.
+
+    Raises:
+        GntError: as the job failed.
+    """
+    if job.status is Status.SUCCESS:
+        return job.ops[-1].result
+    failure = next(op.failure for op in job.ops if op.failure is not None)
+    raise GntError.from_code(failure.code, failure.message, dict(failure.detail))
+
+
+def _named(config: Config, taken: Snapshot) -> Snapshot:
+    """Put names for what is made of chance: UUIDs, MAC addresses, names of taps."""
+    names: dict[str, str] = {node.uuid: node.name for node in config.nodes.values()}
+    for instance in config.instances.values():
+        names[instance.uuid] = instance.name
+        for number, disk in enumerate(instance.disks):
+            names[disk] = f"{instance.name} disk {number}"
+        for number, nic in enumerate(instance.nics):
+            name = names[nic] = f"{instance.name} nic {number}"
+            names |= {tap_name(nic): f"tap of {name}", config.nics[nic].mac: f"mac of {name}"}
+    text = to_json(taken).decode()
+    for chance, name in names.items():
+        text = text.replace(chance, name)
+    return from_json(text, Snapshot, what="a snapshot")
+
+
+def _configured(config: Config) -> dict[str, Any]:
+    """Return all objects by kind and UUID, without what counts and dates their changes."""
+    cluster = replace(config.cluster, master=NodeName(""), overrides=())  # type: ignore[arg-type]
+    tables: Mapping[str, Any] = {
+        "group": config.groups, "node": config.nodes, "instance": config.instances,
+        "disk": config.disks, "nic": config.nics, "cluster": {cluster.uuid: cluster},
+    }  # fmt: skip
+    return {
+        f"{kind} {uuid}": to_builtins(replace(item, ctime=0.0, mtime=0.0, serial_no=0))
+        for kind, table in tables.items()
+        for uuid, item in table.items()
+    }
+
+
+async def _guests(machine: Machine) -> dict[str, str]:
+    return {guest.name: str(guest.state) for guest in await machine.guest_list()}
+
+
+def _tasks(machine: Machine) -> tuple[str, ...]:
+    return () if machine.noded is None else machine.noded._tasks.running
+
+
+def _membership(machine: Machine) -> dict[str, Any]:
+    """Return what a node is by its certificate, and whether it has a copy of the state."""
+    shown = machine.shows()
+    return {
+        "shows": None if shown is None else tuple(shown),
+        "replica": machine.paths.replica.exists(),
+    }

@@ -1,0 +1,105 @@
+"""Coordinators of a simulated cluster: real masters, with the network as all they touch."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from common.errors import GntError
+from common.luxi.answers import Request
+from common.model.node import Node
+from common.names import Epoch, GroupId, NodeName
+from common.tasks import Background
+from coordinator.master.master import Master, Outside
+from coordinator.nodes.calls import Nodes
+from coordinator.quorum.question import Mode, Word
+from tests.support.machine import Machine
+from tests.support.network import LOOPBACK, Line, Network, stranger
+
+
+class Coordinator:
+    """One process ``gantry-coordinator`` on one machine."""
+
+    def __init__(
+        self, machine: Machine, network: Network, random: Random, now: Callable[[], float]
+    ) -> None:
+        self.machine = machine
+        self.master: Master | None = None
+        self.ended_by: GntError | None = None  # why it stopped by itself
+        self._line = Line(network, machine)
+        self._outside = Outside(
+            Nodes(self._line, Epoch(0), random), stranger(network, machine), now, random
+        )
+        self._me = Node(
+            uuid="", name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
+        )
+        self._process = Background()
+        self._task: asyncio.Task[None] | None = None
+        self.ended = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        return self.machine.name
+
+    @property
+    def running(self) -> Master:
+        """The master that it is."""
+        assert self.master is not None
+        return self.master
+
+    @property
+    def is_alive(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def start(self, mode: Mode = Mode.START, word: Word = Word.NONE) -> None:
+        """Become master and take up the jobs; return when that is done.
+
+        Raises:
+            GntError: it does not become master, and why.
+        """
+        confirming = self._process.start(self._confirm(mode, word), name=f"confirm {self.name}")
+        await asyncio.wait([confirming])
+        if confirming.cancelled():
+            return  # killed meanwhile
+        self.master = confirming.result()
+        ready = asyncio.Event()
+        self._task = self._process.start(self._run(ready), name=f"master {self.name}")
+        waiting = asyncio.ensure_future(ready.wait())
+        await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self.ended_by is not None:
+            raise self.ended_by
+
+    async def take_over(self, word: Word = Word.NONE) -> None:
+        """Do what ``gnt-cluster master-failover`` does before it starts the daemon."""
+        master = await Master.confirm(self._me, self._outside, Mode.TAKE_OVER, word)
+        await master.take_over()
+
+    def die(self) -> None:
+        """Do nothing more from this moment on; ``kill`` clears away what is left."""
+        self._line.cut_off()
+
+    async def kill(self) -> None:
+        """End it at once."""
+        self.die()
+        await self._process.close()
+
+    async def luxi(self, method: str, *args: Any) -> Any:
+        """Ask it as a client does."""
+        return await self.running.luxi(Request(method=method, args=tuple(args)))
+
+    async def _confirm(self, mode: Mode, word: Word) -> Master:
+        return await Master.confirm(self._me, self._outside, mode, word)
+
+    async def _run(self, ready: asyncio.Event) -> None:
+        try:
+            await self.running.run(ready.set)
+        except* GntError as group:
+            self.ended_by = _first(group)
+        finally:
+            self.ended.set()
+
+
+def _first(group: BaseExceptionGroup[Any]) -> GntError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,143 @@
+"""What can happen to calls, by name; put into ``cluster.network.faults``."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+
+from common.errors import NodeFailure
+from common.rpc.server import Reply, refusal
+from tests.support.network import Fault, Trip
+
+Which = Callable[[Trip], bool]
+
+
+class Mishap(StrEnum):
+    """What becomes of one call."""
+
+    FAILS_BEFORE = "fails before it takes effect"
+    FAILS_AFTER = "fails after it took effect"
+    IS_LOST = "never arrives"
+    ANSWER_IS_LOST = "takes effect, and its answer is lost"
+    CONNECTION_BREAKS = "takes effect, and the connection breaks before the answer"
+
+
+@dataclass
+class Watching(Fault):
+    """Notes the calls that ``which`` picks, in the order in which they are answered."""
+
+    which: Which
+    seen: list[Trip] = field(default_factory=list)
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if self.which(trip):
+            self.seen.append(trip)
+        return reply
+
+
+@dataclass
+class Once(Fault):
+    """Has one mishap happen to call number ``index`` of those that ``which`` picks."""
+
+    which: Which
+    index: int
+    mishap: Mishap
+    hit: Trip | None = None
+    _count: int = 0
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if not self.which(trip):
+            return None
+        if self._count == self.index:
+            self.hit = trip
+        self._count += 1
+        if self.hit is trip and self.mishap is Mishap.FAILS_BEFORE:
+            return _injected(trip)
+        if self.hit is trip and self.mishap is Mishap.IS_LOST:
+            await asyncio.Future()
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if self.hit is not trip:
+            return reply
+        if self.mishap is Mishap.FAILS_AFTER:
+            return _injected(trip)
+        if self.mishap is Mishap.CONNECTION_BREAKS:
+            raise ConnectionResetError("the connection was reset")
+        await asyncio.Future()
+        return reply
+
+
+@dataclass
+class Trap(Fault):
+    """Springs on answer number ``index`` of those that ``which`` picks, which nobody sees then."""
+
+    which: Which
+    index: int
+    spring: Callable[[], None]
+    sprung: asyncio.Event = field(default_factory=asyncio.Event)
+    _count: int = 0
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if not self.which(trip):
+            return reply
+        self._count += 1
+        if self._count == self.index + 1:
+            self.spring()
+            self.sprung.set()
+            await asyncio.Future()
+        return reply
+
+
+@dataclass
+class Slow(Fault):
+    """Makes calls that ``which`` picks take longer, each way."""
+
+    which: Which
+    delay_s: float
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if self.which(trip):
+            await asyncio.sleep(self.delay_s)
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if self.which(trip):
+            await asyncio.sleep(self.delay_s)
+        return reply
+
+
+@dataclass
+class Lossy(Fault):
+    """Loses calls and answers by chance, and breaks connections."""
+
+    random: Random
+    chance: float
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if self.random.random() < self.chance:
+            await asyncio.Future()
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if self.random.random() < self.chance:
+            if self.random.random() < 0.5:
+                raise ConnectionResetError("the connection was reset")
+            await asyncio.Future()
+        return reply
+
+
+@dataclass
+class Failing(Fault):
+    """Has every call that ``which`` picks fail before it takes effect."""
+
+    which: Which
+    message: str = "injected"
+
+    async def going(self, trip: Trip) -> Reply | None:
+        return refusal(NodeFailure(self.message)) if self.which(trip) else None
+
+
+def _injected(trip: Trip) -> Reply:
+    return refusal(NodeFailure(f"Injected into {trip}."))

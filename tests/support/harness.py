@@ -1,0 +1,318 @@
+"""Break an operation at every place, in every way, and compare the cluster before and after.
+
+A story is an operation and the cluster it is told on. Each is run once undisturbed, which tells
+at which places it can be disturbed: the steps of its recipe, its calls to nodes, its commits.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from common.errors import NodeFailure
+from common.model.job import Job, Status
+from coordinator.operations.base import REGISTRY, Operation
+from coordinator.operations.registry import load_all
+from coordinator.operations.step import Action, Step
+from coordinator.quorum.question import Mode
+from tests.support.cluster import SimulatedCluster, Snapshot, simulated_cluster
+from tests.support.faults import Mishap, Once, Trap, Watching
+from tests.support.network import Trip
+from tests.support.seeds import chosen
+
+Setting = Callable[[SimulatedCluster], Awaitable[None]]
+Maker = Callable[[SimulatedCluster], Operation[Any]]
+MISHAPS = (Mishap.FAILS_BEFORE, Mishap.FAILS_AFTER, Mishap.ANSWER_IS_LOST)
+
+
+async def nothing(cluster: SimulatedCluster) -> None:
+    """Set no scene."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """An operation on a cluster.
+
+    ``setting`` brings the cluster into the state that the operation finds. After a crash a
+    coordinator is started anew on alpha, or takes over on ``successor`` if there is one.
+    ``told_later`` are the parts of a snapshot that an operation may leave as they are when a
+    node cannot be told; it says so in its log.
+    """
+
+    operation: Operation[Any] | Maker
+    setting: Setting = nothing
+    nodes: int = 3
+    candidates: int = 10
+    strangers: int = 0
+    successor: str = "beta"
+    told_later: frozenset[str] = frozenset()
+    rest_s: float = 12.0  # until nothing changes by itself any more
+    seed: int = 0
+
+    @asynccontextmanager
+    async def told(self) -> AsyncIterator[SimulatedCluster]:
+        """Run the cluster up to the operation, and let it come to rest."""
+        async with simulated_cluster(
+            self.nodes, seed=self.seed, candidates=self.candidates, strangers=self.strangers
+        ) as cluster:
+            await self.setting(cluster)
+            await cluster.settle(self.rest_s)
+            yield cluster
+
+    @property
+    def opcode(self) -> str:
+        if isinstance(self.operation, Operation):
+            return self.operation.opcode
+        kind: type[Operation[Any]] = get_type_hints(self.operation)["return"]
+        return kind.opcode
+
+    def made(self, cluster: SimulatedCluster) -> Operation[Any]:
+        return self.operation if isinstance(self.operation, Operation) else self.operation(cluster)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a story went when nothing disturbed it."""
+
+    before: Snapshot
+    after: Snapshot
+    result: Any
+    calls: list[Trip]
+    crossings: list[Trip]  # calls and commits
+    steps: list[Step]
+
+    @property
+    def undoable(self) -> list[Step]:
+        """The steps that are undone when they fail."""
+        last = max((n for n, step in enumerate(self.steps) if step.point_of_no_return), default=-1)
+        return self.steps if last < 0 else self.steps[: last + 1]
+
+
+async def undisturbed(story: Story) -> Told:
+    """Run the operation; it succeeds."""
+    calls, crossings = Watching(_is_call), Watching(_is_crossing)
+    recipe: list[Step] = []
+    async with story.told() as cluster:
+        before = await cluster.snapshot()
+        operation = story.made(cluster)
+        with _recipes(operation, lambda steps: _noted(steps, recipe)):
+            number = await cluster.submit(operation)
+            cluster.network.faults += [calls, crossings]
+            job = await cluster.finished(number)
+        cluster.network.faults.clear()
+        assert job.status is Status.SUCCESS, job.ops[-1].failure
+        await cluster.settle(story.rest_s)
+        cluster.check_replicas()
+        return Told(
+            before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
+            recipe,
+        )  # fmt: skip
+
+
+async def for_every_failure(story: Story) -> Told:
+    """Fail every step and every call, before and after it took effect.
+
+    Up to the point of no return the cluster is left as it was. From there on the operation
+    may end in error; sent again, it brings the cluster to where it should be.
+    """
+    told = await undisturbed(story)
+    for step in told.undoable:
+        for takes_effect in (False, True) if step.do else (False,):
+            await _fail_step(story, told, step, takes_effect=takes_effect)
+    for index in range(len(told.calls)):
+        for mishap in chosen(MISHAPS, index):
+            await _fail_call(story, told, index, mishap)
+    return told
+
+
+async def for_every_crash(story: Story) -> Told:
+    """Kill the coordinator at every call and commit, on the way forward and on the way back.
+
+    Whoever goes on from the journal brings the cluster to one and the same state.
+    """
+    told = await undisturbed(story)
+    for index in range(len(told.crossings)):
+        await _crash(story, told, index)
+    undoable = [step for step in told.undoable if step.do]
+    if undoable:
+        for index in range(1000):
+            if not await _crash_undoing(story, told, undoable[-1], index):
+                break
+    return told
+
+
+async def _fail_step(story: Story, told: Told, step: Step, *, takes_effect: bool) -> None:
+    what = f"“{step.title}” fails {'after' if takes_effect else 'before'} it took effect"
+    async with _told(story, what) as cluster:
+        operation = story.made(cluster)
+        with _recipes(operation, lambda steps: _broken(steps, step.title, takes_effect)):
+            job = await cluster.finished(await cluster.submit(operation))
+        assert job.status is Status.ERROR, "the job did not fail"
+        await _check(cluster, story, told.before)
+
+
+async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> None:
+    what = f"call {index + 1} of {len(told.calls)}, {told.calls[index]}, {mishap}"
+    async with _told(story, what) as cluster:
+        operation = story.made(cluster)
+        fault = Once(_is_call, index, mishap)
+        number = await cluster.submit(operation)
+        cluster.network.faults.append(fault)
+        job = await cluster.finished(number)
+        cluster.network.faults.clear()
+        assert fault.hit is not None, "the call was not made"
+        if job.status is Status.SUCCESS:  # it could do without
+            await _check(cluster, story, told.after, story.told_later)
+        elif _has_returned(job, told):
+            await cluster.run(operation)  # sent again, it does what is left to do
+            await _check(cluster, story, told.after)
+        else:
+            await _check(cluster, story, told.before)
+
+
+async def _crash(story: Story, told: Told, index: int) -> None:
+    what = f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}"
+    async with _told(story, what) as cluster:
+        trap = Trap(_is_crossing, index, cluster.master.die)
+        number = await cluster.submit(story.made(cluster))
+        cluster.network.faults.append(trap)
+        await trap.sprung.wait()
+        await _succeed(story, cluster, index)
+        job = await cluster.finished(number)
+        assert job.status is Status.SUCCESS, job.ops[-1].failure
+        await _check(cluster, story, told.after)
+
+
+async def _crash_undoing(story: Story, told: Told, step: Step, index: int) -> bool:
+    """Fail a step, and crash at a crossing after that; False if there are fewer."""
+    what = f"“{step.title}” fails, then crash {index + 1}"
+    async with _told(story, what) as cluster:
+        trap = Trap(_is_crossing, index, cluster.master.die)
+        operation = story.made(cluster)
+
+        def broken(steps: Iterator[Step]) -> Iterator[Step]:
+            def failed() -> None:
+                if trap not in cluster.network.faults and not trap.sprung.is_set():
+                    cluster.network.faults.append(trap)
+
+            return _broken(steps, step.title, takes_effect=True, then=failed)
+
+        with _recipes(operation, broken):
+            number = await cluster.submit(operation)
+            finishing = asyncio.ensure_future(cluster.finished(number))
+            springing = asyncio.ensure_future(trap.sprung.wait())
+            await asyncio.wait({finishing, springing}, return_when=asyncio.FIRST_COMPLETED)
+            for waiting in (finishing, springing):
+                waiting.cancel()
+            await asyncio.wait({finishing, springing})
+            if trap.sprung.is_set():
+                await _succeed(story, cluster, index)
+            job = await cluster.finished(number)
+        assert job.status is Status.ERROR, f"the job is {job.status}"
+        await _check(cluster, story, told.before)
+        return trap.sprung.is_set()
+
+
+async def _succeed(story: Story, cluster: SimulatedCluster, index: int) -> None:
+    """Bury the coordinator that died, and start the next one: here, or elsewhere."""
+    cluster.network.faults.clear()
+    await cluster.crash_master()
+    if index % 2 and story.successor:
+        await cluster.take_over(story.successor)
+    else:
+        await cluster.start_master("alpha", Mode.START)
+
+
+async def _check(
+    cluster: SimulatedCluster,
+    story: Story,
+    wanted: Snapshot,
+    except_for: frozenset[str] = frozenset(),
+) -> None:
+    await cluster.settle(story.rest_s)
+    found = wanted.differences(await cluster.snapshot())
+    different = [line for line in found if line.partition(":")[0] not in except_for]
+    assert not different, "it is not as it should be:\n  " + "\n  ".join(different)
+    cluster.check_replicas()
+
+
+@asynccontextmanager
+async def _told(story: Story, what: str) -> AsyncIterator[SimulatedCluster]:
+    """Tell a story; a failure says what was done to it."""
+    try:
+        async with story.told() as cluster:
+            yield cluster
+    except Exception as error:
+        error.add_note(f"{story.operation}: {what}")
+        raise
+
+
+def _is_call(trip: Trip) -> bool:
+    return trip.is_of_a_job and not trip.is_commit
+
+
+def _is_crossing(trip: Trip) -> bool:
+    return trip.is_of_a_job or trip.is_commit
+
+
+def _has_returned(job: Job, told: Told) -> bool:
+    """Tell whether a point of no return was passed."""
+    final = {step.title for step in told.steps if step.point_of_no_return}
+    return any(e.event == "finished" and e.step in final for op in job.ops for e in op.journal)
+
+
+@contextmanager
+def _recipes(
+    operation: Operation[Any], change: Callable[[Iterator[Step]], Iterator[Step]]
+) -> Iterator[None]:
+    """Have the recipe of every such operation go through ``change``."""
+    load_all()
+    kind = REGISTRY[operation.opcode]
+
+    class Changed(kind):  # type: ignore[misc,valid-type]
+        def recipe(self, cluster: Any, plan: Any) -> Iterator[Step]:
+            return change(super().recipe(cluster, plan))
+
+    REGISTRY[operation.opcode] = Changed
+    try:
+        yield
+    finally:
+        REGISTRY[operation.opcode] = kind
+
+
+def _noted(steps: Iterator[Step], titles: list[Step]) -> Iterator[Step]:
+    for step in steps:
+        titles.append(step)
+        yield step
+
+
+def _broken(
+    steps: Iterator[Step],
+    title: str,
+    takes_effect: bool,
+    then: Callable[[], None] = lambda: None,
+) -> Iterator[Step]:
+    """Have one step fail."""
+    for step in steps:
+        if step.title != title:
+            yield step
+        elif step.do:
+            yield dataclasses.replace(step, do=_failing(step.do if takes_effect else None, then))
+        else:
+            yield dataclasses.replace(step, edit=_refusing)
+
+
+def _failing(first: Action | None, then: Callable[[], None]) -> Action:
+    async def do() -> None:
+        if first is not None:
+            await first()
+        then()
+        raise NodeFailure("Injected into a step.")
+
+    return do
+
+
+def _refusing(_: Any) -> Any:
+    raise NodeFailure("Injected into an edit.")

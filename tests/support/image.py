@@ -1,0 +1,117 @@
+"""A cluster as it is on its nodes' disks, made without running anything."""
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from common.messages import to_json
+from common.model.cluster import Cluster
+from common.model.commit import next_commit
+from common.model.group import Group
+from common.model.node import Node
+from common.model.secret import Secret
+from common.model.stamp import Stamp
+from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
+from common.paths import Paths
+from common.tls.authority import issue, make_authority
+from common.tls.context import AUTHORITY, CERTIFICATE, KEY, Peer, check_identity
+from common.tls.keys import KeyPair, make_key, make_request
+from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY
+from coordinator.operations.node.ssconf import ssconf_files
+from coordinator.state.rows import Put, settle
+from coordinator.state.state import State, state_of
+from noded.calls.grants import Grant
+from noded.identity.store import MEMBER, Member
+from noded.replica.store import ReplicaFile
+
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
+CLUSTER = ClusterName("greek.example.com")
+SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
+# TLS looks at the real clock, so the simulated one begins near it; always at the same hour,
+# for runs to repeat.
+BEGINNING = time.time() // 86_400 * 86_400
+
+
+def ip_of(name: str) -> str:
+    """Return the address of a machine: 192.0.2.1 for alpha, and so on."""
+    return f"192.0.2.{NAMES.index(name) + 1}"
+
+
+def uuid_of(name: str) -> str:
+    """Return the UUID of a node of the first ones."""
+    return f"00000000-0000-4000-8000-{NAMES.index(name) + 1:012x}"
+
+
+def first_state(names: Sequence[str], candidates: int) -> State:
+    """Return the state of a cluster whose first node is its master."""
+    authority = _authority()
+    group = Group(uuid="00000000-0000-4000-8000-0000000000a0", name=GroupName("default"))
+    nodes = [
+        Node(
+            uuid=uuid_of(name), name=NodeName(name), primary_ip=ip_of(name),
+            group=GroupId(group.uuid), master_candidate=number < candidates,
+        )
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    cluster = Cluster(
+        uuid="00000000-0000-4000-8000-0000000000c0", name=CLUSTER, master=NodeId(nodes[0].uuid),
+        shared_file_storage_dir=SHARED, file_storage_dir=LOCAL, candidate_pool_size=candidates,
+    )  # fmt: skip
+    secrets = (
+        Secret(id=AUTHORITY_KEY, value=authority.key),
+        Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
+    )
+    return state_of((cluster, group, *nodes, *secrets), Stamp())
+
+
+def write_cluster(state: State, paths_of: dict[str, Paths]) -> None:
+    """Write all that the nodes of ``state`` keep, as in epoch 1."""
+    master = state.config.master()
+    commit = next_commit(Stamp(), Epoch(1), tuple(settle(Put(i))[1] for i in state.items()))
+    for node in state.config.sorted_nodes():
+        paths = paths_of[node.name]
+        paths.identity.mkdir(parents=True)
+        for name, text in _identity(node.name, node.master_candidate).items():
+            (paths.identity / name).write_bytes(text)
+        paths.grants.write_bytes(to_json(Grant(epoch=Epoch(1), master=master.name)))
+        paths.ssconf.mkdir()
+        for name, file in ssconf_files(state.config).items():
+            (paths.ssconf / name).write_text(file)
+        if node.master_candidate:
+            replica = ReplicaFile(paths.replica)
+            replica.append((commit,))
+            replica.close()
+
+
+@cache
+def _authority() -> KeyPair:
+    return make_authority(CLUSTER, now=BEGINNING)
+
+
+@cache
+def _identity(name: str, candidate: bool) -> dict[str, bytes]:
+    key = make_key()
+    certificate = issue(
+        _authority(), make_request(key, NodeName(name)), node=NodeName(name),
+        addresses=[ip_of(name)], candidate=candidate, now=BEGINNING,
+    )  # fmt: skip
+    member = Member(
+        cluster=CLUSTER, cluster_uuid="00000000-0000-4000-8000-0000000000c0",
+        node=NodeName(name), node_uuid=uuid_of(name),
+    )  # fmt: skip
+    return {
+        KEY: key.encode(), CERTIFICATE: certificate.encode(),
+        AUTHORITY: _authority().certificate.encode(), MEMBER: to_json(member),
+    }  # fmt: skip
+
+
+_peers: dict[bytes, Peer] = {}
+
+
+def shown_by(identity: Path, node: NodeName) -> Peer:
+    """Return what others see of a node's certificate; a handshake tells, once for each."""
+    certificate = (identity / CERTIFICATE).read_bytes()
+    if certificate not in _peers:
+        _peers[certificate] = check_identity(identity, node)
+    return _peers[certificate]

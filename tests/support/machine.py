@@ -1,0 +1,213 @@
+"""A machine of a simulated cluster: what it has keeps when its daemons are killed."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from common.names import NodeName
+from common.noderpc.instances import GuestReport
+from common.paths import Paths
+from common.tasks import Background
+from common.tls.context import AUTHORITY, Peer
+from common.tls.token import JoinToken
+from noded.daemon.node import Drivers
+from noded.daemon.node import Node as Noded
+from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.identity.keys import OwnKeyMaker
+from noded.machine.fake import FakeMachine
+from noded.network.fake import FakeNetwork
+from noded.powercycle import PowerSwitch
+from noded.storage.directories import read_directories
+from noded.storage.fake import FakeFiles, FakeStorage
+from tests.support.image import ip_of, shown_by
+
+REBOOT_S = 30.0
+
+
+class Machine(PowerSwitch):
+    """One node's hardware, with the noded that runs on it, if one does.
+
+    Durable are the files below ``root``, the local disks, and ``shared``, which is every
+    machine's. Guests and taps go on when noded is killed, and end with the power.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        *,
+        world: FakeWorld,
+        shared: FakeFiles,
+        now: Callable[[], float],
+    ) -> None:
+        self.name, self.ip = name, ip_of(name)
+        self.paths = Paths(str(root))
+        self.paths.state.mkdir(parents=True)
+        self.guests = FakeHypervisor(world, self.ip)
+        self.files, self.shared = FakeFiles(), shared
+        self.network = FakeNetwork("br0")
+        self.hardware = FakeMachine("boot 0")
+        self.noded: Noded | None = None
+        self.process = Background()
+        self.boots = 0
+        self._now = now
+        self._life = _Life()
+        self._power = Background()
+
+    async def start_noded(self) -> None:
+        """Start noded as after a boot, or after it was killed."""
+        self._life = life = _Life()
+        self.process = Background()
+        storage = FakeStorage(
+            partial(read_directories, self.paths.ssconf), local=self.files, shared=self.shared
+        )
+        noded = Noded(
+            self.paths,
+            Drivers(
+                storage=life.of(storage), network=life.of(self.network), machine=self.hardware,
+                hypervisors={"kvm": life.of(self.guests)}, power=self, keys=OwnKeyMaker(),
+                now=self._now,
+            ),
+        )  # fmt: skip
+        await noded.start()
+        self.noded = noded
+
+    async def kill_noded(self) -> None:
+        """End noded at once, wherever it is; what the guests do goes on."""
+        noded, self.noded = self.noded, None
+        if noded is not None:
+            self._life.ended = True
+            await self.process.close()
+            await noded.close()
+
+    async def lose_power(self) -> None:
+        """End noded and all guests."""
+        # First the guests: nothing that noded does on its way down may be seen by them.
+        self._life.ended = True
+        self.guests.power_off()
+        await self.kill_noded()
+        await self._forget_taps()
+
+    async def boot(self) -> None:
+        """Switch it on again; its guests are gone."""
+        self.boots += 1
+        self.hardware = FakeMachine(f"boot {self.boots}")
+        await self.start_noded()
+
+    async def close(self) -> None:
+        await self._power.close()
+        await self.kill_noded()
+
+    # As a power switch
+
+    def check(self) -> None:
+        pass
+
+    def cycle(self) -> None:
+        self._power.start(self._cycle(), name=f"power-cycle {self.name}")
+
+    async def _cycle(self) -> None:
+        await self.lose_power()
+        await asyncio.sleep(REBOOT_S)
+        await self.boot()
+
+    # As a place in the network
+
+    @property
+    def authority(self) -> str | None:
+        file = self.paths.identity / AUTHORITY
+        return file.read_text() if file.exists() else None
+
+    def shows(self) -> Peer | None:
+        if self.noded is None or self.noded.identity.member is None:
+            return self._last_shown()
+        return shown_by(self.paths.identity, self.noded.identity.member.node)
+
+    def _last_shown(self) -> Peer | None:
+        """Return what a coordinator can show while noded is down."""
+        if not self.paths.identity.exists():
+            return None
+        return shown_by(self.paths.identity, NodeName(self.name))
+
+    # For tests to look at
+
+    @property
+    def token(self) -> JoinToken:
+        """What the operator carries to the cluster."""
+        assert self.noded is not None
+        assert self.noded.identity.token is not None
+        return self.noded.identity.token
+
+    async def guest_list(self) -> tuple[GuestReport, ...]:
+        return await self.guests.guests()
+
+    async def _forget_taps(self) -> None:
+        await self.network.remove_taps(tuple(tap.nic for tap in await self.network.taps()))
+
+
+class _Life:
+    """Of one noded process: once it has ended, nothing of it reaches the machine any more."""
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def of(self, driver: Any) -> Any:
+        """Return ``driver`` for this process alone."""
+        return _Held(driver, self)
+
+
+class _Held:
+    def __init__(self, driver: Any, life: _Life) -> None:
+        self._driver, self._life = driver, life
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._driver, name)
+        if not asyncio.iscoroutinefunction(value):
+            return value
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            if self._life.ended:
+                raise asyncio.CancelledError
+            return await _Step(value(*arguments, **named), self._life)
+
+        return call
+
+    async def close(self) -> None:
+        """Leave the machine as it is."""
+
+
+class _Killed(BaseException):
+    """Ends a driver's work without its noticing why: a killed process tidies nothing up."""
+
+
+class _Step:
+    """Awaits a driver's work; a cancellation after the end of the process does not reach it."""
+
+    def __init__(self, work: Any, life: _Life) -> None:
+        self._work, self._life = work, life
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = self._work.__await__()
+        try:
+            waits = steps.send(None)
+            while True:
+                try:
+                    sent = yield waits
+                except asyncio.CancelledError as error:
+                    if self._life.ended:
+                        _kill(steps)
+                        raise
+                    waits = steps.throw(error)
+                else:
+                    waits = steps.send(sent)
+        except StopIteration as end:
+            return end.value
+
+
+def _kill(steps: Any) -> None:
+    try:
+        steps.throw(_Killed())
+    except _Killed:
+        return

@@ -1,0 +1,239 @@
+"""The wires of a simulated cluster: calls travel as bytes, slowly, and not always to their end.
+
+A wire that is cut swallows everything, as a switch does that lost power: the caller waits until
+its patience is over. A process that is gone refuses at once.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from common.errors import InvalidRequest, Unreachable
+from common.model.node import Node
+from common.names import CallId, Epoch
+from common.rpc.client import Transport
+from common.rpc.declare import CallSpec
+from common.rpc.envelope import Envelope, read_headers
+from common.rpc.server import Reply
+from common.tasks import Background
+from common.tls.context import Peer
+from noded.daemon.node import Node as Noded
+
+LATENCY_S = (0.0002, 0.002)
+LOOPBACK = "127.0.0.1"
+
+
+class Place(Protocol):
+    """A machine, as its wires see it."""
+
+    name: str
+    ip: str
+
+    @property
+    def noded(self) -> Noded | None: ...
+
+    @property
+    def process(self) -> Background:
+        """Owns what noded does; it ends with noded."""
+
+    @property
+    def authority(self) -> str | None:
+        """PEM of its cluster's authority; None while it is in no cluster."""
+
+    def shows(self) -> Peer | None:
+        """Return what its certificate says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One call on its way."""
+
+    source: str
+    target: str
+    call: CallSpec
+    envelope: Envelope
+    body: bytes
+
+    @property
+    def is_commit(self) -> bool:
+        return self.call.name == "replica.append" and self.body != b'{"commits":[]}'
+
+    @property
+    def is_of_a_job(self) -> bool:
+        return self.envelope.job is not None
+
+    def __str__(self) -> str:
+        return f"{self.call.name} to {self.target}"
+
+
+class Fault:
+    """Does nothing; its children do. A fault sees every call, there and back."""
+
+    async def going(self, trip: Trip) -> Reply | None:
+        """Act before the call arrives; an answer, if given, keeps it from arriving."""
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        """Act after it was carried out, before the answer is seen."""
+        return reply
+
+
+class Network:
+    """All wires, and what is wrong with them."""
+
+    def __init__(self, random: Random) -> None:
+        self.faults: list[Fault] = []
+        self._random = random
+        self._places: dict[str, Place] = {}  # by IP address
+        self._cuts: set[tuple[str, str]] = set()
+
+    def plug_in(self, place: Place) -> None:
+        self._places[place.ip] = place
+
+    def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
+        """Swallow what ``source`` sends to ``target``, and the other way round."""
+        self._cuts.add((source, target))
+        if not one_way:
+            self._cuts.add((target, source))
+
+    def isolate(self, name: str) -> None:
+        """Cut a machine off from all others."""
+        for place in self._places.values():
+            if place.name != name:
+                self.cut(name, place.name)
+
+    def heal(self) -> None:
+        """Mend all wires."""
+        self._cuts.clear()
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Tell whether anything sent by one machine arrives at the other, by IP address."""
+        one, other = self._places[source].name, self._places[target].name
+        return not {(one, other), (other, one)} & self._cuts
+
+    def find(self, ip: str, source: Place) -> Place:
+        return source if ip == LOOPBACK else self._places[ip]
+
+    async def travel(self, source: str, target: str) -> None:
+        """Take the time a packet takes; for ever, if the wire is cut."""
+        await asyncio.sleep(self._random.uniform(*LATENCY_S))
+        while (source, target) in self._cuts:
+            await asyncio.Future()
+
+
+class Line:
+    """What one coordinator calls with: a ``Dial``. ``cut_off`` ends it as a kill does."""
+
+    def __init__(self, network: Network, source: Place) -> None:
+        self._network, self._source = network, source
+        self._alive = True
+
+    def cut_off(self) -> None:
+        """Let nothing pass any more, in either direction."""
+        self._alive = False
+
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+        """Carry one call; see ``Dial``."""
+        envelope = read_headers(envelope.headers())
+        target = self._network.find(node.primary_ip, self._source)
+        trip = Trip(self._source.name, target.name, call, envelope, body)
+        reply = await self._there_and_back(trip, target, node.name)
+        return reply.body
+
+    async def _there_and_back(self, trip: Trip, target: Place, name: str) -> Reply:
+        await self._pass(trip.source, trip.target)
+        for fault in tuple(self._network.faults):
+            if (reply := await fault.going(trip)) is not None:
+                return reply
+        await self._pass_if_alive()
+        caller = _shake_hands(self._source, target, name)
+        reply = await _carry_out(target, trip.call, trip.envelope, caller, trip.body)
+        for fault in tuple(self._network.faults):
+            reply = await fault.coming(trip, reply)
+        await self._pass(trip.target, trip.source)
+        return reply
+
+    async def _pass(self, source: str, target: str) -> None:
+        await self._pass_if_alive()
+        if source != target:
+            await self._network.travel(source, target)
+        await self._pass_if_alive()
+
+    async def _pass_if_alive(self) -> None:
+        while not self._alive:
+            await asyncio.Future()
+
+
+def stranger(network: Network, source: Place) -> Callable[[Node, bytes], Transport]:
+    """Return what reaches nodes of no cluster from ``source``."""
+    return lambda node, fingerprint: _StrangerLine(network, source, node, fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class _StrangerLine:
+    network: Network
+    source: Place
+    node: Node
+    fingerprint: bytes
+
+    @property
+    def peer(self) -> str:
+        return self.node.name
+
+    async def send(self, call: CallSpec, body: bytes) -> bytes:
+        target = self.network.find(self.node.primary_ip, self.source)
+        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
+        trip = Trip(self.source.name, target.name, call, envelope, body)
+        try:
+            async with asyncio.timeout(call.timeout):
+                reply = await self._there_and_back(trip, target)
+        except (OSError, TimeoutError) as error:
+            raise Unreachable(f"{self.peer} cannot be reached for joining: {error}.") from error
+        return reply.body
+
+    async def _there_and_back(self, trip: Trip, target: Place) -> Reply:
+        await self.network.travel(trip.source, trip.target)
+        for fault in tuple(self.network.faults):
+            if (reply := await fault.going(trip)) is not None:
+                return reply
+        noded = _noded(target)
+        token = noded.identity.token
+        if token is None or token.fingerprint != self.fingerprint:
+            raise InvalidRequest(f"{self.peer} shows another certificate than the token names.")
+        reply = await _carry_out(target, trip.call, trip.envelope, None, trip.body)
+        for fault in tuple(self.network.faults):
+            reply = await fault.coming(trip, reply)
+        await self.network.travel(trip.target, trip.source)
+        return reply
+
+
+def _noded(target: Place) -> Noded:
+    if target.noded is None:
+        raise ConnectionRefusedError("nobody listens")
+    return target.noded
+
+
+def _shake_hands(source: Place, target: Place, name: str) -> Peer | None:
+    """Do what TLS would: each side checks the other's certificate."""
+    _noded(target)
+    shown = target.shows()
+    if shown is None or shown.node != name or target.authority != source.authority:
+        raise ssl.SSLCertVerificationError(f"the certificate is not {name}'s of this cluster")
+    return source.shows()
+
+
+async def _carry_out(
+    target: Place, call: CallSpec, envelope: Envelope, caller: Peer | None, body: bytes
+) -> Reply:
+    """Have noded answer; it goes on when its caller hangs up, and ends with its process."""
+    noded = _noded(target)
+    doing = target.process.start(
+        noded.call(call.service, call.method, envelope, caller, body), name=f"answer {call.name}"
+    )
+    await asyncio.wait([doing])
+    if doing.cancelled():
+        raise ConnectionResetError("the connection was reset")
+    return doing.result()

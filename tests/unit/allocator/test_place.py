@@ -1,0 +1,273 @@
+"""Where an instance goes, and what an operator reads when it goes nowhere."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from common.errors import InvalidRequest, NoCapacity, NotFound
+from common.model.disk import DiskTemplate
+from common.model.group import AllocationPolicy
+from common.model.instance import AdminState
+from common.model.policy import InstancePolicy
+from common.names import GroupName, MiB, NodeName
+from coordinator.allocator.picture import GroupPicture, Picture
+from coordinator.allocator.place import place, survey
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node
+
+THREE = cluster(node("alpha", free=4000), node("beta"), node("gamma", free=6000))
+MIRRORED: dict[str, Any] = {
+    "template": DiskTemplate.DRBD,
+    "disk": MiB(10368),
+    "disks": (MiB(10240),),
+    "memory": MiB(1024),
+}
+
+
+def refusal(picture: Picture, request: Allocate) -> str:
+    with pytest.raises(NoCapacity) as caught:
+        place(picture, request)
+    return caught.value.message
+
+
+def test_the_emptiest_node_is_chosen_and_the_others_follow() -> None:
+    placement = place(THREE, Allocate(instance=demand()))
+    assert placement.nodes == ("beta",)
+    assert [choice.nodes for choice in placement.runners_up] == [("gamma",), ("alpha",)]
+    assert placement.group == DEFAULT
+    assert placement.considered == 3
+    assert not placement.refusals
+
+
+def test_among_equals_the_last_node_is_chosen() -> None:
+    picture = cluster(node("alpha"), node("beta"), node("gamma"))
+    assert place(picture, Allocate(instance=demand())).nodes == ("gamma",)
+
+
+def test_a_mirrored_instance_gets_two_nodes() -> None:
+    placement = place(THREE, Allocate(instance=demand(**MIRRORED)))
+    assert placement.nodes == ("beta", "gamma")
+    assert placement.considered == 6
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ({"offline": True}, Reason.OFFLINE),
+        ({"drained": True}, Reason.DRAINED),
+        ({"vm_capable": False}, Reason.NOT_VM_CAPABLE),
+    ],
+)
+def test_a_node_out_of_service_gets_nothing(flag: dict[str, Any], reason: Reason) -> None:
+    alpha, beta, gamma = THREE.nodes
+    picture = replace(THREE, nodes=(alpha, replace(beta, **flag), gamma))
+    placement = place(picture, Allocate(instance=demand()))
+    assert placement.nodes == ("gamma",)
+    assert placement.refused == {"beta": reason}
+
+
+def test_the_refusal_counts_the_reasons() -> None:
+    picture = cluster(node("alpha", free=500), node("beta", free=300), node("gamma", offline=True))
+    assert refusal(picture, Allocate(instance=demand())) == (
+        "No node can take instance web1 (memory 512 MiB, disk 64 MiB): "
+        "2 nodes lack memory, 1 is offline."
+    )
+
+
+def test_the_refusal_names_each_node_for_programs() -> None:
+    picture = cluster(node("alpha", free=500), node("beta", offline=True))
+    with pytest.raises(NoCapacity) as caught:
+        place(picture, Allocate(instance=demand()))
+    assert caught.value.detail["refused"] == {"alpha": "memory", "beta": "offline"}
+
+
+def test_a_disk_larger_than_any_node_has() -> None:
+    wanted = demand(template=DiskTemplate.PLAIN, disk=MiB(200000), disks=(MiB(200000),))
+    assert refusal(THREE, Allocate(instance=wanted)) == (
+        "No node can take instance web1 (memory 512 MiB, disk 200000 MiB): 3 nodes lack disk space."
+    )
+
+
+def test_one_node_cannot_hold_both_copies() -> None:
+    picture = cluster(node("alpha"), node("beta", offline=True))
+    assert refusal(picture, Allocate(instance=demand(**MIRRORED))) == (
+        "No two nodes can take instance web1 (memory 1024 MiB, disk 10368 MiB): "
+        "1 node finds no second node, 1 is offline."
+    )
+
+
+def test_a_cluster_without_nodes() -> None:
+    message = refusal(cluster(), Allocate(instance=demand()))
+    assert message.endswith(": there is none.")
+
+
+def test_more_virtual_processors_than_the_policy_allows_per_real_one() -> None:
+    full = [instance(f"i{i}", "beta", vcpus=8, memory=MiB(32)) for i in range(4)]
+    picture = replace(THREE, instances=tuple(full))
+    placement = place(picture, Allocate(instance=demand()))
+    assert placement.refused == {"beta": Reason.CPU}
+
+
+def test_a_size_that_the_policy_forbids() -> None:
+    message = refusal(THREE, Allocate(instance=demand(memory=MiB(40000))))
+    assert message.endswith(": 3 nodes are in a group whose policy forbids this memory size.")
+
+
+def test_a_template_that_the_policy_forbids() -> None:
+    policy = InstancePolicy(disk_templates=("drbd",))
+    picture = replace(THREE, groups=(GroupPicture(name=DEFAULT, policy=policy),))
+    assert "forbids this disk template" in refusal(picture, Allocate(instance=demand()))
+
+
+def test_instances_with_the_same_exclusion_tag_are_kept_apart() -> None:
+    dns = frozenset({"service:dns"})
+    picture = replace(
+        THREE,
+        instances=(instance("dns1", "beta", tags=dns),),
+        cluster_tags=("htools:iextags:service",),
+    )
+    placement = place(picture, Allocate(instance=demand("dns2", tags=dns)))
+    assert placement.nodes == ("gamma",)
+    assert placement.refused == {"beta": Reason.TAGS}
+
+
+def test_memory_kept_for_a_peer_is_not_given_away() -> None:
+    picture = cluster(
+        node("alpha", free=2000),
+        node("beta", free=8000),
+        instances=(instance("db", "alpha", "beta", **(MIRRORED | {"memory": MiB(6000)})),),
+    )
+    found = survey(picture, Allocate(instance=demand(memory=MiB(2000)), check_redundancy=False))
+    assert found.refused == {"alpha": Reason.MEMORY, "beta": Reason.MEMORY_N1}
+
+
+def test_an_instance_that_is_down_takes_no_memory_but_its_peer_keeps_some() -> None:
+    picture = cluster(
+        node("alpha", free=8000),
+        node("beta", free=8000),
+        instances=(
+            instance(
+                "db", "alpha", "beta", state=AdminState.DOWN, **(MIRRORED | {"memory": MiB(7000)})
+            ),
+        ),
+    )
+    found = survey(picture, Allocate(instance=demand(memory=MiB(1500)), check_redundancy=False))
+    assert found.refused == {"alpha": Reason.MEMORY, "beta": Reason.MEMORY_N1}
+
+
+class TestRedundancy:
+    """Every node must stay one that could be emptied."""
+
+    nearly_full = cluster(
+        node("alpha", free=2000),
+        node("beta", free=2000),
+        instances=(
+            instance("a", "alpha", memory=MiB(1500)),
+            instance("b", "beta", memory=MiB(1500)),
+        ),
+    )
+
+    def test_a_placement_that_would_break_it_is_refused(self) -> None:
+        message = refusal(self.nearly_full, Allocate(instance=demand(memory=MiB(1000))))
+        assert message == (
+            "No node can take instance web1 (memory 1000 MiB, disk 64 MiB): "
+            "2 nodes would leave a node that can no longer be evacuated. "
+            "For one, alpha could not be emptied onto other nodes."
+        )
+
+    def test_the_operator_may_say_it_does_not_matter(self) -> None:
+        request = Allocate(instance=demand(memory=MiB(1000)), check_redundancy=False)
+        assert place(self.nearly_full, request).nodes == ("beta",)
+
+    def test_a_small_instance_still_fits(self) -> None:
+        assert place(self.nearly_full, Allocate(instance=demand(memory=MiB(400)))).nodes
+
+    def test_the_only_node_of_a_cluster_can_never_be_emptied(self) -> None:
+        picture = cluster(node("alpha"))
+        assert "alpha could not be emptied" in refusal(picture, Allocate(instance=demand()))
+        assert place(picture, Allocate(instance=demand(), check_redundancy=False)).nodes
+
+
+class TestGroups:
+    """Which group, and who may ask for which."""
+
+    @staticmethod
+    def two(first: AllocationPolicy, second: AllocationPolicy) -> Picture:
+        """Two groups alike, with two nodes each."""
+        one, two = GroupName("one"), GroupName("two")
+        return cluster(
+            *(node(f"{group}{i}", group=group) for group in (one, two) for i in (1, 2)),
+            groups=(
+                GroupPicture(name=one, alloc_policy=first, networks=frozenset({"lan"})),
+                GroupPicture(name=two, alloc_policy=second),
+            ),
+        )
+
+    def test_among_equals_the_last_group_is_chosen(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.PREFERRED)
+        assert place(picture, Allocate(instance=demand())).nodes == ("two2",)
+
+    def test_a_last_resort_comes_last(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.LAST_RESORT)
+        assert place(picture, Allocate(instance=demand())).group == "one"
+        full = tuple(replace(n, free_memory=100) if n.group == "one" else n for n in picture.nodes)
+        assert place(replace(picture, nodes=full), Allocate(instance=demand())).group == "two"
+
+    def test_a_closed_group_takes_only_who_asks_for_it(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.UNALLOCABLE)
+        placement = place(picture, Allocate(instance=demand()))
+        assert placement.group == "one"
+        assert placement.refused == dict.fromkeys(("two1", "two2"), Reason.UNALLOCABLE)
+        asked = Allocate(instance=demand(), group=GroupName("two"))
+        assert place(picture, asked).group == "two"
+
+    def test_a_group_without_the_network_is_left_out(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.PREFERRED)
+        placement = place(picture, Allocate(instance=demand(), networks=frozenset({"lan"})))
+        assert placement.group == "one"
+        assert placement.refused == dict.fromkeys(("two1", "two2"), Reason.NETWORK)
+
+    def test_nodes_of_other_groups_are_named_as_such(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.PREFERRED)
+        placement = place(picture, Allocate(instance=demand(), group=GroupName("one")))
+        assert placement.refused == dict.fromkeys(("two1", "two2"), Reason.GROUP)
+
+    def test_a_pair_stays_in_one_group(self) -> None:
+        picture = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.PREFERRED)
+        placement = place(picture, Allocate(instance=demand(**MIRRORED)))
+        assert placement.nodes == ("two2", "two1")
+
+    def test_an_unknown_group(self) -> None:
+        with pytest.raises(NotFound, match=r"There is no group attic\."):
+            place(THREE, Allocate(instance=demand(), group=GroupName("attic")))
+
+
+def test_only_the_nodes_asked_for() -> None:
+    among = frozenset({NodeName("alpha")})
+    placement = place(THREE, Allocate(instance=demand(), among=among))
+    assert placement.nodes == ("alpha",)
+    assert placement.refused == dict.fromkeys(("beta", "gamma"), Reason.RESTRICTED)
+
+
+def test_a_forthcoming_instance_takes_what_will_be_free() -> None:
+    reserved = tuple(
+        instance(f"i{i}", "beta", memory=MiB(2600), forthcoming=True) for i in range(3)
+    )
+    found = survey(replace(THREE, instances=reserved), Allocate(instance=demand()))
+    assert found.refused == {"beta": Reason.MEMORY}
+
+
+def test_a_picture_that_does_not_fit_together() -> None:
+    lost = replace(THREE, instances=(instance("web0", "delta"),))
+    with pytest.raises(InvalidRequest, match="web0 is on an unknown node delta"):
+        place(lost, Allocate(instance=demand()))
+    stray = cluster(node("alpha", group=GroupName("attic")))
+    with pytest.raises(InvalidRequest, match="alpha is in an unknown group attic"):
+        place(stray, Allocate(instance=demand()))
+
+
+def test_the_picture_is_left_as_it_was() -> None:
+    first = place(THREE, Allocate(instance=demand()))
+    assert place(THREE, Allocate(instance=demand())) == first

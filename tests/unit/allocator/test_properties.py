@@ -1,0 +1,99 @@
+"""What holds for every placement on every cluster."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.model.disk import DiskTemplate
+from coordinator.allocator.capacity import Redundancy
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.picture import Picture
+from coordinator.allocator.place import survey
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+from coordinator.allocator.tags import TagRules
+from tests.unit.allocator.clusters import Taste, random_picture, random_request
+
+seeds = st.integers(0, 2**32)
+often = settings(max_examples=60, deadline=None)
+
+
+def problem(seed: int) -> tuple[Picture, Allocate]:
+    rng = Random(seed)
+    taste = Taste.random(rng)
+    picture = random_picture(rng, taste)
+    return picture, random_request(rng, taste, picture)
+
+
+@often
+@given(seed=seeds)
+def test_a_choice_keeps_within_every_limit(seed: int) -> None:
+    picture, request = problem(seed)
+    best = survey(picture, request).best
+    if best is None:
+        return
+    asked, rules = request.instance, TagRules.of(picture.cluster_tags)
+    nodes = {node.name: node for node in picture.nodes}
+    primary, *secondaries = (nodes[name] for name in best.choices[0].nodes)
+    assert len(secondaries) == (asked.template is DiskTemplate.DRBD)
+    policy = picture.groups[picture.group_index[primary.group]].policy
+    there = [one for one in picture.instances if one.primary == primary.name]
+
+    for node in (primary, *secondaries):
+        assert node.is_usable
+        assert node.group == primary.group
+        assert node is primary or node.name != primary.name
+        assert request.among is None or node.name in request.among
+        assert not asked.is_local or asked.disk < node.free_disk
+    assert asked.used_memory < primary.free_memory
+    used = primary.reserved_cpus + asked.used_vcpus + sum(one.used_vcpus for one in there)
+    assert used <= policy.vcpu_ratio * primary.total_cpus
+    tags = rules.exclusion_tags(asked.tags)
+    assert not any(tags & rules.exclusion_tags(one.tags) for one in there)
+
+
+@often
+@given(seed=seeds)
+def test_every_node_that_no_option_uses_has_a_reason(seed: int) -> None:
+    picture, request = problem(seed)
+    found = survey(picture, request)
+    taking_part = {
+        name for group in found.groups for choice in group.choices for name in choice.nodes
+    }
+    names = {node.name for node in picture.nodes}
+    assert found.refused.keys() <= names
+    assert Reason.NONE not in found.refused.values()
+    if found.best is None:
+        assert found.refused.keys() == names
+    else:
+        chosen = set(found.best.choices[0].nodes)
+        assert not chosen & found.refused.keys()
+        assert chosen <= taking_part
+    counted = sum(group.successes + sum(group.failures.values()) for group in found.groups)
+    assert counted == found.considered
+
+
+@often
+@given(seed=seeds)
+def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
+    picture, request = problem(seed)
+    ledger = Ledger(picture)
+    everywhere = np.arange(ledger.size)
+    redundancy = Redundancy(ledger, everywhere, request.instance)
+    for group in survey(picture, replace(request, check_redundancy=False, group=None)).groups:
+        for choice in group.choices[:1]:
+            nodes = tuple(picture.node_index[name] for name in choice.nodes)
+            simulated = all(redundancy._simulate(node, nodes) for node in range(ledger.size))
+            assert counted(redundancy, nodes) == simulated
+
+
+def counted(redundancy: Redundancy, nodes: tuple[int, ...]) -> bool:
+    first = np.array(nodes[:1])
+    if len(nodes) > 1:
+        mirrored = redundancy.pairs(first, np.array(nodes[1:])).all()
+    else:
+        mirrored = redundancy.primaries(first).all()
+    return not redundancy.is_hopeless and bool(mirrored) and redundancy.holds(nodes)

@@ -1,0 +1,120 @@
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.errors import InvalidRequest, NodeFailure
+from common.paths import Paths
+from coordinator.cli import service
+from coordinator.cli.begin import _init_parser, _wanted, own_address
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.coordinator import ScriptedCoordinator
+
+
+def test_words_become_a_cluster() -> None:
+    words = (
+        "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
+        "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1 "
+        "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
+    )
+    wanted = _wanted(_init_parser("gnt-cluster init").parse_args(words.split()))
+    assert wanted["name"] == "prod"
+    assert wanted["node"] == "alpha"
+    assert wanted["primary_ip"] == "192.0.2.1"
+    assert wanted["candidate_pool_size"] == 3
+    assert wanted["enabled_hypervisors"] == ("kvm", "fake")
+    assert wanted["beparams"] == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
+    assert wanted["hvparams"] == {
+        "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},
+    }  # fmt: skip
+    assert wanted["nicparams"] == {"link": "br1"}
+
+
+def test_the_address_is_that_of_the_name_unless_it_is_local(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [(0, 0, 0, "", ("127.0.1.1", 0)), (0, 0, 0, "", ("192.0.2.7", 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+    assert own_address("alpha") == "192.0.2.7"
+
+    class Unroutable(socket.socket):
+        def connect(self, _: object) -> None:
+            raise OSError("Network is unreachable")
+
+    found.pop()
+    monkeypatch.setattr(socket, "socket", Unroutable)
+    with pytest.raises(InvalidRequest, match="--address"):
+        own_address("alpha")
+
+
+def test_a_cluster_without_noded_is_refused(run: Run) -> None:
+    ran = run("gnt-cluster init prod --node-name alpha --address 127.0.0.1")
+    assert ran.code == 8
+    assert "gantry-noded has not been started" in ran.err
+    ran = run("gnt-cluster init Prod! --node-name alpha --address 127.0.0.1")
+    assert ran.code == 2
+    assert "is no cluster name" in ran.err
+
+
+def program(root: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Put a ``gantry-coordinator`` beside the command that is running."""
+    path = root / "bin" / "gantry-coordinator"
+    path.parent.mkdir()
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(sys, "argv", [str(path.with_name("gnt-cluster"))])
+
+
+def test_a_coordinator_that_ends_at_once_says_why(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Paths(str(root)).logs / "coordinator.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("of yesterday\n")
+    program(root, monkeypatch, "print('first'); print('No quorum.')")
+    with pytest.raises(NodeFailure, match=r"ended at once: No quorum\."):
+        service.start()
+    program_text = "import sys; sys.exit(1)"
+    (root / "bin" / "gantry-coordinator").write_text(f"#!{sys.executable}\n{program_text}")
+    with pytest.raises(NodeFailure, match="it said nothing"):
+        service.start()
+
+
+ANSWERING = """
+import os, socket, sys
+path = os.environ["GANTRY_ROOT"] + "/run/gantry/luxi.sock"
+os.makedirs(os.path.dirname(path), exist_ok=True)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen()
+while True:
+    connection, _ = listener.accept()
+    if connection.recv(65536):
+        connection.sendall(b'{"success": true, "result": ["test"]}\\x03')
+"""
+
+
+def test_a_coordinator_is_started_and_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(root, monkeypatch, ANSWERING)
+    assert not service.is_answering()
+    service.stop()  # nothing to do
+    service.start()
+    assert service.is_answering()
+    pid = service.coordinator_pid()
+    assert pid is not None
+    service.stop()
+    assert not service.is_answering()
+    os.waitpid(pid, 0)
+
+
+def test_what_answers_garbage_does_not_answer(root: Path, coordinator: ScriptedCoordinator) -> None:
+    assert service.is_answering()
+    coordinator.methods["QueryConfigValues"] = _hang_up
+    assert not service.is_answering()
+
+
+def _hang_up(_: object) -> None:
+    raise ConnectionError

@@ -1,0 +1,239 @@
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from common.luxi.failures import JobLost
+from common.paths import Paths
+from common.version import VERSION
+from coordinator.cli import main
+from coordinator.cli.commands import AREAS, UMBRELLA
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.coordinator import ScriptedCoordinator
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+def test_the_programs_are_those_of_the_package() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
+    for name, target in project["scripts"].items():
+        module, _, function = target.partition(":")
+        if module == "coordinator.cli.main":
+            assert callable(getattr(main, function))
+            assert name == "gantry" or name in AREAS
+
+
+def test_help_names_every_command(run: Run) -> None:
+    for program, area in AREAS.items():
+        told = run(program)
+        assert told.code == 0
+        assert all(f"\n  {name} " in told.out for name in area.commands)
+    told = run("gantry --help")
+    assert all(f"\n  {name} " in told.out for name in UMBRELLA)
+    assert run("gnt-node --version").out == f"gnt-node (Gantry) {VERSION}\n"
+    assert run("gantry --version").out == f"gantry {VERSION}\n"
+    assert run("gnt-cluster version").out == f"Software version: {VERSION}\n"
+
+
+@pytest.mark.parametrize("line", ["gnt-node frob", "gantry frob", "gantry node frob"])
+def test_a_command_that_does_not_exist(run: Run, line: str) -> None:
+    ran = run(line)
+    assert ran.code == 2
+    assert "frob”; see “" in ran.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{program} {name} {'--help' if command.run.startswith('begin') else '--frobnicate'}"
+        for program, area in AREAS.items()
+        for name, command in area.commands.items()
+    ],
+)
+def test_every_command_can_be_reached(run: Run, line: str) -> None:
+    if line.endswith("--help"):
+        with pytest.raises(SystemExit):
+            run(line)
+        return
+    ran = run(line)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+
+
+def tell(root: Path, *, master: str = "", me: str = "") -> None:
+    """Make the files of a node that knows of a cluster."""
+    paths = Paths(str(root))
+    if master:
+        paths.ssconf.mkdir(parents=True)
+        (paths.ssconf / "master_node").write_text(f"{master}\n")
+    if me:
+        paths.identity.mkdir(parents=True)
+        (paths.identity / "membership.json").write_text(json.dumps({"node": me}))
+
+
+@pytest.mark.parametrize(
+    ("master", "me", "code", "told"),
+    [
+        ("", "", 5, "This node is in no cluster."),
+        ("alpha", "beta", 11, "This node, beta, is not the master; alpha is."),
+        ("alpha", "alpha", 8, "The coordinator does not run here, though alpha is the master"),
+        ("alpha", "", 8, "The coordinator does not run here, though alpha is the master"),
+    ],
+)
+def test_without_a_coordinator_the_operator_is_told_where_to_go(
+    run: Run, root: Path, master: str, me: str, code: int, told: str
+) -> None:
+    tell(root, master=master, me=me)
+    for line in ("gnt-instance list", "gnt-debug delay 1", "gnt-cluster info", "gnt-job info 1"):
+        ran = run(line)
+        assert (ran.code, ran.out) == (code, "")
+        assert told in ran.err
+        assert ran.err.count("\n") == 1
+
+
+def test_every_node_knows_the_master(run: Run, root: Path) -> None:
+    assert run("gnt-cluster getmaster").code == 5
+    tell(root, master="alpha")
+    assert run("gnt-cluster getmaster").out == "alpha\n"
+
+
+def test_the_join_token_is_shown(run: Run, root: Path) -> None:
+    ran = run("gantry join-token")
+    assert ran.code == 4
+    assert "Is it running?" in ran.err
+    token = Paths(str(root)).join_token
+    token.parent.mkdir(parents=True)
+    token.write_text("gantry-join.abc\n")
+    assert run("gantry join-token").out == "gantry-join.abc\n"
+    token.unlink()
+    tell(root, me="beta")
+    assert "This node, beta, is in a cluster already" in run("gantry join-token").err
+
+
+def test_the_queue_is_drained(run: Run, coordinator: ScriptedCoordinator) -> None:
+    flags: list[bool] = []
+    coordinator.methods["SetDrainFlag"] = flags.append
+    assert run("gnt-cluster queue drain").code == 0
+    assert run("gnt-cluster queue undrain").code == 0
+    assert flags == [True, False]
+    assert run("gnt-cluster queue info").out == "The drain flag is unset.\n"
+    assert json.loads(run("gnt-cluster queue info --json").out) == {"drained": False}
+
+
+def test_jobs_are_shown(run: Run, coordinator: ScriptedCoordinator) -> None:
+    assert (
+        run("gnt-job info 2").out
+        == """\
+Job ID: 2
+Status: error
+Received: 1970-01-01 00:00:20.500000
+Processing start: 1970-01-01 00:00:21.000000
+Processing end: 1970-01-01 00:00:22.000000
+Opcodes:
+  - NODE_ADD(delta):
+      Status: error
+      Waiting since: -
+      Running since: -
+      Ended: -
+      Priority: 0
+      Input fields:
+        node_name: delta
+        token: <secret>
+      Result: It is there.
+      Execution log:
+        - Thu Jan  1 00:00:21 1970 looking
+"""
+    )
+    ran = run("gnt-job info 3 77")
+    assert ran.code == 3
+    assert "Job ID: 3" in ran.out
+    assert ran.err == "Failure: There is no job 77.\n"
+    assert json.loads(run("gnt-job info 3 --json").out)[0]["status"] == "queued"
+
+
+def test_jobs_are_watched_and_waited_for(run: Run, coordinator: ScriptedCoordinator) -> None:
+    log = [["running"], [[1, [0, 5], "message", "hello"]]]
+    coordinator.script_job(log)
+    assert run("gnt-job watch 5") == (0, "Thu Jan  1 00:00:00 1970 hello\n", "")
+    coordinator.script_job(log)
+    assert run("gnt-job wait 5") == (0, "", "")
+    failure = {"code": "conflict", "message": "It is there.", "detail": {}}
+    coordinator.script_job(ends="error", failure=failure)
+    assert run("gnt-job wait 5") == (4, "", "Failure: It is there.\n")
+
+    def lost(*_: object) -> None:
+        raise JobLost("There is no job 5.")
+
+    coordinator.methods["WaitForJobChange"] = lost
+    assert run("gnt-job watch 5") == (3, "", "Failure: There is no job 5.\n")
+
+
+def test_jobs_are_cancelled_and_archived(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.methods["CancelJob"] = lambda job, _: [job == 1, f"Job {job} heard."]
+    assert run("gnt-job cancel 1") == (0, "Job 1 heard.\n", "")
+    ran = run("gnt-job cancel 1 2 3")
+    assert (ran.code, ran.out) == (1, "Job 1 heard.\nJob 2 heard.\nJob 3 heard.\n")
+    coordinator.methods["ArchiveJob"] = lambda job: job == 1
+    assert run("gnt-job archive 1") == (0, "Job 1 is archived.\n", "")
+    assert run("gnt-job archive 2").code == 1
+
+
+def test_objects_are_described(run: Run, coordinator: ScriptedCoordinator) -> None:
+    told = run("gnt-instance info db1.example.com").out
+    assert told.startswith("Instance name: db1.example.com\n")
+    for line in (
+        "State: configured to be up, actual state is running, with 256M and 2 vCPUs",
+        "  primary: alpha",
+        "  kernel_path: /boot/vmlinuz",
+        "  acpi: default (True)",
+        "  maxmem: 256",
+        "  vcpus: default (1)",
+        "  - disk/1: 128M",
+        "    MAC: aa:00:00:00:00:01",
+        "  - db",
+    ):
+        assert f"{line}\n" in told + "\n"
+    assert "actual state" not in run("gnt-instance info -s mail").out
+    assert run("gnt-instance info").code == 2
+    assert run("gnt-instance info --all").out.count("Instance name") == 4
+    told = run("gnt-node info beta").out
+    assert "role: C\n" in told
+    assert "  total: 4.0G\n" in told
+    assert "memory:\n  total: unknown\n" in run("gnt-node info gamma").out
+    assert "Master node: alpha\n" in run("gnt-cluster info").out
+    assert json.loads(run("gnt-cluster info --json").out)["master"] == "alpha"
+    assert json.loads(run("gnt-node info --json").out)[2]["mtotal"] is None
+
+
+def test_nobody_reading_is_no_error(root: Path, coordinator: ScriptedCoordinator) -> None:
+    code = (
+        "import sys; from coordinator.cli.main import gnt_instance;"
+        "sys.argv = ['x', 'list-fields'];"
+        "sys.stdin.readline(); sys.exit(gnt_instance())"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=CHECKOUT, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ.copy(),
+    )  # fmt: skip
+    assert program.stdout
+    program.stdout.close()
+    program.stdout = None
+    _, told = program.communicate(b"\n", timeout=30)
+    assert (program.returncode, told) == (141, b"")
+
+
+def test_a_list_imports_nothing_heavy(root: Path, coordinator: ScriptedCoordinator) -> None:
+    heavy = ("aiohttp", "asyncio", "cryptography", "dataclasses", "msgspec", "numpy", "ssl")
+    code = (
+        "import sys; from coordinator.cli.main import gnt_instance;"
+        "sys.argv = ['x', 'list', '--no-headers', '-o', 'name', 'web*'];"
+        "assert gnt_instance() == 0;"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.check_output([sys.executable, "-c", code], cwd=CHECKOUT, text=True)
+    assert done == "web1.example.com\nweb2.example.com\n[]\n"

@@ -1,0 +1,280 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from common.errors import Bug, InvalidRequest
+from common.luxi.failures import QueueDrained
+from coordinator.cli.commands import AREAS
+from coordinator.cli.submit import parser_for
+from coordinator.operations.registry import MODULES, find_operation
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.coordinator import ScriptedCoordinator
+
+
+@pytest.fixture
+def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]:
+    """What was submitted, in order; every job succeeds at once."""
+    coordinator.script_job()
+    return coordinator.submitted
+
+
+@pytest.mark.parametrize(
+    ("line", "operation"),
+    [
+        (
+            "gnt-instance add web1 -t sharedfile --disk 0:size=64M --disk 1:size=1G,mode=ro "
+            "--net 0:link=br1 -I hail -B memory=1G,vcpus=2,auto_balance=no "
+            "-H kvm:kernel_path=/vmlinuz,acpi=false,migration_downtime=50 --no-start --tags a,b",
+            {
+                "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1",
+                "disk_template": "sharedfile",
+                "disks": [{"size": 64}, {"size": 1024, "mode": "ro"}],
+                "nics": [{"link": "br1"}], "iallocator": "hail", "hypervisor": "kvm",
+                "beparams": {"memory": 1024, "vcpus": 2, "auto_balance": False},
+                "hvparams": {"kernel_path": "/vmlinuz", "acpi": False, "migration_downtime": 50},
+                "start": False, "tags": ["a", "b"],
+            },
+        ),
+        (
+            "gnt-instance add web1 -t diskless -n beta -H kernel_path=default,no_acpi",
+            {
+                "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1",
+                "disk_template": "diskless", "pnode": "beta",
+                "hvparams": {"kernel_path": "default", "acpi": False},
+            },
+        ),
+        (
+            "gnt-instance stop --timeout=5 --priority=high --reason=tidy web1",
+            {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web1", "timeout": 5,
+             "priority": -10},
+        ),
+        (
+            "gnt-instance reboot -t full web1",
+            {"OP_ID": "OP_INSTANCE_REBOOT", "instance_name": "web1", "reboot_type": "full"},
+        ),
+        (
+            "gnt-instance migrate -f -n beta web1",
+            {"OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": "web1", "target_node": "beta"},
+        ),
+        (
+            "gnt-node modify -O yes -C no --node-parameters cpu_speed=1.5 beta",
+            {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "beta", "offline": True,
+             "master_candidate": False, "ndparams": {"cpu_speed": 1.5}},
+        ),
+        ("gnt-node powercycle -f beta",
+         {"OP_ID": "OP_NODE_POWERCYCLE", "node_name": "beta", "force": True}),
+        ("gnt-debug delay 1.5", {"OP_ID": "OP_TEST_DELAY", "duration": 1.5}),
+        ("gnt-cluster verify --error-codes",
+         {"OP_ID": "OP_CLUSTER_VERIFY", "error_codes": True}),
+    ],
+)  # fmt: skip
+def test_words_become_an_operation(
+    run: Run,
+    submitted: list[list[dict[str, object]]],
+    line: str,
+    operation: dict[str, object],
+) -> None:
+    assert run(line) == (0, "", "")
+    ((found,),) = submitted
+    reason = found.pop("reason", None)
+    assert found == operation
+    if "--reason" in line:
+        assert isinstance(reason, list)
+        assert reason[0][:2] == ["gnt:client:gnt-instance", "tidy"]
+
+
+def test_a_secret_comes_from_a_file(
+    run: Run, submitted: list[list[dict[str, object]]], tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("gantry-join.x\n")
+    line = f"gnt-node add beta --address 192.0.2.2 --token-file {tmp_path}/token"
+    assert run(line).code == 0
+    assert submitted[0][0]["token"] == "gantry-join.x"
+    ran = run("gnt-node add beta --address 192.0.2.2 --token-file /nowhere")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--token-file: The file “/nowhere” cannot be read" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("gnt-instance add web1 -t sharedfile --disk 0:size=12Q", 2, "--disk: “12Q” is no size"),
+        ("gnt-instance add web1 -t sharedfile --disk 0:mode=ro", 2, "size"),
+        ("gnt-instance add web1 -t wood", 2, "“wood” is none of"),
+        ("gnt-instance add web1", 2, "--disk-template"),
+        ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
+        ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),
+        ("gnt-instance shutdown --timeout=soon web1", 2, "--timeout: “soon” is no number"),
+        ("gnt-instance shutdown", 2, "INSTANCE"),
+        ("gnt-node modify -O perhaps beta", 2, "--offline: “perhaps” is neither yes nor no"),
+        ("gnt-debug delay 1 --priority=99", 2, "--priority: “99”"),
+        ("gnt-instance remove web1", 13, "Delete web1, with all the data on its disks?"),
+        ("gnt-cluster destroy", 13, "--yes-do-it"),
+        ("gnt-cluster master-failover --no-voting", 13, "--yes-do-it"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_submitted(
+    run: Run, submitted: list[list[dict[str, object]]], line: str, code: int, told: str
+) -> None:
+    ran = run(line)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert submitted == []
+
+
+def test_several_objects_are_several_jobs(
+    run: Run, submitted: list[list[dict[str, object]]]
+) -> None:
+    ran = run("gnt-instance startup --submit --print-jobid web1 web2")
+    assert ran == (0, "41\n42\n", "JobID: 41\nJobID: 42\n")
+    assert [job[0]["instance_name"] for job in submitted] == ["web1", "web2"]
+
+
+def test_submitted_jobs_as_json(run: Run, submitted: list[list[dict[str, object]]]) -> None:
+    assert json.loads(run("gnt-debug delay 1 --submit --json").out) == [{"job": 41}]
+
+
+def test_progress_is_shown_while_the_job_runs(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.script_job(
+        [["queued"], []],
+        "nochange",
+        [["running"], [[1, [0, 5], "message", "* creating disks"]]],
+        [["running"], [[2, [60, 5], "message", "* starting"]]],
+    )
+    ran = run("gnt-debug delay 1")
+    assert (
+        ran.out
+        == "Thu Jan  1 00:00:00 1970 * creating disks\nThu Jan  1 00:01:00 1970 * starting\n"
+    )
+    assert ran.err == "Job 41 is waiting in queue\n"
+
+
+def test_with_json_progress_stays_out_of_the_way(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job([["running"], [[1, [0, 5], "message", "hello"]]], result=7)
+    ran = run("gnt-debug delay 1 --json")
+    assert json.loads(ran.out) == [{"job": 41, "status": "success", "results": [7]}]
+    assert "hello" in ran.err
+
+
+def test_a_failed_job_tells_why_with_its_own_code(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    failure = {"code": "no-capacity", "message": "There is no room for web1.", "detail": {}}
+    coordinator.script_job(ends="error", failure=failure)
+    assert run("gnt-debug delay 1") == (6, "", "Failure: There is no room for web1.\n")
+    ran = run("gnt-debug delay 1 --json")
+    assert json.loads(ran.out)[0]["error"] == failure
+    coordinator.script_job(ends="canceled")
+    assert run("gnt-debug delay 1") == (10, "", "Failure: Job 43 was canceled.\n")
+
+
+def test_a_verification_that_found_something_fails(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job(result=False)
+    assert run("gnt-cluster verify").code == 1
+    coordinator.script_job(result=True)
+    assert run("gnt-cluster verify").code == 0
+
+
+def test_a_dry_run_prints_the_steps(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.script_job(result=["make the disk", "start the guest"])
+    ran = run("gnt-instance remove web1 --dry-run")
+    assert ran == (0, "Would do:\n  * make the disk\n  * start the guest\n", "")
+    assert coordinator.submitted[0][0]["dry_run"] is True
+
+
+def test_ctrl_c_leaves_the_job_running(run: Run, coordinator: ScriptedCoordinator,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    coordinator.script_job([["running"], [[1, [0, 0], "message", "on the way"]]])
+
+    def interrupt(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coordinator.cli.follow.format_log", interrupt)
+    ran = run("gnt-debug delay 100")
+    assert ran.code == 130
+    assert "Job 41 goes on: “gnt-job watch 41” shows it again" in ran.err
+
+
+def test_a_coordinator_that_dies_is_waited_for(
+    run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.cli.follow.RETRY_S", 0)
+    coordinator.script_job([["running"], []], ConnectionError(), ConnectionError())
+    ran = run("gnt-debug delay 1")
+    assert ran == (0, "", "The coordinator is away; waiting for it to come back.\n")
+
+
+def test_a_coordinator_that_stays_away_is_given_up(
+    run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coordinator.cli.follow.RETRY_S", 0)
+    monkeypatch.setattr("coordinator.cli.follow.PATIENCE_S", -1)
+    coordinator.script_job(ConnectionError())
+    ran = run("gnt-debug delay 1")
+    assert ran.code == 8
+    assert "is not lost" in ran.err
+
+
+def test_a_refused_job_is_told(run: Run, coordinator: ScriptedCoordinator) -> None:
+    def refuse(_: object) -> None:
+        raise QueueDrained("The queue is closed.")
+
+    coordinator.methods["SubmitJob"] = refuse
+    assert run("gnt-debug delay 1") == (4, "", "Failure: The queue is closed.\n")
+
+
+def test_a_lost_connection_leaves_open_whether_the_job_was_taken(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    def die(_: object) -> None:
+        raise ConnectionError
+
+    coordinator.methods["SubmitJob"] = die
+    ran = run("gnt-debug delay 1")
+    assert ran.code == 8
+    assert "“gnt-job list” will tell" in ran.err
+
+
+def test_of_several_jobs_every_failure_is_told(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.methods["SubmitManyJobs"] = lambda _: [[False, "No."], [False, "No, no."]]
+    ran = run("gnt-instance startup web1 web2")
+    assert (ran.code, ran.err) == (1, "Failure: No.\nFailure: No, no.\n")
+
+
+def test_a_surprise_is_a_sentence(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.methods["SubmitJob"] = lambda _: {"no": "number"}
+    ran = run("gnt-debug delay 1")
+    assert ran.code == 70
+    assert ran.err.startswith("Failure: This is a bug of Gantry: TypeError")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (program, name)
+        for program, area in AREAS.items()
+        for name, command in area.commands.items()
+        if command.opcode
+    ],
+)
+def test_every_operation_has_a_parser_of_its_name(program: str, name: str) -> None:
+    command = AREAS[program].commands[name]
+    operation = find_operation(command.opcode)
+    assert operation.command == f"{program} {name}"
+    assert parser_for(operation.command, operation, command).format_help()
+
+
+def test_every_operation_with_a_command_can_be_given() -> None:
+    given = {command.opcode for area in AREAS.values() for command in area.commands.values()}
+    assert {opcode for opcode in MODULES if find_operation(opcode).command} == given - {""}
+
+
+def test_kinds_of_errors_have_exit_codes() -> None:
+    assert (InvalidRequest.exit_code, Bug.exit_code) == (2, 70)
