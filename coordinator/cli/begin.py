@@ -15,8 +15,9 @@ from coordinator.cli.connection import connect
 from coordinator.cli.derive import typed
 from coordinator.cli.follow import follow
 from coordinator.cli.keyval import parse_identkeyval, parse_keyval, split_escaped
-from coordinator.cli.parser import Parser
+from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.submit import NeedsConfirmation
+from coordinator.cli.telling import tell
 
 PORT = 1811
 ELSEWHERE = ("192.0.2.1", 9)  # an address for documentation (RFC 5737); nothing is sent there
@@ -30,7 +31,11 @@ def init(command: str, words: Sequence[str]) -> int:
     wanted = NewCluster(**_wanted(options))
     asyncio.run(initialise(Paths(), wanted))
     service.start(_port_words(options.port))
-    print(f"The cluster {wanted.name} is ready. This node, {wanted.node}, is its master.")
+    tell(
+        options,
+        {"cluster": wanted.name, "master": wanted.node},
+        f"The cluster {wanted.name} is ready. This node, {wanted.node}, is its master.",
+    )
     return 0
 
 
@@ -42,6 +47,7 @@ def take_over(command: str, words: Sequence[str]) -> int:
     parser.add_argument("--local-is-right", action="store_true",
                         help="with --no-voting: even if another's state is newer")  # fmt: skip
     parser.add_argument("--yes-do-it", action="store_true", help="confirm --no-voting")
+    add_json(parser)
     _add_port(parser)
     options = parser.parse_args(words)
     if (options.no_voting or options.local_is_right) and not options.yes_do_it:
@@ -57,14 +63,17 @@ def take_over(command: str, words: Sequence[str]) -> int:
     if options.local_is_right:
         word = Word.LOCAL_IS_RIGHT
     taken = asyncio.run(takeover.take_over(Paths(), options.port, word))
-    for text in taken.overridden:
-        print(f"Set aside by your word: {text}")
     # The coordinator asks the nodes once more, and gets as few answers as we did.
     given = ("--no-voting", "--yes-do-it") if taken.overridden else ()
     service.start((*_port_words(options.port), *given))
-    print(f"{taken.master} is the master now, in epoch {taken.epoch}.")
-    if taken.unheard:
-        print(f"These nodes did not answer: {', '.join(taken.unheard)}.")
+    silent = ", ".join(taken.unheard)
+    tell(
+        options,
+        {name: getattr(taken, name) for name in taken.__struct_fields__},
+        *(f"Set aside by your word: {text}" for text in taken.overridden),
+        f"{taken.master} is the master now, in epoch {taken.epoch}.",
+        *([f"These nodes did not answer: {silent}."] if silent else []),
+    )
     return 0
 
 
@@ -72,6 +81,7 @@ def destroy(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster destroy``: have every node forget the cluster, this one last."""
     parser = Parser(command, "End the cluster: every node forgets it. It must have no instances.")
     parser.add_argument("--yes-do-it", "--ya-rly", action="store_true", help="confirm it")
+    add_json(parser)
     options = parser.parse_args(words)
     if not options.yes_do_it:
         raise NeedsConfirmation("This ends the cluster for good; add --yes-do-it to confirm.")
@@ -79,7 +89,7 @@ def destroy(command: str, words: Sequence[str]) -> int:
         master = client.call("QueryConfigValues", ["master_node"])
         ((port,),) = client.call("QueryNodes", master, ["port"])
         job = client.call("SubmitJob", [{"OP_ID": "OP_CLUSTER_DESTROY"}])
-        end = follow(client, int(job), out=sys.stdout)
+        end = follow(client, int(job), out=sys.stderr if options.json else sys.stdout)
     if end.failure:
         raise end.failure
 
@@ -87,7 +97,7 @@ def destroy(command: str, words: Sequence[str]) -> int:
 
     service.stop()
     asyncio.run(dissolve(Paths(), port))
-    print("The cluster is no more.")
+    tell(options, {"destroyed": True}, "The cluster is no more.")
     return 0
 
 
@@ -114,6 +124,7 @@ def _init_parser(command: str) -> Parser:
                         metavar="HYPERVISOR:NAME=VALUE,…")  # fmt: skip
     parser.add_argument("-B", "--backend-parameters", default="", metavar="NAME=VALUE,…")
     parser.add_argument("-N", "--nic-parameters", default="", metavar="NAME=VALUE,…")
+    add_json(parser)
     for flag in ("--no-etc-hosts", "--no-ssh-init"):  # Ganeti's; we never touch either
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
     return parser

@@ -6,23 +6,28 @@ from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli.connection import connect
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.telling import tell
 from coordinator.cli.whereabouts import NoCluster
 
 
 def getmaster(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster getmaster``: answered by any node of the cluster."""
-    Parser(command, "Print the name of the master node.").parse_args(words)
+    parser = Parser(command, "Print the name of the master node.")
+    add_json(parser)
+    options = parser.parse_args(words)
     try:
-        print((Paths().ssconf / "master_node").read_text().strip())
+        master = (Paths().ssconf / "master_node").read_text().strip()
     except FileNotFoundError as error:
         raise NoCluster("This node is in no cluster.") from error
+    tell(options, {"master": master}, master)
     return 0
 
 
 def version(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster version``."""
-    Parser(command, "Print the version of the software.").parse_args(words)
-    print(f"Software version: {VERSION}")
+    parser = Parser(command, "Print the version of the software.")
+    add_json(parser)
+    tell(parser.parse_args(words), {"version": VERSION}, f"Software version: {VERSION}")
     return 0
 
 
@@ -35,10 +40,10 @@ def queue(command: str, words: Sequence[str]) -> int:
     with connect() as client:
         if options.action == "info":
             (drained,) = client.call("QueryConfigValues", ["drain_flag"])
-            if options.json:
-                print(f'{{"drained": {str(bool(drained)).lower()}}}')
-            else:
-                print(f"The drain flag is {'set' if drained else 'unset'}.")
+            text = f"The drain flag is {'set' if drained else 'unset'}."
+            tell(options, {"drained": bool(drained)}, text)
             return 0
-        client.call("SetDrainFlag", options.action == "drain")
+        drain = options.action == "drain"
+        client.call("SetDrainFlag", drain)
+    tell(options, {"drained": drain})
     return 0

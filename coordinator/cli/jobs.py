@@ -11,6 +11,7 @@ from coordinator.cli.cell import format_moment
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow, format_log
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.telling import tell
 from coordinator.cli.tree import tree
 
 _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
@@ -21,7 +22,6 @@ _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops
 def info(command: str, words: Sequence[str]) -> int:
     """``gnt-job info``: everything about some jobs."""
     parser = _parser(command, "Show all about jobs.", many=True)
-    add_json(parser)
     options = parser.parse_args(words)
     numbers = _numbers(options.jobs)
     with connect() as client:
@@ -40,22 +40,12 @@ def info(command: str, words: Sequence[str]) -> int:
 
 def watch(command: str, words: Sequence[str]) -> int:
     """``gnt-job watch``: show what a job says until it has ended."""
-    options = _parser(command, "Show what a job says, until it has ended.").parse_args(words)
-    with connect() as client:
-        end = follow(client, _numbers(options.jobs)[0], out=sys.stdout)
-    if end.failure:
-        raise end.failure
-    return 0
+    return _follow(_parser(command, "Show what a job says, until it has ended."), words, loud=True)
 
 
 def wait(command: str, words: Sequence[str]) -> int:
     """``gnt-job wait``: silent until a job has ended."""
-    options = _parser(command, "Wait until a job has ended.").parse_args(words)
-    with connect() as client:
-        end = follow(client, _numbers(options.jobs)[0], out=None)
-    if end.failure:
-        raise end.failure
-    return 0
+    return _follow(_parser(command, "Wait until a job has ended."), words, loud=False)
 
 
 def cancel(command: str, words: Sequence[str]) -> int:
@@ -69,6 +59,19 @@ def archive(command: str, words: Sequence[str]) -> int:
     """``gnt-job archive``."""
     parser = _parser(command, "Put jobs that have ended out of sight.", many=True)
     return _for_each(parser, words, "ArchiveJob")
+
+
+def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
+    options = parser.parse_args(words)
+    (number,) = _numbers(options.jobs)
+    with connect() as client:
+        # With --json, standard output is the program's.
+        out = (sys.stderr if options.json else sys.stdout) if loud else None
+        end = follow(client, number, out=out)
+    tell(options, end.to_json())
+    if end.failure:
+        raise end.failure
+    return 0
 
 
 def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
@@ -87,10 +90,11 @@ def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
                 continue
             match told:
                 case [bool(done), str(message)]:
-                    print(message)
+                    pass
                 case _:
                     done = bool(told)
-                    print(f"Job {number} is archived." if done else f"Job {number} stays.")
+                    message = f"Job {number} is archived." if done else f"Job {number} stays."
+            tell(options, {"id": number, "done": done, "message": message}, message)
             if not done:
                 failures.append(GntError(f"Job {number} is as it was."))
     for failure in failures[:-1]:
@@ -103,6 +107,7 @@ def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
 def _parser(command: str, description: str, *, many: bool = False) -> Parser:
     parser = Parser(command, description)
     parser.add_argument("jobs", metavar="JOB", nargs="+" if many else 1, help="number of a job")
+    add_json(parser)
     return parser
 
 

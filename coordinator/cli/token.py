@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from common.errors import Conflict, InvalidRequest
 from common.paths import Paths
-from coordinator.cli.parser import Parser
+from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.telling import tell
 from coordinator.cli.whereabouts import this_node
 
 
@@ -14,10 +15,12 @@ def show(command: str, words: Sequence[str]) -> int:
         "Print this node's join token. Who has it can take the node into a cluster: carry it to "
         "the master, and give it to “gnt-node add --token-file”."
     )
-    Parser(command, description).parse_args(words)
+    parser = Parser(command, description)
+    add_json(parser)
+    options = parser.parse_args(words)
     paths = Paths()
     try:
-        print(paths.join_token.read_text().strip())
+        token = paths.join_token.read_text().strip()
     except FileNotFoundError as error:
         name = this_node(paths)
         if name is not None:
@@ -29,4 +32,5 @@ def show(command: str, words: Sequence[str]) -> int:
         ) from error
     except PermissionError as error:
         raise InvalidRequest("Only root may read the join token.") from error
+    tell(options, {"token": token}, token)
     return 0

@@ -45,10 +45,12 @@ class JobJournal:
             return
 
         # The entry may not be seen before the edit is known to be possible: an edit that
-        # raises leaves the journal as it was.
+        # raises leaves the journal as it was. It is called again if a node had to be copied
+        # to first.
         def both(state: State) -> list[Update]:
             edits = list(edit(state))
-            self.note(event, step)
+            if not self.has(event, step):
+                self.note(event, step)
             return [*edits, self._running.put()]
 
         await self._store.commit(both)

@@ -22,6 +22,7 @@ from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
 
+SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our knowing yet
 PRIORITIES = range(-20, 20)
 
 
@@ -101,6 +102,7 @@ class JobQueue:
         Raises:
             QueueDrained: it takes no jobs.
             Conflict: the state can't be changed now.
+            Unreachable: it could not be stored yet, and still may be.
         """
         self._store.check_writable()
         if self._store.state.config.cluster.queue_drained and not to_drained:
@@ -116,11 +118,17 @@ class JobQueue:
             except GntError as error:
                 answers.append(error)
         if jobs:
-            await self._store.commit([job.put() for job in jobs])
-            for job in jobs:
-                self._live[job.id] = job
-                self._enqueue(job)
-            self._fill()
+            storing = asyncio.get_running_loop().create_task(self._admit(jobs), name="submission")
+            self._tasks.add(storing)
+            storing.add_done_callback(self._admitted)
+            await asyncio.wait({storing}, timeout=SUBMIT_PATIENCE_S)
+            if not storing.done():
+                raise Unreachable(
+                    "The job could not be stored on a majority of the master candidates yet; it "
+                    "will run as soon as it is. “gnt-job list” then shows it.",
+                    jobs=[job.id for job in jobs],
+                )
+            storing.result()
         return answers
 
     async def wait_for_change(
@@ -210,6 +218,19 @@ class JobQueue:
             self._enqueue(running)
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
+
+    async def _admit(self, jobs: Sequence[RunningJob]) -> None:
+        """Store new jobs, and queue them once they are durable."""
+        await self._store.commit([job.put() for job in jobs])
+        for job in jobs:
+            self._live[job.id] = job
+            self._enqueue(job)
+        self._fill()
+
+    def _admitted(self, storing: asyncio.Task[None]) -> None:
+        self._tasks.discard(storing)
+        if not storing.cancelled() and storing.exception():
+            log.info("a submission was not stored: %s", storing.exception())
 
     def _read(self, batch: Sequence[Mapping[str, Any]], before: list[JobId]) -> Job:
         if not batch:
