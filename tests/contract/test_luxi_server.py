@@ -1,0 +1,173 @@
+"""The LUXI socket under bad input and bad luck, over a real unix socket."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common.errors import Conflict, NotFound
+from common.luxi.answers import Request
+from coordinator.master.luxi_server import LuxiServer
+
+END = b"\x03"
+
+
+async def echo(request: Request) -> Any:
+    match request.method:
+        case "Echo":
+            return list(request.args)
+        case "Fail":
+            raise NotFound("There is no such thing.")
+        case "Slow":
+            return await asyncio.Event().wait()
+        case _:
+            raise RuntimeError("a mistake of ours")
+
+
+def serve(tmp_path: Path, scenario: Callable[[LuxiServer, Path], Awaitable[None]]) -> None:
+    async def run() -> None:
+        path = tmp_path / "luxi.sock"
+        server = LuxiServer(path)
+        await server.start(echo)
+        try:
+            async with asyncio.timeout(20):
+                await scenario(server, path)
+        finally:
+            await server.stop()
+
+    asyncio.run(run())
+
+
+async def exchange(path: Path, data: bytes) -> list[dict[str, Any]]:
+    """Send bytes, hang up our side, and return the answers."""
+    reader, writer = await asyncio.open_unix_connection(path, limit=2**24)
+    writer.write(data)
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return [json.loads(text) for text in answer.split(END)[:-1]]
+
+
+def request(method: str, *args: Any, **extra: Any) -> bytes:
+    return json.dumps({"method": method, "args": args} | extra).encode() + END
+
+
+def test_requests_are_answered_in_order(tmp_path: Path) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        answers = await exchange(path, request("Echo", 1) + request("Echo", "two"))
+        assert [answer["result"] for answer in answers] == [[1], ["two"]]
+
+    serve(tmp_path, scenario)
+
+
+def test_version_of_the_client_is_echoed(tmp_path: Path) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        (answer,) = await exchange(path, request("Echo", version=3000000))
+        assert answer["version"] == 3000000
+        (answer,) = await exchange(path, request("Echo"))
+        assert "version" not in answer
+
+    serve(tmp_path, scenario)
+
+
+def test_errors_reach_the_client_in_both_forms(tmp_path: Path) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        failed, bug, fine = await exchange(
+            path, request("Fail") + request("Unheard") + request("Echo")
+        )
+        assert failed["result"] == ["OpPrereqError", ["There is no such thing.", "unknown_entity"]]
+        assert failed["error"]["code"] == "not-found"
+        assert bug["error"]["code"] == "bug"
+        assert fine["success"]
+
+    serve(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"garbage",
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff\xfe\x00",
+        b'{"method": 1, "args": []}',
+        b'{"method": "Echo", "args": {}}',
+        b'{"method": "Echo"',
+        b"[" * 100_000,
+    ],
+)
+def test_garbage_is_named_and_hung_up_on(tmp_path: Path, garbage: bytes) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        (answer,) = await exchange(path, garbage + END + request("Echo"))
+        assert answer["success"] is False
+        assert "LUXI request" in answer["result"]
+        (answer,) = await exchange(path, request("Echo", "still here"))
+        assert answer["result"] == ["still here"]
+
+    serve(tmp_path, scenario)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.binary(max_size=300))
+def test_no_bytes_stop_the_server(tmp_path: Path, data: bytes) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        await exchange(path, data)
+        (answer,) = await exchange(path, request("Echo"))
+        assert answer["success"]
+
+    serve(tmp_path, scenario)
+
+
+def test_slow_request_holds_up_nobody_else(tmp_path: Path) -> None:
+    async def scenario(server: LuxiServer, path: Path) -> None:
+        _, writer = await asyncio.open_unix_connection(path)
+        writer.write(request("Slow"))
+        (answer,) = await exchange(path, request("Echo"))
+        assert answer["success"]
+        writer.close()
+
+    serve(tmp_path, scenario)
+
+
+def test_second_coordinator_is_refused_by_name(tmp_path: Path) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        with pytest.raises(Conflict, match="Another coordinator runs on this node"):
+            await LuxiServer(path).check_free()
+        (answer,) = await exchange(path, request("Echo"))
+        assert answer["success"], "the first one was disturbed"
+
+    serve(tmp_path, scenario)
+
+
+def test_socket_left_by_a_killed_coordinator_is_replaced(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "luxi.sock"
+        left = await asyncio.start_unix_server(lambda _, __: None, path)
+        left.close()  # the file stays, as after kill -9
+        assert path.exists()
+        server = LuxiServer(path)
+        await server.start(echo)
+        (answer,) = await exchange(path, request("Echo"))
+        assert answer["success"]
+        await server.stop()
+        assert not path.exists()
+
+    asyncio.run(scenario())
+
+
+def test_socket_is_open_to_its_group_only(tmp_path: Path) -> None:
+    modes: list[int] = []
+
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        modes.append(await asyncio.to_thread(lambda: path.stat().st_mode & 0o777))
+
+    serve(tmp_path, scenario)
+    assert modes == [0o660]
