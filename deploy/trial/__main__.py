@@ -39,7 +39,7 @@ def main() -> int:
             story.fail_over_master()
             story.end()
     except Broken as error:
-        told.check(False, str(error))
+        told.check(holds=False, what=str(error))
         story.show_logs()
     finally:
         if not kept:

@@ -1,5 +1,6 @@
 """Watch a guest count: it writes a number a line to its serial console, wherever it runs."""
 
+import itertools
 import re
 import threading
 import time
@@ -32,7 +33,7 @@ class Counter:
     def gap_since(self, start: float) -> float:
         """Return the longest time without a new number since ``start``, up to now, in s."""
         times = [start, *(at for at, _ in self._arrivals if at >= start), time.monotonic()]
-        return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+        return max(later - earlier for earlier, later in itertools.pairwise(times))
 
     def went_on(self) -> bool:
         """Tell whether the numbers never went back: the guest was never started anew."""

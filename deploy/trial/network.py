@@ -1,5 +1,6 @@
-"""Network namespaces: one a node, and one with the switch between them. The host's own
-network is not touched.
+"""Network namespaces: one a node, and one with the switch between them.
+
+The host's own network is not touched.
 """
 
 import subprocess

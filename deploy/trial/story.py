@@ -64,7 +64,7 @@ class Story:
         logs = [self._directory(m, "web1") / "serial.log" for m in self.machines]
         self.counter = Counter(logs)
         wait_until(lambda: self.counter.last > 3, "the guest to count", BOOT_S)
-        self.told.check(True, f"Linux boots in it and counts: it is at {self.counter.last}")
+        self.told.good(f"Linux boots in it and counts: it is at {self.counter.last}")
 
     def move_guest(self) -> None:
         self.told.act("3. Looking at it, and moving it while it runs")

@@ -35,6 +35,10 @@ class Transcript:
             print(f"    {line}")
         print(f"    {_DIM}({seconds:.2f} s){_END}", flush=True)
 
+    def good(self, what: str) -> None:
+        """Tell of something that holds, or this would not have been reached."""
+        self.check(holds=True, what=what)
+
     def check(self, holds: bool, what: str) -> None:
         mark = f"{_GREEN}✓{_END}" if holds else f"{_RED}✗{_END}"
         print(f"  {mark} {what}", flush=True)
