@@ -6,9 +6,8 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
-
 from common.tasks import Background
+from noded import web
 
 MOST_CONNECTIONS = 64  # each is a third of a MiB, nearly all of it buffers for TLS
 HANDSHAKE_PATIENCE_S = 10.0

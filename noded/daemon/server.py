@@ -4,14 +4,13 @@ import asyncio
 import socket
 import ssl
 
-from aiohttp import web
-
 from common.errors import GntError, InvalidRequest, NotFound
 from common.paths import Paths
 from common.rpc.envelope import read_headers
 from common.rpc.server import Reply, refusal
 from common.tasks import Background
 from common.tls.context import Peer, load_identity, read_peer
+from noded import web
 from noded.daemon.gate import Gate
 from noded.daemon.node import Node
 from noded.handlers.console import PREFIX as CONSOLE_PREFIX

@@ -7,13 +7,14 @@ the guest does. Several may look, and type, at once.
 import asyncio
 from collections.abc import Callable
 
-from aiohttp import ClientError, WSCloseCode, WSMsgType, web
+from aiohttp import ClientError, WSCloseCode, WSMsgType
 
 from common.errors import GntError, InvalidRequest
 from common.names import ClusterName, InstanceId, is_uuid
 from common.noderpc.instances import Instances
 from common.rpc.server import refusal
 from common.tls.context import Peer
+from noded import web
 from noded.calls.caller import check_caller
 from noded.guest_console import GuestConsoles, View
 

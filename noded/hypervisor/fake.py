@@ -18,6 +18,7 @@ COUNTS_PER_S = 18  # how often a guest adds one to its number
 START_S = 0.1
 SHUTDOWN_S = 1.0  # from the power button to the end
 LOOK_EVERY_S = 0.2
+TICK_S = 1e-6
 MEMORY_PER_S = 32  # MiB; of a transfer, unless the guest's parameters say otherwise
 FIRST_PORT = 10_000
 
@@ -99,13 +100,13 @@ class FakeHypervisor:
         _check_taps(guest, taps)
         await asyncio.sleep(START_S)
         match self._state(guest.id):
-            case GuestState.RUNNING | GuestState.PAUSED:
+            case GuestState.RUNNING | GuestState.PAUSED if self._guests[guest.id].off_at is None:
                 return
             case GuestState.INCOMING | GuestState.MIGRATED as state:
                 raise Conflict(
                     f"{guest.name} cannot be started here: it is {state}.", instance=guest.name
                 )
-            case GuestState.STOPPED | None:
+            case _:
                 self._guests[guest.id] = _Guest(guest, GuestState.RUNNING, _now())
 
     async def ensure_gone(self, instance: InstanceId) -> None:
@@ -166,7 +167,8 @@ class FakeHypervisor:
                 share = (_now() - transfer.begun) / (transfer.ends - transfer.begun)
                 left = round(guest.spec.memory * (1 - share))
                 tell(f"{left} of {guest.spec.memory} MiB left", share)
-                await asyncio.sleep(min(LOOK_EVERY_S, transfer.ends - _now()))
+                # A little longer, since a clock that is large swallows what is very small.
+                await asyncio.sleep(min(LOOK_EVERY_S, transfer.ends - _now() + TICK_S))
         except asyncio.CancelledError:
             transfer.error = "it was cancelled"
             raise

@@ -47,6 +47,9 @@ class Hypervisor(Protocol):
     async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
         """Return when the guest runs; one that runs or is paused already is left alone.
 
+        One whose power button was pressed would end any moment: it is given some seconds for
+        that, then killed, and started anew.
+
         Args:
             guest: what to run.
             taps: network devices of the node that exist already, in the order of its nics.

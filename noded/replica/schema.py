@@ -13,6 +13,7 @@ from noded.durable_file import explaining, sync_directory
 
 VERSION = 1  # of the tables below, in the file's ``user_version``
 CHECKPOINT_PAGES = 1000  # of 4 KiB, at least
+CACHE_KIB = 512  # of pages, instead of 2 MiB: noded's memory is locked, and rows are not reread
 BUSY_S = 2.0  # how long another program, such as the sqlite3 shell, may hold us up
 
 ROWS = "(kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, id))"
@@ -75,6 +76,7 @@ def connect(path: Path) -> sqlite3.Connection:
         # their files at the same moment, and the commit of that moment would wait for it.
         limit = CHECKPOINT_PAGES + path.stat().st_ino % CHECKPOINT_PAGES
         connection.execute(f"PRAGMA wal_autocheckpoint={limit}")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path) from error

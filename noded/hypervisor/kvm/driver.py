@@ -24,6 +24,7 @@ from noded.system.turns import Turns
 
 PROGRAM = KvmParameters().kvm_path
 PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
+GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again
 TRIM_EVERY_S = 10.0
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,9 @@ class KvmHypervisor:
         async with self._turns.of(guest.id):
             match await self._state(home):
                 case GuestState.RUNNING | GuestState.PAUSED:
-                    pass
+                    if home.is_button_pressed:
+                        await _let_end(home)
+                        await self._start(home, guest, taps, incoming=False)
                 case GuestState.INCOMING:
                     raise Conflict(
                         f"{guest.name} cannot be started here: it waits for its memory from "
@@ -134,9 +137,7 @@ class KvmHypervisor:
         self, instance: InstanceId, *, host: str, peer: str, port: int, tell: Tell
     ) -> None:
         home = self._home(instance)
-        if await self._state(home) is GuestState.MIGRATED:
-            return
-        record = await self._running(home, "migrated", or_paused=True)
+        record = await self._in_state(home, "migrated", GuestState.RUNNING, GuestState.MIGRATED)
         await migration.send(
             home, record, self._identity, host=host, peer=peer, port=port, tell=tell
         )
@@ -186,11 +187,10 @@ class KvmHypervisor:
                 # A QEMU that hangs still holds its memory and its disks.
                 return GuestState.STOPPED if found.has_ended else GuestState.RUNNING
 
-    async def _running(self, home: Home, verb: str, *, or_paused: bool = False) -> Record:
+    async def _in_state(self, home: Home, verb: str, *allowed: GuestState) -> Record:
         record = home.record()
         state = await self._state(home)
-        fine = (GuestState.RUNNING, GuestState.PAUSED) if or_paused else (GuestState.RUNNING,)
-        if record is None or state not in fine:
+        if record is None or state not in allowed:
             name = record.name if record else "The instance"
             raise Conflict(
                 f"{name} cannot be {verb}: it is {state or 'not'} on this node.",
@@ -241,8 +241,18 @@ async def _clear(home: Home) -> None:
     home.remove()
 
 
+async def _let_end(home: Home) -> None:
+    """Wait for the end of a guest that was told to power off, but not for ever."""
+    if found := home.process():
+        with found, contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOING_DOWN_S):
+                await found.ended()
+    await _clear(home)
+
+
 async def _press_power_button(home: Home, found: Process) -> None:
     """Press once, and wait a while for the end."""
+    home.press_button()
     with contextlib.suppress(Silent):  # it has ended just now
         async with monitor(home.qmp_socket, home.instance) as session:
             await session.ask("system_powerdown")

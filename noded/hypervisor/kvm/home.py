@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
@@ -44,6 +45,7 @@ class Home:
         self.tls = self.directory / "tls"
         self.log = self.directory / "qemu.log"
         self._record = self.directory / "spec.json"
+        self._button = self.directory / "power-button-pressed"
 
     @property
     def files(self) -> Files:
@@ -81,6 +83,15 @@ class Home:
             return from_json(self._record.read_bytes(), Record, what=str(self._record))
         except (OSError, InvalidRequest):
             return None
+
+    def press_button(self) -> None:
+        """Remember that the guest was told to power off, which it may do at any time since."""
+        with suppress(FileNotFoundError):  # it has ended, and is forgotten
+            self._button.touch()
+
+    @property
+    def is_button_pressed(self) -> bool:
+        return self._button.exists()
 
     def process(self) -> Process | None:
         """Return the guest's QEMU, if it runs; to be closed by the caller."""

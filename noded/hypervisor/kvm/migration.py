@@ -1,8 +1,7 @@
 """Moving a running guest's memory from one QEMU to another, encrypted, both sides known.
 
-With KVM the guest runs on meanwhile; with TCG it stands still, see ``send``. The source keeps
-the guest until the target has said that it has everything ("return-path"), so a transfer that
-breaks at any earlier moment leaves it where it was.
+The guest runs on meanwhile. The source keeps it until the target has said that it has everything
+("return-path"), so a transfer that breaks at any earlier moment leaves it running where it was.
 """
 
 import asyncio
@@ -10,7 +9,6 @@ import contextlib
 from pathlib import Path
 
 from common.errors import Conflict, NodeFailure
-from common.model.parameters import Accelerator
 from common.noderpc.instances import GuestState
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY
 from noded.hypervisor.interface import Tell
@@ -60,12 +58,6 @@ async def send(
             return
         if (await progress_of(session)).state is not Transfer.ACTIVE:
             await _prepare(session, home, identity, endpoint="client")
-            if record.accelerator is Accelerator.TCG:
-                # TCG loses track of some writes while memory is being copied: its vCPU may mark
-                # a page as watched no more after the copying thread has just asked to watch it.
-                # The guest then finds old data over there and dies of it, once in a few moves
-                # (seen with QEMU 7.2 on two cores). So it stands still, as briefly as can be.
-                await session.ask("stop")
             await session.ask(
                 "migrate-set-parameters",
                 tls_hostname=peer,
