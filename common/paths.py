@@ -50,4 +50,5 @@ class Paths:
     # the coordinator's
     @property
     def luxi_socket(self) -> Path:
-        return self.runtime / "luxi.sock"
+        """In a directory of its own, so that the coordinator can write nowhere else."""
+        return self.runtime / "coordinator" / "luxi.sock"

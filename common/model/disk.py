@@ -19,6 +19,7 @@ class DiskTemplate(StrEnum):
     BLOCKDEV = "blockdev"
     RBD = "rbd"
     EXT = "ext"
+    GLUSTER = "gluster"
 
 
 class FileBacking(

@@ -112,18 +112,25 @@ def _init_parser(command: str) -> Parser:
     _add_port(parser)
     parser.add_argument("-C", "--candidate-pool-size", type=int, default=10, metavar="N",
                         help="how many nodes hold the state (10)")  # fmt: skip
-    parser.add_argument("--enabled-hypervisors", default="kvm", metavar="NAMES")
+    parser.add_argument("--enabled-hypervisors", default="kvm", metavar="NAMES",
+                        help="with commas, the preferred one first (kvm)")  # fmt: skip
     parser.add_argument("--enabled-disk-templates", default="sharedfile,file,diskless",
                         metavar="NAMES", help="the preferred one first")  # fmt: skip
-    parser.add_argument("--file-storage-dir", default="", metavar="PATH")
+    parser.add_argument("--file-storage-dir", default="", metavar="PATH",
+                        help="where each node keeps file disks of its own")  # fmt: skip
     parser.add_argument("--shared-file-storage-dir", default="", metavar="PATH",
-                        help="the same on every node")  # fmt: skip
-    parser.add_argument("-I", "--default-iallocator", default="hail", metavar="NAME")
-    parser.add_argument("-m", "--mac-prefix", default="aa:00:00", metavar="XX:XX:XX")
+                        help="where shared file disks are: the same on every node")  # fmt: skip
+    parser.add_argument("-I", "--default-iallocator", default="hail", metavar="NAME",
+                        help="chooses nodes where none is named (hail)")  # fmt: skip
+    parser.add_argument("-m", "--mac-prefix", default="aa:00:00", metavar="XX:XX:XX",
+                        help="of new nics (aa:00:00)")  # fmt: skip
     parser.add_argument("-H", "--hypervisor-parameters", action="append", default=[],
-                        metavar="HYPERVISOR:NAME=VALUE,…")  # fmt: skip
-    parser.add_argument("-B", "--backend-parameters", default="", metavar="NAME=VALUE,…")
-    parser.add_argument("-N", "--nic-parameters", default="", metavar="NAME=VALUE,…")
+                        metavar="HYPERVISOR:NAME=VALUE,…",
+                        help="defaults of all instances, as in kvm:acpi=no")  # fmt: skip
+    parser.add_argument("-B", "--backend-parameters", default="", metavar="NAME=VALUE,…",
+                        help="defaults of all instances: memory=SIZE,vcpus=N,…")  # fmt: skip
+    parser.add_argument("-N", "--nic-parameters", default="", metavar="NAME=VALUE,…",
+                        help="defaults of all nics: mode=MODE,link=BRIDGE")  # fmt: skip
     add_json(parser)
     for flag in ("--no-etc-hosts", "--no-ssh-init"):  # Ganeti's; we never touch either
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)

@@ -34,7 +34,8 @@ def version(command: str, words: Sequence[str]) -> int:
 def queue(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster queue``: close it before maintenance, open it again."""
     parser = Parser(command, "Close the job queue for new jobs, open it again, or tell.")
-    parser.add_argument("action", choices=("drain", "undrain", "info"))
+    parser.add_argument("action", choices=("drain", "undrain", "info"),
+                        help="close it, open it, or tell which it is")  # fmt: skip
     add_json(parser)
     options = parser.parse_args(words)
     with connect() as client:

@@ -51,7 +51,7 @@ class Console(NamedTuple):
 def console(command: str, words: Sequence[str]) -> int:
     """Run the command; return the exit code."""
     parser = Parser(command, "Use an instance's serial console; Ctrl-] ends it.")
-    parser.add_argument("instance", metavar="INSTANCE")
+    parser.add_argument("instance", metavar="INSTANCE", help="its name; it has to run")
     parser.add_argument("--show-cmd", action="store_true", help="only tell where the console is")
     parser.add_argument("--seconds", type=float, metavar="N", help="end by itself after N seconds")
     options = parser.parse_args(words)

@@ -123,5 +123,5 @@ def _failure(job: int, status: str, results: list[Any], failures: list[Any]) -> 
         if failure is not None:
             return from_wire(failure) or from_ganeti(result)
     if status == "canceled":
-        return Cancelled(f"Job {job} was canceled.", job=job)
+        return Cancelled(f"Job {job} was cancelled.", job=job)
     return GntError(f"Job {job} ended as “{status}”, without saying why.", job=job)

@@ -28,7 +28,7 @@ _NODE = (
 def instance_info(command: str, words: Sequence[str]) -> int:
     """``gnt-instance info``."""
     parser = Parser(command, "Show all about instances.")
-    parser.add_argument("names", nargs="*", metavar="INSTANCE")
+    parser.add_argument("names", nargs="*", metavar="INSTANCE", help="its name")
     parser.add_argument("-s", "--static", action="store_true", help="do not ask the nodes")
     parser.add_argument("--all", action="store_true", help="all instances of the cluster")
     add_json(parser)
@@ -43,7 +43,7 @@ def instance_info(command: str, words: Sequence[str]) -> int:
 def node_info(command: str, words: Sequence[str]) -> int:
     """``gnt-node info``."""
     parser = Parser(command, "Show all about nodes, or about those named.")
-    parser.add_argument("names", nargs="*", metavar="NODE")
+    parser.add_argument("names", nargs="*", metavar="NODE", help="its name; none: all nodes")
     add_json(parser)
     options = parser.parse_args(words)
     return _show(query("node", _NODE, _named(options.names)), describe_node, as_json=options.json)

@@ -104,7 +104,7 @@ def list_locks(command: str, words: Sequence[str]) -> int:
 def list_fields(command: str, words: Sequence[str]) -> int:
     """``list-fields`` of every area that has a list."""
     parser = Parser(command, "Tell what the list can show, and filter by.")
-    parser.add_argument("names", nargs="*", metavar="FIELD")
+    parser.add_argument("names", nargs="*", metavar="FIELD", help="only these")
     add_table_options(parser)
     options = parser.parse_args(words)
     with connect() as client:

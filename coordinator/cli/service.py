@@ -17,6 +17,7 @@ from common.luxi.client import Client
 from common.paths import Paths
 
 UNIT = "gantry-coordinator.service"
+OPTIONS = "GANTRY_COORDINATOR_OPTIONS"  # which the unit passes on
 CONFIRM_S = 120.0  # confirming mastership waits for nodes that do not answer
 STOP_S = 30.0
 POLL_S = 0.05
@@ -31,14 +32,14 @@ def start(arguments: Sequence[str] = ()) -> None:
     """Start the coordinator, and return when it answers; one that answers already is kept.
 
     Args:
-        arguments: for ``gantry-coordinator``, unless systemd starts it, whose unit has its own.
+        arguments: for ``gantry-coordinator``, this time only.
 
     Raises:
         NodeFailure: it ended, or does not answer in time; with the end of what it said.
     """
     paths = Paths()
     if by_systemd():
-        _systemctl("start", UNIT)  # returns when the unit says that it is ready
+        _start_unit(arguments)
         return
     if is_answering():
         return
@@ -120,15 +121,38 @@ def _program() -> str:
     return str(beside) if beside.exists() else "gantry-coordinator"
 
 
-def _systemctl(verb: str, unit: str) -> None:
+def _start_unit(arguments: Sequence[str]) -> None:
+    """Start the unit, and return when it says that it is ready.
+
+    Raises:
+        NodeFailure: it failed, or ended at once because another node is master.
+    """
+    # An operator's word is for this start only: systemd, should it start the unit again by
+    # itself, must not have it.
+    _systemctl("set-environment", f"{OPTIONS}={' '.join(arguments)}")
+    try:
+        _systemctl("start", UNIT)
+    finally:
+        _systemctl("unset-environment", OPTIONS)
+    if not is_answering():  # to end at once is no failure to systemd, where another is master
+        told = _systemctl("show", "--property=StatusText", "--value", UNIT)
+        raise NodeFailure(
+            f"The coordinator ended at once. {told or 'It said nothing.'} "
+            f"“journalctl -u {UNIT}” tells more."
+        )
+
+
+def _systemctl(*words: str) -> str:
+    command = ["systemctl", *words]
     done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
-        ["systemctl", verb, unit], capture_output=True, text=True, check=False
+        command, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise NodeFailure(
-            f"“systemctl {verb} {unit}” failed: {done.stderr.strip()} "
-            f"“journalctl -u {unit}” tells more."
+            f"“{' '.join(command)}” failed: {done.stderr.strip()} "
+            f"“journalctl -u {UNIT}” tells more."
         )
+    return done.stdout.strip()
 
 
 def _wait(is_done: Callable[[], bool], patience_s: float) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, Deposed, GntError
+from common.errors import Conflict, Deposed, GntError, Unreachable
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot, Mastership
 from common.noderpc.replica import Replica
@@ -25,7 +25,7 @@ from coordinator.state.loading import Loaded, load
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-PATIENCE_S = (0.5, 2.0, 5.0)  # for silent nodes, in the first rounds and in all later ones
+PATIENCE_S = (0.3, 2.0, 5.0)  # for silent nodes, in the first rounds and in all later ones
 START_LIMIT_S = 60.0  # nodes come up slowly after a power cut (M38)
 TAKE_OVER_LIMIT_S = 10.0  # somebody is waiting
 
@@ -37,6 +37,13 @@ class NotMaster(Conflict):
 
     code = "conflict.not-master"
     exit_code = 11
+
+
+class NoQuorum(NotMaster):
+    """Too few nodes answered, or another grant came between; a later attempt may succeed."""
+
+    code = "conflict.not-master.no-quorum"
+    exit_code = Unreachable.exit_code  # unlike 11, it has systemd try again
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,8 @@ async def become_master(
         verdict = await asked.verdict()
         if isinstance(verdict, Won):
             newest = loaded
-            if verdict.newest != me and verdict.stamp != loaded.state.stamp:
+            # It may be our own replica: the master before stored commits until it was deposed.
+            if verdict.stamp != loaded.state.stamp:
                 log.info("fetching the state from %s, which is newer", verdict.newest)
                 newest = await load(asked.call(Replica, verdict.newest))
             if _lists(newest) == _lists(loaded):
@@ -84,7 +92,8 @@ async def become_master(
         assert isinstance(verdict, Refused)
         may_pass = isinstance(verdict.objection, NoMajority | NoCandidateMajority | Overtaken)
         if not may_pass or loop.time() > deadline:
-            raise NotMaster(f"This node does not become master: {verdict.reason}")
+            refusal = NoQuorum if may_pass else NotMaster
+            raise refusal(f"This node does not become master: {verdict.reason}")
         log.warning("not master yet: %s", verdict.reason)
         await asyncio.sleep(min(1.0, patience_s))
 
@@ -104,6 +113,7 @@ class _Asked:
             mode=mode, word=word,
         )  # fmt: skip
         self._nodes, self._patience_s = nodes, patience_s
+        self._silent: set[NodeName] = set()
         self.unheard: tuple[NodeName, ...] = ()
 
     def call(self, kind: type[T], name: NodeName) -> T:
@@ -117,6 +127,7 @@ class _Asked:
         )
         if not isinstance(first, Won):
             return first
+        # Whoever was silent is asked for the epoch as well, but not waited for once more.
         return await self._poll(
             lambda node: self._grant(node, first.epoch),
             lambda ballots, silent: confirm(question, first.epoch, ballots, silent=silent),
@@ -136,7 +147,7 @@ class _Asked:
     async def _poll(self, ask: Callable[[NodeName], Awaitable[Ballot]], judge: Judge) -> Verdict:
         """Ask everybody at once, until the answers so far decide or patience is over."""
         ballots: dict[NodeName, Ballot] = {}
-        silent: set[NodeName] = set()
+        silent = self._silent
         waiting = {asyncio.ensure_future(ask(node)): node for node in self._voters}
         limit = asyncio.timeout(self._patience_s)
         me, verdict = self._question.me, judge(ballots, silent)
@@ -150,6 +161,7 @@ class _Asked:
                         error = task.exception()
                         if error is None:
                             ballots[node] = task.result()
+                            silent.discard(node)
                         elif isinstance(error, GntError):
                             silent.add(node)
                             log.info("%s has no say: %s", node, error)
@@ -163,9 +175,10 @@ class _Asked:
             for task in waiting:
                 task.cancel()
         self.unheard = tuple(sorted(self._voters.keys() - ballots.keys()))
-        if not isinstance(verdict, Wait):
-            return verdict  # whoever was not waited for is not silent for that
-        return judge(ballots, silent | set(waiting.values()))
+        if isinstance(verdict, Wait):  # else whoever was not waited for is not silent for that
+            silent.update(waiting.values())
+            verdict = judge(ballots, silent)
+        return verdict
 
 
 def _lists(loaded: Loaded) -> tuple[frozenset[str], frozenset[str]]:

@@ -18,14 +18,14 @@ from common.model.node import Node
 from common.names import NodeId, NodeName
 from common.noderpc.replica import Replica
 from common.rpc.client import Transport
-from coordinator.master.authority import StateAuthority
-from coordinator.master.confirm import Confirmed, become_master
-from coordinator.master.luxi_methods import LuxiMethods
-from coordinator.master.publisher import Publisher
 from coordinator.jobs.context import JobContext, Surroundings
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.queue import JobQueue
 from coordinator.locks.manager import LockManager
+from coordinator.master.authority import StateAuthority
+from coordinator.master.confirm import Confirmed, become_master
+from coordinator.master.luxi_methods import LuxiMethods
+from coordinator.master.publisher import Publisher
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.registry import load_all
 from coordinator.queries.source import NodeAsker, Source

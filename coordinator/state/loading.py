@@ -12,7 +12,7 @@ from coordinator.state.state import State, state_of
 
 PAGE_ROWS = 2000
 ATTEMPTS = 5
-RECENT = 200  # commits asked for beside the state
+RECENT = 50  # commits asked for beside the state: 20 KiB each on a busy day, and somebody waits
 
 
 @dataclass(frozen=True, slots=True)

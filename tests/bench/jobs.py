@@ -30,8 +30,8 @@ def main() -> None:
     with trio() as machines:
         master = machines[0]
         print(
-            f"no-op jobs, {JOBS} at once to the last one finished; median of {rounds}; "
-            f"{os.cpu_count()} processors shared by client, coordinator and 3 noded"
+            f"{JOBS} no-op jobs, until the last one has ended; median of {rounds}; "
+            f"{os.cpu_count()} processors for client, coordinator and 3 noded"
         )
         # The journal of SQLite and the connections are warm after the first.
         finish(master, many(master, JOBS))
@@ -41,7 +41,8 @@ def main() -> None:
             (f"SubmitJob, {CONNECTIONS} connections", side_by_side),
         ):
             rate = statistics.median(rate_of(master, submit) for _ in range(rounds))
-            print(f"  {title:28} {rate:6.0f} jobs/s = {rate / GANETI_JOBS_PER_S:4.0f} x {GANETI}")
+            print(f"  {title:28}{rate:6.0f} jobs/s = {rate / GANETI_JOBS_PER_S:5.0f} x Ganeti")
+        print(f"  {'':28}{GANETI_JOBS_PER_S:6} jobs/s, one by one: {GANETI}")
         report_processors(machines)
         report_latency("one job, submitted to ended", lambda: one_job(master), SINGLE)
         with master.client() as client:
@@ -128,7 +129,7 @@ def report_latency(title: str, action: Callable[[], object], times: int) -> None
         action()
         took_ms.append((time.perf_counter() - began) * 1000)
     cuts = statistics.quantiles(took_ms, n=100)
-    print(f"  {title:28} p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
+    print(f"  {title:28}   p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
 
 
 if __name__ == "__main__":

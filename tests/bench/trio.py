@@ -20,7 +20,7 @@ from common.paths import Paths
 NAMES = ("alpha", "beta", "gamma")
 LOCALHOST = "127.0.0.1"
 PATIENCE_S = 60.0
-GANETI = "Ganeti 3.0.2 as recorded in reference/LAB.md (native, same kind of machine)"
+GANETI = "Ganeti 3.0.2, from a recorded run on such a machine (../shared/reference/LAB.md)"
 
 
 class Machine:
@@ -78,7 +78,9 @@ class Machine:
             os.kill(pid, number)
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "GANTRY_ROOT": str(self.paths.root)}
+        # Compiled once, as it is where it was installed, whatever a developer prefers.
+        kept = {key: os.environ[key] for key in os.environ if key != "PYTHONDONTWRITEBYTECODE"}
+        return kept | {"GANTRY_ROOT": str(self.paths.root)}
 
 
 @contextmanager

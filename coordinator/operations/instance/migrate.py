@@ -1,28 +1,33 @@
 """Move a running instance without stopping it."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Self
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError
+from common.errors import Conflict, GntError, Unreachable
 from common.messages import Order
+from common.model.instance import Instance
 from common.names import InstanceId, InstanceName
-from common.noderpc.instances import GuestSpec, GuestState
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target
+from coordinator.operations.instance.traces import find_traces
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import argument, hidden, option
-from coordinator.operations.step import Step, act
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_memory, check_online, find_guest
 from coordinator.state.config import Config
 
 
 class MigratePlan(Order, kw_only=True):
+    """``source`` and ``target`` are the same node when only traces are cleared away."""
+
     instance: str  # UUID
     source: str  # UUID
     source_name: str
@@ -30,6 +35,7 @@ class MigratePlan(Order, kw_only=True):
     target_name: str
     target_host: str
     guest: GuestSpec
+    shells: tuple[tuple[str, str], ...]  # UUIDs and names of the nodes to be cleared after all
     now: float
 
 
@@ -44,6 +50,15 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
     iallocator: Annotated[
         str | None, option("-I", "--iallocator", help="have this allocator choose the node")
     ] = None
+    cleanup: Annotated[
+        bool,
+        option(
+            "--cleanup",
+            help="put right what a migration left that was cut off: record where it runs, and "
+            "clear it away from other nodes",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
     allow_runtime_changes: Annotated[bool, hidden("Ganeti's")] = True
     ignore_ipolicy: Annotated[bool, hidden("Ganeti's")] = False
     mode: Annotated[str | None, hidden("only “live”")] = None
@@ -52,9 +67,12 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)
         target = [config.node(self.target_node).uuid] if self.target_node else []
-        return wanted(instance=instance.name, nodes=[instance.primary_node, *target], room=target)
+        nodes = config.nodes if self.cleanup else [instance.primary_node, *target]
+        return wanted(instance=instance.name, nodes=nodes, room=target)
 
     async def choose(self, cluster: Cluster) -> Self:
+        if self.cleanup:
+            return self
         instance = cluster.config.instance(self.instance_name)
         target = await choose_target(cluster, instance, self.target_node, self.iallocator)
         return replace(self, target_node=target)
@@ -62,6 +80,8 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
     async def prepare(self, cluster: Cluster) -> MigratePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
+        if self.cleanup:
+            return await _plan_cleanup(cluster, instance)
         source, target = check_can_move(config, instance, self.target_node or "")
         check_online(source)
         if self.mode not in (None, "live") or self.live is False:
@@ -74,38 +94,81 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
                 f"“gnt-instance failover {instance.name}”.",
                 instance=instance.name,
             )
-        guest = present_guest(config, instance)
+        guest = _as_it_runs(present_guest(config, instance), found)
         await cluster.instances(target.uuid).check_startable(guest=guest)
         await check_memory(cluster, target, guest.memory, instance)
         return MigratePlan(
             instance=instance.uuid, source=source.uuid, source_name=source.name,
             target=target.uuid, target_name=target.name,
             target_host=target.secondary_ip or target.primary_ip,
-            guest=guest, now=cluster.now(),
+            guest=guest, shells=((source.uuid, source.name),), now=cluster.now(),
         )  # fmt: skip
 
     def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-        source, target = cluster.instances(plan.source), cluster.instances(plan.target)
-        guest = plan.guest.id
-        yield act(
-            f"prepare {plan.target_name} to receive {plan.guest.name}",
-            lambda: _receive(cluster, plan),
-            undo=lambda: target.ensure_gone(instance=guest),
-        )
-        # The guest is on the target the moment its memory is: recording that is part of
-        # the same step, and nothing before it can be undone any more. Its undo refuses
-        # when the memory has left, which keeps the undo above from killing the guest.
-        yield Step(
-            f"move {plan.guest.name} from {plan.source_name} to {plan.target_name}",
-            do=lambda: _transfer(cluster, plan),
-            undo=lambda: source.ensure_not_migrating(instance=guest),
-            edit=set_primary(plan.instance, plan.target, plan.now),
-            point_of_no_return=True,
-        )
-        yield act(
-            f"clear {plan.guest.name} away from {plan.source_name}",
-            lambda: source.ensure_gone(instance=guest),
-        )
+        yield from _find(cluster, plan) if plan.source == plan.target else _move(cluster, plan)
+        for node, name in plan.shells:
+            yield _clear(cluster, plan, node, name)
+
+
+async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
+    traces = await find_traces(cluster, instance)
+    node = traces.running or cluster.config.nodes[instance.primary_node]
+    return MigratePlan(
+        instance=instance.uuid, source=node.uuid, source_name=node.name,
+        target=node.uuid, target_name=node.name, target_host="",
+        guest=present_guest(cluster.config, instance),
+        shells=tuple((shell.uuid, shell.name) for shell in traces.shells), now=cluster.now(),
+    )  # fmt: skip
+
+
+def _find(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
+    # A transfer that still goes on would bring a shell to life that is cleared away below.
+    instances = cluster.instances(plan.source)
+
+    async def stay() -> None:
+        if any(guest.id == plan.guest.id for guest in await instances.guests()):
+            await instances.ensure_not_migrating(instance=plan.guest.id)
+
+    yield act(f"have {plan.guest.name} stay on {plan.source_name}", stay)
+    yield record(
+        f"record that {plan.guest.name} is on {plan.source_name}",
+        set_primary(plan.instance, plan.source, plan.now),
+        point_of_no_return=True,
+    )
+
+
+def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
+    target, guest = cluster.instances(plan.target), plan.guest.id
+    yield act(
+        f"prepare {plan.target_name} to receive {plan.guest.name}",
+        lambda: _receive(cluster, plan),
+        undo=lambda: target.ensure_gone(instance=guest),
+    )
+    # The guest is on the target the moment its memory is: recording that is part of
+    # the same step, and nothing before it can be undone any more. Its undo refuses
+    # when the memory has left, which keeps the undo above from killing the guest.
+    yield Step(
+        f"move {plan.guest.name} from {plan.source_name} to {plan.target_name}",
+        do=lambda: _transfer(cluster, plan),
+        undo=lambda: _stop_transfer(cluster, plan),
+        edit=set_primary(plan.instance, plan.target, plan.now),
+        point_of_no_return=True,
+    )
+
+
+def _clear(cluster: Cluster, plan: MigratePlan, node: str, name: str) -> Step:
+    instances = cluster.instances(node)
+    return act(
+        f"clear {plan.guest.name} away from {name}",
+        lambda: instances.ensure_gone(instance=plan.guest.id),
+    )
+
+
+def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
+    """Have the target run it in the way the source does, whatever it would choose by itself."""
+    if "accelerator" not in guest.parameters or not found.accelerator:
+        return guest
+    return replace(guest, parameters=guest.parameters | {"accelerator": found.accelerator})
 
 
 async def _receive(cluster: Cluster, plan: MigratePlan) -> None:
@@ -118,15 +181,23 @@ async def _transfer(cluster: Cluster, plan: MigratePlan) -> None:
     source = cluster.instances(plan.source)
     port = await cluster.instances(plan.target).ensure_incoming(guest=plan.guest)
     task = cluster.task_id("migration")
-    await source.begin_migration(
-        instance=plan.guest.id, host=plan.target_host, peer=plan.target_name, port=port, task=task
-    )
+    with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
+        await source.begin_migration(
+            instance=plan.guest.id, host=plan.target_host, peer=plan.target_name, port=port,
+            task=task,
+        )  # fmt: skip
     try:
         await cluster.run_task(plan.source, task)
     except GntError:
         # The transfer may have ended well all the same, with only the news of it lost.
         if not await _has_left(cluster, plan.guest.id, plan.source):
             raise
+
+
+async def _stop_transfer(cluster: Cluster, plan: MigratePlan) -> None:
+    # The task is cancelled even if nobody knows it: it may still be on its way.
+    await cluster.tasks(plan.source).cancel(task=cluster.task_id("migration"))
+    await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
 
 
 async def _has_left(cluster: Cluster, guest: InstanceId, source: str) -> bool:

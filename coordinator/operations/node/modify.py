@@ -182,8 +182,9 @@ def _certify(cluster: Cluster, node: Node, title: str) -> Step:
         request = await identity.request()
         await identity.renew(certificate=cluster.authority.certificate(request.csr, wanted))
 
-    return act(
-        title,
-        lambda: renew(node),
-        undo=lambda: renew(replace(node, master_candidate=not node.master_candidate)),
-    )
+    async def undo() -> None:
+        await renew(replace(node, master_candidate=not node.master_candidate))
+        if node.master_candidate:  # it may have got a copy of the state already
+            await cluster.replica(node.uuid).erase()
+
+    return act(title, lambda: renew(node), undo)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from common.errors import Conflict
+from common.errors import Conflict, GntError
 from common.messages import Order
 from common.names import NodeName
 from coordinator.locks.names import Wanted
@@ -11,13 +11,14 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, option
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 
 class PowercyclePlan(Order):
     node: str  # UUID
     node_name: str
+    boot_id: str  # before; empty if the node cannot tell
 
 
 @operation("OP_NODE_POWERCYCLE", command="gnt-node powercycle")
@@ -37,14 +38,28 @@ class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
         node = cluster.config.node(self.node_name)
         if node.uuid == cluster.config.cluster.master and not self.force:
             raise Conflict(f"Node {node.name} is the master; add --force if you mean it.")
-        return PowercyclePlan(node=node.uuid, node_name=node.name)
+        boot_id = await _boot_id(cluster, node.uuid)
+        return PowercyclePlan(node=node.uuid, node_name=node.name, boot_id=boot_id)
 
     def recipe(self, cluster: Cluster, plan: PowercyclePlan) -> Iterator[Step]:
-        # Done at most once: without this mark, a coordinator that resumes the job after
-        # the reboot of its own node would reboot it again, and again.
-        yield record(
-            f"note that {plan.node_name} is being powercycled",
-            lambda _: (),
+        yield Step(
+            f"powercycle {plan.node_name}",
+            do=lambda: _powercycle(cluster, plan),
             point_of_no_return=True,
         )
-        yield act(f"powercycle {plan.node_name}", lambda: cluster.facts(plan.node).powercycle())
+
+
+async def _powercycle(cluster: Cluster, plan: PowercyclePlan) -> None:
+    # Once: a coordinator that resumes the job after the reboot of its own node would else
+    # reboot it again, and again.
+    if plan.boot_id and await _boot_id(cluster, plan.node) not in ("", plan.boot_id):
+        return
+    await cluster.facts(plan.node).powercycle()
+
+
+async def _boot_id(cluster: Cluster, node: str) -> str:
+    """Return what tells this boot of a node from others; nothing if it is too sick to say."""
+    try:
+        return (await cluster.facts(node).facts()).boot_id
+    except GntError:
+        return ""

@@ -85,7 +85,7 @@ def test_a_coordinator_that_ends_at_once_says_why(
 
 ANSWERING = """
 import os, socket, sys
-path = os.environ["GANTRY_ROOT"] + "/run/gantry/luxi.sock"
+path = os.environ["GANTRY_ROOT"] + "/run/gantry/coordinator/luxi.sock"
 os.makedirs(os.path.dirname(path), exist_ok=True)
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(path)
@@ -118,3 +118,22 @@ def test_what_answers_garbage_does_not_answer(root: Path, coordinator: ScriptedC
 
 def _hang_up(_: object) -> None:
     raise ConnectionError
+
+
+def test_systemd_passes_the_word_on_for_one_start(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = root / "asked"
+    systemctl = root / "bin" / "systemctl"
+    systemctl.parent.mkdir()
+    systemctl.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n[ "$1" != start ] || exit 5\n')
+    systemctl.chmod(systemctl.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{systemctl.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(service, "by_systemd", lambda: True)
+    with pytest.raises(NodeFailure, match="journalctl -u gantry-coordinator"):
+        service.start(("--no-voting", "--yes-do-it"))
+    assert asked.read_text().splitlines() == [
+        "set-environment GANTRY_COORDINATOR_OPTIONS=--no-voting --yes-do-it",
+        "start gantry-coordinator.service",
+        "unset-environment GANTRY_COORDINATOR_OPTIONS",
+    ]

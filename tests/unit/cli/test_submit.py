@@ -169,7 +169,7 @@ def test_a_failed_job_tells_why_with_its_own_code(
     ran = run("gnt-debug delay 1 --json")
     assert json.loads(ran.out)[0]["error"] == failure
     coordinator.script_job(ends="canceled")
-    assert run("gnt-debug delay 1") == (10, "", "Failure: Job 43 was canceled.\n")
+    assert run("gnt-debug delay 1") == (10, "", "Failure: Job 43 was cancelled.\n")
 
 
 def test_a_verification_that_found_something_fails(

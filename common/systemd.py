@@ -1,0 +1,86 @@
+"""What a daemon tells systemd, and how its log lines reach the journal.
+
+Nothing of it does anything where systemd did not start us.
+
+Source: sd_notify(3), sd_watchdog_enabled(3), sd-daemon(3); $JOURNAL_STREAM in systemd.exec(5).
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Mapping
+
+PINGS = 3  # in the time after which systemd takes us for dead
+
+_PRIORITIES = ((logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))  # syslog(3)
+_DEBUG = 7
+
+
+class Supervisor:
+    """Whoever started this daemon and may wait for its word.
+
+    One socket is kept open: the word that we are alive must not fail for want of a descriptor.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        """Find out from ``environment`` who listens, and how often it wants to hear from us."""
+        address = environment.get("NOTIFY_SOCKET", "")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._socket: socket.socket | None = None
+        if address:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self.patience_s = _patience(environment)
+
+    def tell(self, *lines: str) -> None:
+        """Send assignments, such as READY=1; never waits, and never fails."""
+        if self._socket is None:
+            return
+        with contextlib.suppress(OSError):
+            self._socket.sendto("\n".join(lines).encode(), socket.MSG_DONTWAIT, self._address)
+
+    def close(self) -> None:
+        """Have nothing more to say."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    async def tell_alive(self) -> None:
+        """Go on saying that the event loop turns, for as long as this is not cancelled.
+
+        Returns at once where nobody wants to know.
+        """
+        if self._socket is None or self.patience_s is None:
+            return
+        while True:
+            self.tell("WATCHDOG=1")
+            await asyncio.sleep(self.patience_s / PINGS)
+
+
+class JournalFormatter(logging.Formatter):
+    """Marks each line with its priority; the journal adds the time and the program by itself."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        mark = next((rank for level, rank in _PRIORITIES if record.levelno >= level), _DEBUG)
+        return "\n".join(f"<{mark}>{line}" for line in super().format(record).splitlines())
+
+
+def is_journalled(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether the standard error output is the journal's."""
+    try:
+        here = os.fstat(2)
+    except OSError:
+        return False
+    return environment.get("JOURNAL_STREAM") == f"{here.st_dev}:{here.st_ino}"
+
+
+def _patience(environment: Mapping[str, str]) -> float | None:
+    """Return after how many seconds of silence systemd ends this very process, if ever."""
+    if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    try:
+        limit_us = int(environment.get("WATCHDOG_USEC", "0"))
+    except ValueError:
+        return None
+    return limit_us / 1e6 if limit_us > 0 else None
