@@ -1,5 +1,6 @@
 """Sizes as people write them: ``64M``, ``1.5g``, ``10GiB``, or a plain number of MiB."""
 
+import math
 import re
 
 from common.errors import InvalidRequest
@@ -40,6 +41,8 @@ def format_mib(size: float, unit: str = "h") -> str:
         unit: ``h`` picks the largest fitting unit and names it; ``m``, ``g``, ``t`` give
             the bare number in that unit (Ganeti's ``--units``).
     """
+    if not math.isfinite(size):  # what no node can mean, and no list may stumble over
+        return str(size)
     if unit == "m":
         return str(round(size))
     if unit != "h":

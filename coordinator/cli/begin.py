@@ -71,7 +71,7 @@ def take_over(command: str, words: Sequence[str]) -> int:
         options,
         {name: getattr(taken, name) for name in taken.__struct_fields__},
         *(f"Set aside by your word: {text}" for text in taken.overridden),
-        f"{taken.master} is the master now, in epoch {taken.epoch}.",
+        f"{taken.master} is the master now.",
         *([f"These nodes did not answer: {silent}."] if silent else []),
     )
     return 0

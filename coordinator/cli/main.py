@@ -106,6 +106,9 @@ def guarded(run: Callable[[], int]) -> int:
         # Whoever read our output has gone; Python would complain when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+    except PermissionError as error:
+        print(f"Failure: This user may not use {error.filename}; do it as root.", file=sys.stderr)
+        return InvalidRequest.exit_code
     except OSError as error:
         print(f"Failure: {error}.", file=sys.stderr)
         return 1

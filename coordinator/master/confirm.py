@@ -73,7 +73,7 @@ async def become_master(
     loop = asyncio.get_running_loop()
     limit_s = START_LIMIT_S if mode is Mode.START else TAKE_OVER_LIMIT_S
     deadline = loop.time() + limit_s
-    attempt = 0
+    attempt, told = 0, ""
     while True:
         patience_s = PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)]
         attempt += 1
@@ -94,7 +94,8 @@ async def become_master(
         if not may_pass or loop.time() > deadline:
             refusal = NoQuorum if may_pass else NotMaster
             raise refusal(f"This node does not become master: {verdict.reason}")
-        log.warning("not master yet: %s", verdict.reason)
+        if verdict.reason != told:
+            log.warning("not master yet: %s", told := verdict.reason)
         await asyncio.sleep(min(1.0, patience_s))
 
 

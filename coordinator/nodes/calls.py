@@ -37,7 +37,8 @@ class Nodes:
 
         Raises (the calls):
             Unreachable: no answer in the call's time, or no connection; ``offline`` in the
-                detail is True for a node marked offline, which is not even tried.
+                detail is True for a node marked offline, which is not even tried, and
+                ``stranger`` for one that shows no certificate of this cluster.
             GntError: whatever the node raised.
         """
         return stub(kind, _Line(self, node, job))
@@ -77,7 +78,10 @@ class _Line:
                 node=self.peer,
             ) from error
         except OSError as error:
-            raise Unreachable(_explain(self.node, call, error), node=self.peer) from error
+            stranger = isinstance(error, ssl.SSLCertVerificationError)
+            raise Unreachable(
+                _explain(self.node, call, error), node=self.peer, stranger=stranger
+            ) from error
 
     async def _try(
         self, call: CallSpec, call_id: CallId, body: bytes, left_s: Callable[[], float]

@@ -30,7 +30,7 @@ class _Line:
         return self.node.name
 
     async def send(self, call: CallSpec, body: bytes) -> bytes:
-        where = f"{self.node.name} ({self.node.primary_ip} port {self.node.port})"
+        where = f"Node {self.node.name} ({self.node.primary_ip}, port {self.node.port})"
         envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
         try:
             async with asyncio.timeout(call.timeout):

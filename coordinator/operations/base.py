@@ -70,7 +70,8 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
     def summary(self) -> str:
         """Name the operation and its object: ``INSTANCE_MIGRATE(web1)``."""
         name = self.opcode.removeprefix("OP_")
-        first = next(iter(type(self).parameters()), None)
+        positional = (n for n, p in type(self).parameters().items() if not p.flags)
+        first = next(positional, None)
         about = getattr(self, first) if first else None
         return f"{name}({about})" if about else name
 

@@ -83,7 +83,11 @@ class Cluster(Protocol):
         """Reach a node of no cluster, known by the SHA-256 of its certificate."""
 
     async def is_member(self, node: Node) -> bool:
-        """Tell whether ``node`` answers as a node of this cluster."""
+        """Tell whether ``node`` answers as a node of this cluster.
+
+        Raises:
+            Unreachable: it does not answer at all.
+        """
 
     async def wait_for_member(self, node: Node) -> None:
         """Return when ``node`` answers as a node of this cluster.

@@ -1,0 +1,1 @@
+"""The manual pages, made from the command table, the parsers and the operations' fields."""

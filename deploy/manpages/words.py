@@ -1,0 +1,167 @@
+"""What the pages say that cannot be read off the code."""
+
+from typing import NamedTuple
+
+EXIT_CODES = {
+    0: "It went well.",
+    1: "verify found an error, a job was left as it was, or the failure is of no other kind.",
+    2: "The request makes no sense: an unknown option, a wrong unit, a missing value.",
+    3: "There is no such object.",
+    4: "Not in the present state of the object, the node or the cluster.",
+    5: "This node is in no cluster.",
+    6: "There is no room for it now.",
+    7: "A node, or a program on this one, tried and failed.",
+    8: "Somebody did not answer; what became of the request is not known.",
+    9: "An operation failed, and so did undoing it; an operator has to look.",
+    10: "The job was cancelled.",
+    11: "This node is not the master.",
+    13: "A question had to be answered with yes, and was not.",
+    14: "A list was asked for a field that does not exist.",
+    70: "A bug of Gantry.",
+    130: "Interrupted; a job that was being followed goes on.",
+    141: "Whoever read the output has gone.",
+}
+
+_JOBS = (
+    "A command that changes something submits a job, shows what the job says, and ends when the "
+    "job does. Ctrl-C ends the command, not the job; gnt-job watch shows it again. With --submit "
+    "the command ends at once."
+)
+
+INTRODUCTIONS = {
+    "gantry": [
+        "Every command gnt-AREA COMMAND can also be given as gantry AREA COMMAND. The commands "
+        "below exist here only.",
+    ],
+    "gnt-cluster": [
+        "Makes a cluster, looks at it, moves its master role, and ends it. init and "
+        "master-failover are given on the node that is to be the master, getmaster and version on "
+        "any node, all others on the master.",
+    ],
+    "gnt-node": [
+        "Nodes are the machines that run gantry-noded. The commands are given on the master.",
+        _JOBS,
+    ],
+    "gnt-instance": [
+        "Instances are the virtual machines of the cluster. The commands are given on the master.",
+        _JOBS,
+        "Sizes are in MiB, or have a suffix M, G, T or P. Disks and nics are counted from 0.",
+    ],
+    "gnt-job": [
+        "Jobs are what the cluster does: each is a list of operations, kept with the state of the "
+        "cluster, so that it survives its coordinator. The commands are given on the master.",
+    ],
+    "gnt-debug": ["Shows locks, and tries the job queue. The commands are given on the master."],
+}
+
+# Each is parsed by a test.
+EXAMPLES = {
+    "gantry": [
+        ("gantry join-token", "On a machine that is to join: print its token."),
+        ("gantry instance list --json", "List instances, for a program."),
+    ],
+    "gnt-cluster": [
+        (
+            "gnt-cluster init --address 192.0.2.1 --shared-file-storage-dir /srv/gantry prod",
+            "Make a cluster of this node, whose instances have their disks on a shared directory.",
+        ),
+        ("gnt-cluster master-failover", "Make this node the master, the old one being dead."),
+        ("gnt-cluster verify --error-codes", "Look for anything that is wrong."),
+    ],
+    "gnt-node": [
+        (
+            "gnt-node add --address 192.0.2.2 --token-file token beta",
+            "Take a machine in, by the token that gantry join-token printed there.",
+        ),
+        (
+            "gnt-node modify --offline=yes beta",
+            "Say that a node is dead, so that it is not asked any more and its instances can be "
+            "failed over.",
+        ),
+        (
+            "gnt-node list -o name,role,mfree --no-headers --separator=,",
+            "List nodes, for a script.",
+        ),
+    ],
+    "gnt-instance": [
+        (
+            "gnt-instance add -t sharedfile --disk 0:size=10G -B memory=1G,vcpus=2 "
+            "--net 0:link=br0 -H kvm:kernel_path=/srv/vmlinuz,initrd_path=/srv/initrd web1",
+            "Create an instance where the allocator finds the best place, and start it.",
+        ),
+        ("gnt-instance migrate -n beta web1", "Move it to beta while it runs."),
+        (
+            'gnt-instance list -F \'pnode == "beta" and status == "running"\'',
+            "List what runs on beta.",
+        ),
+        ("gnt-instance console web1", "Use its serial console; Ctrl-] ends that."),
+    ],
+    "gnt-job": [
+        ("gnt-job list --running", "List what is being done now."),
+        ("gnt-job watch 42", "Follow a job."),
+        ("gnt-job cancel 42", "End it; what it has done is undone."),
+    ],
+    "gnt-debug": [
+        ("gnt-debug locks -o name,mode,owner,pending", "See who holds what, and who waits."),
+        ("gnt-debug delay 10", "Keep the queue busy for ten seconds."),
+    ],
+}
+
+
+class Daemon(NamedTuple):
+    name: str
+    description: list[str]
+    files: list[tuple[str, str]]
+    signals: list[tuple[str, str]]
+
+
+DAEMONS = {
+    "gantry-noded": Daemon(
+        "the node daemon of Gantry",
+        [
+            "Runs on every node, as root. It makes disks, guests and taps when the master orders "
+            "it, keeps a copy of the cluster's state if the node is a master candidate, and "
+            "remembers which master it has promised to obey.",
+            "A node of no cluster listens to whoever has its join token, and to nobody else. A "
+            "node of a cluster listens to certificates of its cluster; only those of master "
+            "candidates may give orders.",
+            "It locks itself in memory, so as to answer when the system disk is gone. Guests "
+            "are not touched when it ends, and are found again when it starts.",
+        ],
+        [
+            ("/var/lib/gantry/identity/", "Key, certificate and authority of a member."),
+            ("/var/lib/gantry/mastership.json", "The newest epoch granted, and to whom."),
+            ("/var/lib/gantry/state.sqlite", "The cluster's state, on master candidates."),
+            ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
+            ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),
+            ("/run/gantry/instances/", "One directory a guest, named by its UUID."),
+            ("/run/gantry/noded.lock", "Held by the one gantry-noded of this node."),
+            ("/var/log/gantry/noded.log", "The log; what it cannot take goes to /dev/console."),
+        ],
+        [("SIGTERM, SIGINT", "End; guests run on.")],
+    ),
+    "gantry-coordinator": Daemon(
+        "the master daemon of Gantry",
+        [
+            "Runs on the master. It holds the cluster's state in memory, runs jobs, places "
+            "instances, and gives orders to the nodes. It keeps nothing on disk: the state is "
+            "stored by gantry-noded of each master candidate.",
+            "When it starts it asks all nodes whether this one is the master, and ends with 11 "
+            "if another one is. gnt-cluster master-failover makes this node the master.",
+            "When it stops, or is killed, jobs stay as they are; the next coordinator goes on "
+            "with them.",
+        ],
+        [
+            (
+                "/run/gantry/coordinator/luxi.sock",
+                "Where commands reach it; who may use it is its mode.",
+            ),
+            ("/var/lib/gantry/identity/", "What it shows to the nodes; read only."),
+            (
+                "/var/log/gantry/coordinator.log",
+                "What it says, where it was started by a command; else the journal has it.",
+            ),
+        ],
+        [("SIGTERM, SIGINT", "End; jobs that run are gone on with by the next coordinator.")],
+    ),
+}
