@@ -18,7 +18,9 @@ def check_states(seen: Seen) -> Iterator[Finding]:
                 running.setdefault(guest.id, []).append(node.uuid)
     answered = {node.uuid for node, _ in seen.answered()}
     for instance in seen.config.sorted_instances():
-        primary = seen.config.nodes[instance.primary_node]
+        primary = seen.config.nodes.get(instance.primary_node)
+        if primary is None:
+            continue  # check_references tells
         where = running.get(instance.uuid, [])
         if len(where) > 1:
             names = ", ".join(seen.config.nodes[uuid].name for uuid in where)

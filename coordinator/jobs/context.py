@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
@@ -18,7 +19,7 @@ from common.noderpc.replica import Replica
 from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
-from coordinator.jobs.running import RunningJob
+from coordinator.jobs.running import RunningJob, ended
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.operations.cluster_view import Authority
@@ -92,8 +93,7 @@ class JobContext:
                 await self.tasks(node).cancel(task=task)
             return await watch
         finally:
-            for pending in (watch, wish):
-                pending.cancel()
+            await ended(watch, wish)
 
     async def _watch(self, node: str, task: TaskId) -> None:
         seen, told_at = "", -PROGRESS_S
@@ -150,14 +150,17 @@ class JobContext:
     async def is_member(self, node: Node) -> bool:
         try:
             await self.mastership(node).vote()
-        except Unreachable:
-            return False
+        except Unreachable as error:
+            if error.detail.get("stranger"):
+                return False
+            raise
         return True
 
     async def wait_for_member(self, node: Node) -> None:
         for _ in range(MEMBER_LOOKS):
-            if await self.is_member(node):
-                return
+            with suppress(Unreachable):
+                if await self.is_member(node):
+                    return
             await self.sleep(MEMBER_PAUSE_S)
         await self.mastership(node).vote()
 

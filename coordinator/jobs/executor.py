@@ -11,7 +11,7 @@ from common.model.job import Failure, Status
 from coordinator.jobs.context import JobContext
 from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
-from coordinator.jobs.running import RunningJob
+from coordinator.jobs.running import RunningJob, ended
 from coordinator.locks.manager import LockManager
 from coordinator.locks.names import Owner
 from coordinator.operations.base import Operation, StaleChoice, read_operation
@@ -120,10 +120,7 @@ class Executor:
                 raise Cancelled(f"Job {running.id} was cancelled before it began.")
             return task.result()
         finally:
-            for pending in (task, wish):
-                if not pending.done():
-                    pending.cancel()
-                    await asyncio.wait({pending})
+            await ended(task, wish)
 
     async def _end_well(self, running: RunningJob, index: int, result: Any) -> None:
         running.end_op(index, status=Status.SUCCESS, result=to_builtins(result), ended=self._now())

@@ -66,6 +66,9 @@ class JobJournal:
         if self._running.cancel_wanted.is_set() and not self._running.past_return:
             raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
 
+    def tell(self, message: str) -> None:
+        self._log(message)
+
     def _tell(self, event: str, step: str) -> None:
         """Show the operator each step once, as it begins, and each that is taken back."""
         if event == "undone":

@@ -1,10 +1,14 @@
 """Run a recipe: do the steps in order; if one fails, undo them in reverse."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
-from common.errors import Bug, GntError, Stuck
-from coordinator.operations.step import Edit, Step
+from common.errors import Bug, GntError, Stuck, Unreachable
+from coordinator.operations.step import Action, Edit, Step
+
+INSISTENCE_S = 60.0  # with a node that cannot be reached, where there is no other way
+PAUSE_S = 2.0
 
 
 class Journal(Protocol):
@@ -32,6 +36,9 @@ class Journal(Protocol):
     def check_not_cancelled(self) -> None:
         """Raise Cancelled when the operator wants the operation to end."""
 
+    def tell(self, message: str) -> None:
+        """Say something to whoever watches."""
+
 
 async def run(steps: Iterable[Step], journal: Journal) -> None:
     """Finish every step, or leave the cluster as if none had begun.
@@ -45,6 +52,7 @@ async def run(steps: Iterable[Step], journal: Journal) -> None:
         Stuck: a step failed, and then an undo.
     """
     begun: list[Step] = []
+    no_return = False
     for step in steps:
         touched = journal.has("started", step.title) or journal.has("finished", step.title)
         if journal.failure and not touched:
@@ -52,23 +60,24 @@ async def run(steps: Iterable[Step], journal: Journal) -> None:
         begun.append(step)  # even if it fails halfway, it is undone
         if not journal.failure and not journal.has("finished", step.title):
             try:
-                await _forward(step, journal)
+                await _forward(step, journal, no_return=no_return)
             except Exception as error:  # noqa: BLE001 -- kept in the journal, raised below
                 await journal.fail(error if isinstance(error, GntError) else Bug(repr(error)))
                 break
         if step.point_of_no_return and journal.has("finished", step.title):
             begun.clear()
+            no_return = True
     if journal.failure:
         await _back(begun, journal)
         raise journal.failure
 
 
-async def _forward(step: Step, journal: Journal) -> None:
+async def _forward(step: Step, journal: Journal, *, no_return: bool) -> None:
     journal.check_not_cancelled()
     if step.do:
         if not journal.has("started", step.title):
             await journal.write("started", step.title)
-        await step.do()
+        await (_insist(step.do, f"“{step.title}”", journal) if no_return else step.do())
     if step.edit or step.point_of_no_return:
         await journal.write("finished", step.title, step.edit)
     else:
@@ -84,10 +93,32 @@ async def _back(begun: list[Step], journal: Journal) -> None:
             if edited and not journal.has("unedited", step.title):
                 await journal.write("unedited", step.title, step.unedit)
             if step.undo:
-                await step.undo()
+                await _insist(step.undo, f"Undoing “{step.title}”", journal)
         except Exception as error:
             raise Stuck(
                 f"Cannot undo “{step.title}”: {error} The operation was being undone because: "
                 f"{journal.failure} Mend the cause, then look at what is left."
             ) from error
         journal.note("undone", step.title)
+
+
+async def _insist(action: Action, what: str, journal: Journal) -> None:
+    """Do what there is no way around, again and again while a node cannot be reached.
+
+    Mostly its noded is being restarted, and back in a moment.
+    """
+    loop = asyncio.get_running_loop()
+    limit = loop.time() + INSISTENCE_S
+    told = False
+    while True:
+        try:
+            await action()
+        except Unreachable as error:
+            if error.detail.get("offline") or loop.time() >= limit:
+                raise
+            if not told:
+                told = True
+                journal.tell(f"{what} is tried again for {INSISTENCE_S:g} s: {error}")
+            await asyncio.sleep(PAUSE_S)
+        else:
+            return

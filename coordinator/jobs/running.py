@@ -73,3 +73,13 @@ class RunningJob:
             await future
         finally:
             self._watchers.discard(future)
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks and return when they have ended, however they do."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # whoever wanted it may have been cancelled at the same moment

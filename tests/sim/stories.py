@@ -1,7 +1,12 @@
 """Every operation, each in the settings that change its recipe."""
 
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from common.errors import GntError
 from common.model.disk import DiskTemplate
-from common.names import InstanceName, NodeName
+from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.devices import DiskRequest, NicRequest
@@ -18,9 +23,12 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.powercycle import PowercycleNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.test.delay import Delay
+from coordinator.state.rows import Put
 from tests.support.cluster import SimulatedCluster
+from tests.support.faults import Failing
 from tests.support.harness import Setting, Story
-from tests.support.image import ip_of
+from tests.support.image import ip_of, uuid_of
+from tests.support.network import Trip
 
 WEB1 = InstanceName("web1")
 BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")
@@ -55,6 +63,22 @@ async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
 
 
+async def web1_half_moved(cluster: SimulatedCluster) -> None:
+    """Have an instance run on beta and be recorded on gamma, where its shell is."""
+    await cluster.run(create("web1", "gamma"))
+    cluster.network.faults.append(Failing(_of_clearing))
+    with suppress(GntError):
+        await cluster.run(MigrateInstance(instance_name=WEB1, target_node="beta"))
+    cluster.network.faults.clear()
+    instance = cluster.config.instance("web1")
+    moved = replace(instance, primary_node=NodeId(uuid_of("gamma")))
+    await cluster.master.running.store.commit([Put(moved)])
+
+
+def _of_clearing(trip: Trip) -> bool:
+    return trip.call.name == "instances.ensure_gone"
+
+
 async def gamma_drained(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
 
@@ -82,17 +106,29 @@ STORIES = {
         RebootInstance(instance_name=WEB1, reboot_type=RebootType.FULL),
         web1_on("gamma", start=False),
     ),
-    "remove": Story(RemoveInstance(instance_name=WEB1), web1_on("gamma")),
+    "remove": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma"),
+        again=RemoveInstance(instance_name=WEB1),
+    ),
     "remove what is down": Story(
-        RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False)
+        RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False),
+        again=RemoveInstance(instance_name=WEB1),
     ),
     "fail over": Story(
         FailOverInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma")
     ),
     "fail over from a dead node": Story(FailOverInstance(instance_name=WEB1), web1_on_dead_gamma),
-    "migrate": Story(MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma")),
+    "migrate": Story(
+        MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma"),
+        again=MigrateInstance(instance_name=WEB1, cleanup=True),
+    ),
+    "clean up after a migration": Story(
+        MigrateInstance(instance_name=WEB1, cleanup=True), web1_half_moved,
+        again=MigrateInstance(instance_name=WEB1, cleanup=True),
+    ),
     "migrate where the allocator says": Story(
-        MigrateInstance(instance_name=WEB1, iallocator="hail"), web1_on("beta")
+        MigrateInstance(instance_name=WEB1, iallocator="hail"), web1_on("beta"),
+        again=MigrateInstance(instance_name=WEB1, cleanup=True),
     ),
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
     "add a candidate": Story(add_delta, strangers=1),
@@ -107,10 +143,13 @@ STORIES = {
         candidates=2, successor="",
     ),
     "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
-    "remove a node": Story(RemoveNode(node_name=GAMMA), told_later=frozenset({"members gamma"})),
-    "powercycle": Story(PowercycleNode(node_name=GAMMA), rest_s=60.0),
+    "remove a node": Story(RemoveNode(node_name=GAMMA), uncertain=frozenset({"members gamma"})),
+    "powercycle": Story(
+        PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
+    ),
     "verify": Story(VerifyCluster(), web1_on("gamma")),
     "destroy": Story(
-        DestroyCluster(), successor="", told_later=frozenset({"members beta", "members gamma"})
+        DestroyCluster(), again=DestroyCluster(), successor="",
+        uncertain=frozenset({"members beta", "members gamma"}),
     ),
 }  # fmt: skip

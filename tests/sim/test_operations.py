@@ -4,18 +4,17 @@ import pytest
 
 from coordinator.operations.registry import MODULES
 from tests.sim.stories import STORIES
-from tests.support.clock import simulate
 from tests.support.harness import for_every_crash, for_every_failure
 
 
 @pytest.mark.parametrize("story", STORIES)
 def test_any_failure_restores_the_cluster(story: str) -> None:
-    simulate(for_every_failure(STORIES[story]))
+    for_every_failure(STORIES[story])
 
 
 @pytest.mark.parametrize("story", STORIES)
 def test_any_crash_is_resumed(story: str) -> None:
-    simulate(for_every_crash(STORIES[story]))
+    for_every_crash(STORIES[story])
 
 
 def test_every_operation_has_a_story() -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from common.errors import GntError
 from common.messages import from_json, to_builtins, to_json
 from common.model.job import Job, Status
 from common.names import JobId, NodeName
+from common.tasks import Background
 from coordinator.operations.base import Operation
 from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
@@ -32,7 +34,13 @@ from noded.network.naming import tap_name
 from noded.replica.store import ReplicaFile
 from noded.storage.fake import FakeFiles
 from tests.support.coordinators import Coordinator
-from tests.support.image import BEGINNING, NAMES, first_state, write_cluster
+from tests.support.image import (
+    BEGINNING,
+    NAMES,
+    check_identity_once,
+    first_state,
+    write_cluster,
+)
 from tests.support.machine import Machine
 from tests.support.network import Network
 
@@ -90,7 +98,8 @@ class SimulatedCluster:
         for machine in self.machines.values():
             self.network.plug_in(machine)
         self._master: Coordinator | None = None
-        self._others: list[Coordinator] = []
+        self._later = Background()
+        self.coordinators: list[Coordinator] = []  # all that ever were
 
     def now(self) -> float:
         """Seconds since 1970, on every machine's clock."""
@@ -104,6 +113,10 @@ class SimulatedCluster:
         assert self._master is not None
         return self._master
 
+    def master_is(self, coordinator: Coordinator) -> None:
+        """Send jobs to this one from now on."""
+        self._master = coordinator
+
     @property
     def state(self) -> State:
         return self.master.running.store.state
@@ -112,10 +125,14 @@ class SimulatedCluster:
     def config(self) -> Config:
         return self.state.config
 
+    def find_coordinator(self, name: str) -> Coordinator:
+        """Return the coordinator that was started last on a machine and became master."""
+        return next(c for c in reversed(self.coordinators) if c.name == name and c.master)
+
     def coordinator(self, name: str) -> Coordinator:
         """Return a new coordinator process on a machine; it is not started yet."""
         made = Coordinator(self.machines[name], self.network, self.random, self.now)
-        self._others.append(made)
+        self.coordinators.append(made)
         return made
 
     async def start_master(
@@ -139,10 +156,10 @@ class SimulatedCluster:
         """
         taking = self.coordinator(name)
         try:
-            await taking.take_over(word)
+            needed = await taking.take_over(word)
         finally:
             await taking.kill()
-        return await self.start_master(name)
+        return await self.start_master(name, word=needed)
 
     async def crash_master(self) -> None:
         """Kill the coordinator; noded on its node stays."""
@@ -152,10 +169,21 @@ class SimulatedCluster:
 
     async def lose_power(self, name: str) -> None:
         """Switch a machine off: noded, coordinator and guests are gone."""
-        for coordinator in self._others:
+        for coordinator in self.coordinators:
             if coordinator.name == name:
                 await coordinator.kill()
         await self.machines[name].lose_power()
+
+    async def restart_noded(self, name: str, away_s: float = 2.0) -> None:
+        """Kill noded on a machine; it is started again after a while."""
+        machine = self.machines[name]
+        await machine.kill_noded()
+
+        async def start() -> None:
+            await asyncio.sleep(away_s)
+            await machine.start_noded()
+
+        self._later.start(start(), name=f"start noded on {name}")
 
     def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
         self.network.cut(source, target, one_way=one_way)
@@ -219,7 +247,8 @@ class SimulatedCluster:
             assert stamp == self.state.stamp, f"{node.name} has {stamp}, not {self.state.stamp}"
 
     async def close(self) -> None:
-        for coordinator in self._others:
+        await self._later.close()
+        for coordinator in self.coordinators:
             await coordinator.kill()
         for machine in self.machines.values():
             await machine.close()
@@ -237,25 +266,31 @@ async def simulated_cluster(
         candidates: size of the candidate pool.
         strangers: further machines with a noded, of no cluster.
     """
-    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
-    root = Path(tempfile.mkdtemp(prefix="gantry-sim-", dir=place))
+    root = _new_directory()
     try:
         names = NAMES[:nodes]
         cluster = SimulatedCluster(root, names, strangers, Random(seed))
         paths = {name: cluster.machines[name].paths for name in names}
         write_cluster(first_state(names, candidates), paths)
-        try:
-            for machine in cluster.machines.values():
-                await machine.start_noded()
-            await cluster.start_master(names[0])
-            yield cluster
-        finally:
-            await cluster.close()
+        with patch("noded.identity.store.check_identity", check_identity_once):
+            try:
+                for machine in cluster.machines.values():
+                    await machine.start_noded()
+                await cluster.start_master(names[0])
+                yield cluster
+            finally:
+                await cluster.close()
     except BaseException as error:
         error.add_note(f"simulated with seed {seed}; GANTRY_SIM_SEED={seed} repeats it")
         raise
     finally:
         shutil.rmtree(root)
+
+
+def _new_directory() -> Path:
+    """Make a directory, in memory where that can be had: there fsync costs nothing."""
+    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    return Path(tempfile.mkdtemp(prefix="gantry-sim-", dir=place))
 
 
 def outcome(job: Job) -> Any:
@@ -288,7 +323,7 @@ def _named(config: Config, taken: Snapshot) -> Snapshot:
 
 def _configured(config: Config) -> dict[str, Any]:
     """Return all objects by kind and UUID, without what counts and dates their changes."""
-    cluster = replace(config.cluster, master=NodeName(""), overrides=())  # type: ignore[arg-type]
+    cluster = replace(config.cluster, master=NodeName(""), overrides=())
     tables: Mapping[str, Any] = {
         "group": config.groups, "node": config.nodes, "instance": config.instances,
         "disk": config.disks, "nic": config.nics, "cluster": {cluster.uuid: cluster},
@@ -312,6 +347,6 @@ def _membership(machine: Machine) -> dict[str, Any]:
     """Return what a node is by its certificate, and whether it has a copy of the state."""
     shown = machine.shows()
     return {
-        "shows": None if shown is None else tuple(shown),
+        "shows": None if shown is None else tuple(shown.peer),
         "replica": machine.paths.replica.exists(),
     }

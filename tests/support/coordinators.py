@@ -70,10 +70,15 @@ class Coordinator:
         if self.ended_by is not None:
             raise self.ended_by
 
-    async def take_over(self, word: Word = Word.NONE) -> None:
-        """Do what ``gnt-cluster master-failover`` does before it starts the daemon."""
+    async def take_over(self, word: Word = Word.NONE) -> Word:
+        """Do what ``gnt-cluster master-failover`` does before it starts the daemon.
+
+        Returns:
+            The word that the daemon needs, too: none, if none was needed here.
+        """
         master = await Master.confirm(self._me, self._outside, Mode.TAKE_OVER, word)
         await master.take_over()
+        return word if master.confirmed.won.overridden else Word.NONE
 
     def die(self) -> None:
         """Do nothing more from this moment on; ``kill`` clears away what is left."""

@@ -1,7 +1,7 @@
 """What can happen to calls, by name; put into ``cluster.network.faults``."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -21,6 +21,7 @@ class Mishap(StrEnum):
     IS_LOST = "never arrives"
     ANSWER_IS_LOST = "takes effect, and its answer is lost"
     CONNECTION_BREAKS = "takes effect, and the connection breaks before the answer"
+    NODED_RESTARTS = "takes effect, and noded is killed before the answer, and soon back"
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Once(Fault):
     which: Which
     index: int
     mishap: Mishap
+    restart: Callable[[str], Awaitable[None]]  # kills noded on a machine; it comes back by itself
     hit: Trip | None = None
     _count: int = 0
 
@@ -63,7 +65,9 @@ class Once(Fault):
             return reply
         if self.mishap is Mishap.FAILS_AFTER:
             return _injected(trip)
-        if self.mishap is Mishap.CONNECTION_BREAKS:
+        if self.mishap is Mishap.NODED_RESTARTS:
+            await self.restart(trip.target)
+        if self.mishap in (Mishap.CONNECTION_BREAKS, Mishap.NODED_RESTARTS):
             raise ConnectionResetError("the connection was reset")
         await asyncio.Future()
         return reply

@@ -17,14 +17,21 @@ from coordinator.operations.base import REGISTRY, Operation
 from coordinator.operations.registry import load_all
 from coordinator.operations.step import Action, Step
 from coordinator.quorum.question import Mode
+from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, Snapshot, simulated_cluster
 from tests.support.faults import Mishap, Once, Trap, Watching
 from tests.support.network import Trip
-from tests.support.seeds import chosen
+from tests.support.seeds import chosen, is_thorough, seeds
 
 Setting = Callable[[SimulatedCluster], Awaitable[None]]
 Maker = Callable[[SimulatedCluster], Operation[Any]]
-MISHAPS = (Mishap.FAILS_BEFORE, Mishap.FAILS_AFTER, Mishap.ANSWER_IS_LOST)
+NEVER = 1_000_000
+MISHAPS = (
+    Mishap.FAILS_BEFORE,
+    Mishap.FAILS_AFTER,
+    Mishap.ANSWER_IS_LOST,
+    Mishap.NODED_RESTARTS,
+)
 
 
 async def nothing(cluster: SimulatedCluster) -> None:
@@ -37,19 +44,21 @@ class Story:
 
     ``setting`` brings the cluster into the state that the operation finds. After a crash a
     coordinator is started anew on alpha, or takes over on ``successor`` if there is one.
-    ``told_later`` are the parts of a snapshot that an operation may leave as they are when a
-    node cannot be told; it says so in its log.
+    ``uncertain`` are the parts of a snapshot that may be either way when a node's answer is
+    lost or bad and the operation cannot mend that. ``again`` does what is left to do after a
+    failure from which there was no return; None if only an operator can.
     """
 
     operation: Operation[Any] | Maker
     setting: Setting = nothing
+    again: Operation[Any] | None = None
     nodes: int = 3
     candidates: int = 10
     strangers: int = 0
     successor: str = "beta"
-    told_later: frozenset[str] = frozenset()
+    uncertain: frozenset[str] = frozenset()
     rest_s: float = 12.0  # until nothing changes by itself any more
-    seed: int = 0
+    seed: int = seeds()[0]
 
     @asynccontextmanager
     async def told(self) -> AsyncIterator[SimulatedCluster]:
@@ -86,12 +95,16 @@ class Told:
     @property
     def undoable(self) -> list[Step]:
         """The steps that are undone when they fail."""
-        last = max((n for n, step in enumerate(self.steps) if step.point_of_no_return), default=-1)
-        return self.steps if last < 0 else self.steps[: last + 1]
+        points = (n for n, step in enumerate(self.steps) if step.point_of_no_return)
+        return self.steps[: next(points, len(self.steps)) + 1]
 
 
-async def undisturbed(story: Story) -> Told:
+def undisturbed(story: Story) -> Told:
     """Run the operation; it succeeds."""
+    return simulate(_undisturbed(story))
+
+
+async def _undisturbed(story: Story) -> Told:
     calls, crossings = Watching(_is_call), Watching(_is_crossing)
     recipe: list[Step] = []
     async with story.told() as cluster:
@@ -111,36 +124,58 @@ async def undisturbed(story: Story) -> Told:
         )  # fmt: skip
 
 
-async def for_every_failure(story: Story) -> Told:
+def for_every_failure(story: Story) -> Told:
     """Fail every step and every call, before and after it took effect.
 
     Up to the point of no return the cluster is left as it was. From there on the operation
     may end in error; sent again, it brings the cluster to where it should be.
     """
-    told = await undisturbed(story)
-    for step in told.undoable:
-        for takes_effect in (False, True) if step.do else (False,):
-            await _fail_step(story, told, step, takes_effect=takes_effect)
-    for index in range(len(told.calls)):
-        for mishap in chosen(MISHAPS, index):
-            await _fail_call(story, told, index, mishap)
+    told = undisturbed(story)
+    for step in told.steps:
+        # An action and the record of it are one step where there is no return in between.
+        for takes_effect in (False, True) if step.do and not step.point_of_no_return else (False,):
+            simulate(_fail_step(story, told, step, takes_effect=takes_effect))
+    for number, index in enumerate(_worth_trying(told.calls)):
+        for mishap in chosen(MISHAPS, number):
+            simulate(_fail_call(story, told, index, mishap))
     return told
 
 
-async def for_every_crash(story: Story) -> Told:
+def for_every_crash(story: Story) -> Told:
     """Kill the coordinator at every call and commit, on the way forward and on the way back.
 
     Whoever goes on from the journal brings the cluster to one and the same state.
     """
-    told = await undisturbed(story)
-    for index in range(len(told.crossings)):
-        await _crash(story, told, index)
+    told = undisturbed(story)
+    for number, index in enumerate(_worth_trying(told.crossings)):
+        simulate(_crash(story, told, index, elsewhere=number % 2 == 1))
     undoable = [step for step in told.undoable if step.do]
     if undoable:
-        for index in range(1000):
-            if not await _crash_undoing(story, told, undoable[-1], index):
-                break
+        back: list[Trip] = []
+        simulate(_crash_undoing(story, told, undoable[-1], NEVER, crossings=back))
+        for number, index in enumerate(_worth_trying(back)):
+            elsewhere = number % 2 == 0
+            simulate(_crash_undoing(story, told, undoable[-1], index, elsewhere=elsewhere))
     return told
+
+
+def _worth_trying(trips: list[Trip]) -> list[int]:
+    """Choose places for a disturbance: all, or where time matters those that differ.
+
+    Of the calls of one commit it is now this and now that one, and of those that watch a task
+    the first and the last.
+    """
+    commits, worth = 0, []
+    for index, trip in enumerate(trips):
+        around = {str(each) for each in trips[index - 1 : index + 2 : 2]}
+        if trip.is_commit:
+            commits += 1
+            if commits % 3 != commits // 3 % 3:
+                continue
+        elif trip.call.name == "tasks.watch" and around == {str(trip)}:
+            continue
+        worth.append(index)
+    return list(range(len(trips))) if is_thorough() else worth
 
 
 async def _fail_step(story: Story, told: Told, step: Step, *, takes_effect: bool) -> None:
@@ -150,43 +185,53 @@ async def _fail_step(story: Story, told: Told, step: Step, *, takes_effect: bool
         with _recipes(operation, lambda steps: _broken(steps, step.title, takes_effect)):
             job = await cluster.finished(await cluster.submit(operation))
         assert job.status is Status.ERROR, "the job did not fail"
-        await _check(cluster, story, told.before)
+        if _has_returned(job, told):
+            await _check_mendable(cluster, story, told)
+        else:
+            await _check(cluster, story, told.before, story.uncertain)
 
 
 async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> None:
     what = f"call {index + 1} of {len(told.calls)}, {told.calls[index]}, {mishap}"
     async with _told(story, what) as cluster:
         operation = story.made(cluster)
-        fault = Once(_is_call, index, mishap)
+        fault = Once(_is_call, index, mishap, cluster.restart_noded)
         number = await cluster.submit(operation)
         cluster.network.faults.append(fault)
         job = await cluster.finished(number)
         cluster.network.faults.clear()
         assert fault.hit is not None, "the call was not made"
         if job.status is Status.SUCCESS:  # it could do without
-            await _check(cluster, story, told.after, story.told_later)
+            await _check(cluster, story, told.after, story.uncertain)
         elif _has_returned(job, told):
-            await cluster.run(operation)  # sent again, it does what is left to do
-            await _check(cluster, story, told.after)
+            await _check_mendable(cluster, story, told)
         else:
-            await _check(cluster, story, told.before)
+            await _check(cluster, story, told.before, story.uncertain)
 
 
-async def _crash(story: Story, told: Told, index: int) -> None:
+async def _crash(story: Story, told: Told, index: int, *, elsewhere: bool) -> None:
     what = f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}"
     async with _told(story, what) as cluster:
         trap = Trap(_is_crossing, index, cluster.master.die)
         number = await cluster.submit(story.made(cluster))
         cluster.network.faults.append(trap)
         await trap.sprung.wait()
-        await _succeed(story, cluster, index)
+        await _succeed(story, cluster, elsewhere=elsewhere)
         job = await cluster.finished(number)
         assert job.status is Status.SUCCESS, job.ops[-1].failure
         await _check(cluster, story, told.after)
 
 
-async def _crash_undoing(story: Story, told: Told, step: Step, index: int) -> bool:
-    """Fail a step, and crash at a crossing after that; False if there are fewer."""
+async def _crash_undoing(
+    story: Story,
+    told: Told,
+    step: Step,
+    index: int,
+    *,
+    elsewhere: bool = False,
+    crossings: list[Trip] | None = None,
+) -> None:
+    """Fail a step, and crash at a crossing after that; note the crossings on the way back."""
     what = f"“{step.title}” fails, then crash {index + 1}"
     async with _told(story, what) as cluster:
         trap = Trap(_is_crossing, index, cluster.master.die)
@@ -194,10 +239,13 @@ async def _crash_undoing(story: Story, told: Told, step: Step, index: int) -> bo
 
         def broken(steps: Iterator[Step]) -> Iterator[Step]:
             def failed() -> None:
-                if trap not in cluster.network.faults and not trap.sprung.is_set():
-                    cluster.network.faults.append(trap)
+                if not cluster.network.faults and not trap.sprung.is_set():
+                    cluster.network.faults += [
+                        Watching(_is_crossing, [] if crossings is None else crossings),
+                        trap,
+                    ]
 
-            return _broken(steps, step.title, takes_effect=True, then=failed)
+            return _broken(steps, step.title, not step.point_of_no_return, then=failed)
 
         with _recipes(operation, broken):
             number = await cluster.submit(operation)
@@ -208,21 +256,29 @@ async def _crash_undoing(story: Story, told: Told, step: Step, index: int) -> bo
                 waiting.cancel()
             await asyncio.wait({finishing, springing})
             if trap.sprung.is_set():
-                await _succeed(story, cluster, index)
+                await _succeed(story, cluster, elsewhere=elsewhere)
             job = await cluster.finished(number)
+            cluster.network.faults.clear()
         assert job.status is Status.ERROR, f"the job is {job.status}"
+        assert trap.sprung.is_set() == (index < NEVER), "the coordinator did not crash"
         await _check(cluster, story, told.before)
-        return trap.sprung.is_set()
 
 
-async def _succeed(story: Story, cluster: SimulatedCluster, index: int) -> None:
+async def _succeed(story: Story, cluster: SimulatedCluster, *, elsewhere: bool) -> None:
     """Bury the coordinator that died, and start the next one: here, or elsewhere."""
     cluster.network.faults.clear()
     await cluster.crash_master()
-    if index % 2 and story.successor:
+    if elsewhere and story.successor:
         await cluster.take_over(story.successor)
     else:
         await cluster.start_master("alpha", Mode.START)
+
+
+async def _check_mendable(cluster: SimulatedCluster, story: Story, told: Told) -> None:
+    """Have the rest done."""
+    if story.again:
+        await cluster.run(story.again)
+    await _check(cluster, story, told.after, story.uncertain)
 
 
 async def _check(

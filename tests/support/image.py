@@ -4,8 +4,9 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from common.messages import to_json
+from common.messages import from_json, to_json
 from common.model.cluster import Cluster
 from common.model.commit import next_commit
 from common.model.group import Group
@@ -72,7 +73,7 @@ def write_cluster(state: State, paths_of: dict[str, Paths]) -> None:
     for node in state.config.sorted_nodes():
         paths = paths_of[node.name]
         paths.identity.mkdir(parents=True)
-        for name, text in _identity(node.name, node.master_candidate).items():
+        for name, text in _identity_files(node.name, node.master_candidate).items():
             (paths.identity / name).write_bytes(text)
         paths.grants.write_bytes(to_json(Grant(epoch=Epoch(1), master=master.name)))
         paths.ssconf.mkdir()
@@ -90,7 +91,7 @@ def _authority() -> KeyPair:
 
 
 @cache
-def _identity(name: str, candidate: bool) -> dict[str, bytes]:
+def _identity_files(name: str, candidate: bool) -> dict[str, bytes]:
     key = make_key()
     certificate = issue(
         _authority(), make_request(key, NodeName(name)), node=NodeName(name),
@@ -106,12 +107,28 @@ def _identity(name: str, candidate: bool) -> dict[str, bytes]:
     }  # fmt: skip
 
 
-_peers: dict[bytes, Peer] = {}
+class Identity(NamedTuple):
+    """What a machine shows to others: who it is, and of which cluster."""
+
+    peer: Peer
+    authority: str
 
 
-def shown_by(identity: Path, node: NodeName) -> Peer:
-    """Return what others see of a node's certificate; a handshake tells, once for each."""
-    certificate = (identity / CERTIFICATE).read_bytes()
-    if certificate not in _peers:
-        _peers[certificate] = check_identity(identity, node)
-    return _peers[certificate]
+def read_identity(directory: Path) -> Identity | None:
+    """Read what others see of a node's certificate; None for a node of no cluster."""
+    if not directory.exists():
+        return None
+    member = from_json((directory / MEMBER).read_bytes(), Member, what=MEMBER)
+    authority = (directory / AUTHORITY).read_text()
+    return Identity(check_identity_once(directory, member.node), authority)
+
+
+def check_identity_once(directory: Path, node: NodeName) -> Peer:
+    """Do what ``check_identity`` does, once for the same files: the handshake is slow."""
+    files = tuple((directory / name).read_bytes() for name in (KEY, CERTIFICATE, AUTHORITY))
+    if (*files, node) not in _peers:
+        _peers[*files, node] = check_identity(directory, node)
+    return _peers[*files, node]
+
+
+_peers: dict[tuple[bytes | NodeName, ...], Peer] = {}

@@ -6,27 +6,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.names import NodeName
+from common.names import MiB
 from common.noderpc.instances import GuestReport
 from common.paths import Paths
 from common.tasks import Background
-from common.tls.context import AUTHORITY, Peer
 from common.tls.token import JoinToken
 from noded.daemon.node import Drivers
 from noded.daemon.node import Node as Noded
 from noded.hypervisor.fake import FakeHypervisor, FakeWorld
 from noded.identity.keys import OwnKeyMaker
+from noded.machine.driver import Machine as HardwareDriver
+from noded.machine.driver import MachineReport
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
 from noded.storage.fake import FakeFiles, FakeStorage
-from tests.support.image import ip_of, shown_by
+from tests.support.image import Identity, ip_of, read_identity
 
 REBOOT_S = 30.0
 
 
-class Machine(PowerSwitch):
+class Machine:
     """One node's hardware, with the noded that runs on it, if one does.
 
     Durable are the files below ``root``, the local disks, and ``shared``, which is every
@@ -52,9 +53,12 @@ class Machine(PowerSwitch):
         self.noded: Noded | None = None
         self.process = Background()
         self.boots = 0
+        self.has_hypervisor = True
         self._now = now
         self._life = _Life()
         self._power = Background()
+        self._identity: Identity | None = None
+        self._has_looked = False
 
     async def start_noded(self) -> None:
         """Start noded as after a boot, or after it was killed."""
@@ -66,11 +70,12 @@ class Machine(PowerSwitch):
         noded = Noded(
             self.paths,
             Drivers(
-                storage=life.of(storage), network=life.of(self.network), machine=self.hardware,
-                hypervisors={"kvm": life.of(self.guests)}, power=self, keys=OwnKeyMaker(),
-                now=self._now,
+                storage=life.of(storage), network=life.of(self.network), machine=_Hardware(self),
+                hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
+                power=_Switch(self, life), keys=OwnKeyMaker(), now=self._now,
             ),
         )  # fmt: skip
+        noded.identity.on_change = self._identity_changed
         await noded.start()
         self.noded = noded
 
@@ -100,36 +105,28 @@ class Machine(PowerSwitch):
         await self._power.close()
         await self.kill_noded()
 
-    # As a power switch
+    def powercycle(self) -> None:
+        """Lose power, and boot some time later."""
+        self._power.start(self._powercycle(), name=f"power-cycle {self.name}")
 
-    def check(self) -> None:
-        pass
-
-    def cycle(self) -> None:
-        self._power.start(self._cycle(), name=f"power-cycle {self.name}")
-
-    async def _cycle(self) -> None:
+    async def _powercycle(self) -> None:
         await self.lose_power()
         await asyncio.sleep(REBOOT_S)
         await self.boot()
 
     # As a place in the network
 
-    @property
-    def authority(self) -> str | None:
-        file = self.paths.identity / AUTHORITY
-        return file.read_text() if file.exists() else None
+    def shows(self) -> Identity | None:
+        if not self._has_looked:
+            self._identity, self._has_looked = read_identity(self.paths.identity), True
+        return self._identity
 
-    def shows(self) -> Peer | None:
-        if self.noded is None or self.noded.identity.member is None:
-            return self._last_shown()
-        return shown_by(self.paths.identity, self.noded.identity.member.node)
+    def _identity_changed(self) -> None:
+        self._has_looked = False
 
-    def _last_shown(self) -> Peer | None:
-        """Return what a coordinator can show while noded is down."""
-        if not self.paths.identity.exists():
-            return None
-        return shown_by(self.paths.identity, NodeName(self.name))
+    def shrink_memory(self, total_mib: int) -> None:
+        """Have less memory than other machines; 1 GiB is its own."""
+        self.hardware = FakeMachine(self.hardware.report.boot_id, total=MiB(total_mib))
 
     # For tests to look at
 
@@ -156,6 +153,31 @@ class _Life:
     def of(self, driver: Any) -> Any:
         """Return ``driver`` for this process alone."""
         return _Held(driver, self)
+
+
+class _Hardware(HardwareDriver):
+    """Looks at what the machine has now."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def look(self) -> MachineReport:
+        return self._machine.hardware.look()
+
+
+class _Switch(PowerSwitch):
+    """Within reach of one noded process."""
+
+    def __init__(self, machine: Machine, life: _Life) -> None:
+        self._machine, self._life = machine, life
+
+    def check(self) -> None:
+        pass
+
+    def cycle(self) -> None:
+        if not self._life.ended:
+            self._life.ended = True
+            self._machine.powercycle()
 
 
 class _Held:

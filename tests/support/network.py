@@ -21,6 +21,7 @@ from common.rpc.server import Reply
 from common.tasks import Background
 from common.tls.context import Peer
 from noded.daemon.node import Node as Noded
+from tests.support.image import Identity
 
 LATENCY_S = (0.0002, 0.002)
 LOOPBACK = "127.0.0.1"
@@ -39,12 +40,8 @@ class Place(Protocol):
     def process(self) -> Background:
         """Owns what noded does; it ends with noded."""
 
-    @property
-    def authority(self) -> str | None:
-        """PEM of its cluster's authority; None while it is in no cluster."""
-
-    def shows(self) -> Peer | None:
-        """Return what its certificate says."""
+    def shows(self) -> Identity | None:
+        """Return what its certificate says; None while it is in no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +213,18 @@ def _noded(target: Place) -> Noded:
     return target.noded
 
 
-def _shake_hands(source: Place, target: Place, name: str) -> Peer | None:
+def _shake_hands(source: Place, target: Place, name: str) -> Peer:
     """Do what TLS would: each side checks the other's certificate."""
     _noded(target)
-    shown = target.shows()
-    if shown is None or shown.node != name or target.authority != source.authority:
+    mine, theirs = source.shows(), target.shows()
+    if (
+        mine is None
+        or theirs is None
+        or theirs.peer.node != name
+        or theirs.authority != mine.authority
+    ):
         raise ssl.SSLCertVerificationError(f"the certificate is not {name}'s of this cluster")
-    return source.shows()
+    return mine.peer
 
 
 async def _carry_out(

@@ -18,7 +18,12 @@ from coordinator.operations.instance.moving import check_can_move, choose_target
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.step import Step, record
-from coordinator.operations.steps.checks import check_memory, find_guest, is_alive
+from coordinator.operations.steps.checks import (
+    check_memory,
+    check_not_elsewhere,
+    find_guest,
+    is_alive,
+)
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 
@@ -82,6 +87,8 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         source, target = check_can_move(config, instance, self.target_node or "")
         guest = present_guest(config, instance)
         alive = not source.offline and is_alive(await find_guest(cluster, instance, source))
+        if not alive:
+            await check_not_elsewhere(cluster, instance, source, target)
         start = instance.admin_state is AdminState.UP
         await cluster.instances(target.uuid).check_startable(guest=guest)
         if start:

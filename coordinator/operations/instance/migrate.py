@@ -6,10 +6,10 @@ from typing import Annotated, Self
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, Unreachable
+from common.errors import Conflict, GntError, NotFound, Unreachable
 from common.messages import Order
 from common.model.instance import Instance
-from common.names import InstanceId, InstanceName
+from common.names import InstanceName
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -21,8 +21,10 @@ from coordinator.operations.instance.traces import find_traces
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import check_memory, check_online, find_guest
+from coordinator.operations.steps.checks import ALIVE, check_memory, check_online, find_guest
 from coordinator.state.config import Config
+
+INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
 
 
 class MigratePlan(Order, kw_only=True):
@@ -176,7 +178,20 @@ async def _receive(cluster: Cluster, plan: MigratePlan) -> None:
 
 
 async def _transfer(cluster: Cluster, plan: MigratePlan) -> None:
-    if await _has_left(cluster, plan.guest.id, plan.source):
+    """See the transfer through; it goes on while noded is restarted on either node."""
+    limit = cluster.now() + INSISTENCE_S
+    while True:
+        try:
+            return await _try_transfer(cluster, plan)
+        except (Unreachable, NotFound) as error:  # noded is away, or has forgotten its task
+            if cluster.now() >= limit:
+                raise
+            cluster.log(f"Trying again: {error}")
+            await cluster.sleep(PAUSE_S)
+
+
+async def _try_transfer(cluster: Cluster, plan: MigratePlan) -> None:
+    if await _has_moved(cluster, plan):
         return  # a predecessor saw it through, or died watching
     source = cluster.instances(plan.source)
     port = await cluster.instances(plan.target).ensure_incoming(guest=plan.guest)
@@ -190,7 +205,7 @@ async def _transfer(cluster: Cluster, plan: MigratePlan) -> None:
         await cluster.run_task(plan.source, task)
     except GntError:
         # The transfer may have ended well all the same, with only the news of it lost.
-        if not await _has_left(cluster, plan.guest.id, plan.source):
+        if not await _has_moved(cluster, plan):
             raise
 
 
@@ -200,6 +215,13 @@ async def _stop_transfer(cluster: Cluster, plan: MigratePlan) -> None:
     await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
 
 
-async def _has_left(cluster: Cluster, guest: InstanceId, source: str) -> bool:
-    guests = await cluster.instances(source).guests()
-    return any(g.id == guest and g.state is GuestState.MIGRATED for g in guests)
+async def _has_moved(cluster: Cluster, plan: MigratePlan) -> bool:
+    """Tell whether the guest runs on the target.
+
+    The source knows as well, but not any more once it has lost its power.
+    """
+    for node, states in ((plan.target, ALIVE), (plan.source, (GuestState.MIGRATED,))):
+        guests = await cluster.instances(node).guests()
+        if any(guest.id == plan.guest.id and guest.state in states for guest in guests):
+            return True
+    return False

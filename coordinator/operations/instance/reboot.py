@@ -17,7 +17,12 @@ from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument, hidden, option
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.checks import (
+    check_not_elsewhere,
+    check_online,
+    find_guest,
+    is_alive,
+)
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 
@@ -72,6 +77,8 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
                 f"Instance {instance.name} does not run, so it cannot be reset; start it with "
                 f"“gnt-instance startup {instance.name}”."
             )
+        if not was_running:
+            await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
         await cluster.instances(node.uuid).check_startable(guest=guest)
         return RebootPlan(

@@ -17,6 +17,7 @@ from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
     check_memory,
+    check_not_elsewhere,
     check_online,
     find_guest,
     is_alive,
@@ -72,6 +73,7 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         )  # fmt: skip
         was_running = is_alive(await find_guest(cluster, instance, node))
         if not was_running:
+            await check_not_elsewhere(cluster, instance, node)
             await cluster.instances(node.uuid).check_startable(guest=guest)
             await check_memory(cluster, node, guest.memory, instance)
         return StartPlan(

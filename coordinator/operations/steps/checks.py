@@ -39,6 +39,29 @@ def is_alive(guest: GuestReport | None) -> bool:
     return guest is not None and guest.state in ALIVE
 
 
+async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node) -> None:
+    """Refuse to start an instance that runs on a node where nobody expects it.
+
+    That is so after a migration whose end nobody saw. Nodes that do not answer are left out:
+    no instance could be started any more if one of them had to be waited for.
+
+    Raises:
+        Conflict: names the node.
+    """
+    config = cluster.config
+    others = [n for n in config.sorted_nodes() if n.vm_capable and not n.offline and n not in here]
+    answers = await cluster.each(
+        {node.name: cluster.instances(node.uuid).guests() for node in others}
+    )
+    for name, guests in answers.items():
+        if isinstance(guests, tuple) and any(g.id == instance.uuid and is_alive(g) for g in guests):
+            raise Conflict(
+                f"Instance {instance.name} runs on {name}, where it should not be; "
+                f"“gnt-instance migrate --cleanup {instance.name}” puts that right.",
+                node=name,
+            )
+
+
 async def check_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
     """Refuse to start an instance where its memory is not free.
 

@@ -1,0 +1,285 @@
+"""Masters that die, are cut off, or are two."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from common.errors import Conflict, Deposed, GntError, Unreachable
+from common.model.job import Status
+from common.names import Epoch, NodeName
+from common.noderpc.disks import Disks
+from coordinator.master.confirm import NotMaster
+from coordinator.nodes.calls import Nodes
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.test.delay import Delay
+from coordinator.quorum.question import Word
+from tests.sim.stories import create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Failing, Slow
+from tests.support.network import Line
+
+
+async def _ends(cluster: SimulatedCluster, name: str) -> GntError | None:
+    """Wait until the coordinator on a node stops by itself; return why."""
+    coordinator = cluster.find_coordinator(name)
+    async with asyncio.timeout(120):
+        await coordinator.ended.wait()
+    return coordinator.ended_by
+
+
+def test_a_take_over_finds_everything() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            jobs = cluster.state.jobs
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            assert cluster.config.master().name == "beta"
+            assert cluster.config.instance("web1").name == "web1"
+            assert cluster.state.jobs == jobs
+            assert cluster.state.stamp.epoch > 1
+            await cluster.run(create("web2", "alpha"))
+
+    simulate(scenario())
+
+
+def test_a_take_over_when_the_machine_of_the_master_is_dead() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            await cluster.lose_power("alpha")
+            await cluster.take_over("beta")
+            await cluster.run(create("web2", "gamma"))
+            assert set((await cluster.snapshot()).guests["gamma"]) == {"web1", "web2"}
+
+    simulate(scenario())
+
+
+def test_the_deposed_master_stops_and_its_orders_are_refused() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            cluster.network.isolate("alpha")
+            await cluster.take_over("beta")
+            cluster.heal()
+            error = await _ends(cluster, "alpha")
+            assert isinstance(error, Deposed), error
+            assert "beta" in error.message
+            # What it may still have sent is refused wherever the new master is known.
+            late = Nodes(Line(cluster.network, old.machine), Epoch(2), cluster.random)
+            with pytest.raises(Deposed, match="obeys beta"):
+                await late.service(Disks, cluster.config.node("gamma")).find(disks=())
+            with pytest.raises(NotMaster, match="beta"):
+                await cluster.start_master("alpha")
+
+    simulate(scenario())
+
+
+def test_the_node_that_is_not_named_does_not_start() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            before = cluster.state.stamp.epoch
+            with pytest.raises(NotMaster, match="alpha"):
+                await cluster.start_master("beta")
+            await cluster.crash_master()
+            await cluster.start_master("alpha")
+            assert cluster.state.stamp.epoch == before + 1
+
+    simulate(scenario())
+
+
+def test_of_two_coordinators_on_one_node_the_first_stops() -> None:
+    """The daemon refuses this by its socket; if that is evaded, the epoch decides."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            first = cluster.master
+            await cluster.start_master("alpha")
+            await asyncio.sleep(30)
+            assert isinstance(first.ended_by, Deposed)
+            assert not first.is_alive
+            await cluster.run(Delay(duration=0.0))
+
+    simulate(scenario())
+
+
+def test_without_a_majority_the_master_is_read_only_and_recovers() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.network.isolate("alpha")
+            # The first change shows that nobody answers; it is not lost, it waits.
+            with pytest.raises(Unreachable, match="it will run as soon as it is") as late:
+                await cluster.submit(Delay(duration=0.0))
+            await asyncio.sleep(60)
+            with pytest.raises(Conflict, match=r"read-only.*beta.*gamma") as refused:
+                await cluster.submit(Delay(duration=0.0))
+            assert refused.value.detail["nodes"] == ["beta", "gamma"]
+            assert await cluster.master.luxi("QueryClusterInfo")  # looking is possible
+            cluster.heal()
+            (number,) = late.value.detail["jobs"]
+            await cluster.settle(30.0)
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+            await cluster.run(Delay(duration=0.0))
+            await cluster.settle()
+            cluster.check_replicas()
+
+    simulate(scenario())
+
+
+def test_a_job_that_waits_for_the_majority_goes_on_when_it_is_back() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            number = await cluster.submit(create("web1", "alpha"))
+            cluster.network.isolate("alpha")
+            await asyncio.sleep(300)
+            cluster.heal()
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+            assert (await cluster.snapshot()).guests["alpha"] == {"web1": "running"}
+
+    simulate(scenario())
+
+
+def test_a_take_over_needs_a_majority() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.crash_master()
+            cluster.network.isolate("beta")
+            with pytest.raises(NotMaster, match="does not become master"):
+                await cluster.take_over("beta")
+
+    simulate(scenario())
+
+
+def test_the_operators_word_replaces_the_majority_and_is_recorded() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=2) as cluster:
+            await cluster.run(create("web1", "beta"))
+            await cluster.lose_power("alpha")
+            with pytest.raises(NotMaster):
+                await cluster.take_over("beta")
+            await cluster.take_over("beta", Word.NO_VOTING)
+            assert {override.unheard for override in cluster.config.cluster.overrides} == {
+                ("alpha",)
+            }
+            await cluster.run(create("web2", "beta"))
+
+    simulate(scenario())
+
+
+def test_what_was_acknowledged_by_a_majority_survives_the_newest_node() -> None:
+    """The candidate that lagged behind takes over, and first fetches what it missed."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.cut("alpha", "gamma")
+            await cluster.run(create("web1", "alpha"))
+            await cluster.crash_master()
+            cluster.heal()
+            await cluster.take_over("gamma")
+            assert cluster.config.find_instance("web1")
+            await cluster.settle()
+            cluster.check_replicas()
+
+    simulate(scenario())
+
+
+def test_what_is_acknowledged_during_a_take_over_survives_it() -> None:
+    """The old master goes on until the last moment, also on the node that takes over."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            taken: list[int] = []
+
+            async def submit() -> None:
+                with suppress(GntError):
+                    while True:
+                        order = Delay(duration=0.0).to_input()
+                        taken.append(await old.luxi("SubmitJob", [order]))
+
+            slow = Slow(lambda t: t.source == "beta" and t.call.name == "mastership.vote", 0.02)
+            cluster.network.faults.append(slow)
+            submitting = asyncio.ensure_future(submit())
+            await asyncio.sleep(0.1)
+            await cluster.take_over("beta")
+            submitting.cancel()
+            assert len(taken) > 10
+            assert set(taken) <= set(cluster.state.jobs)
+
+    simulate(scenario())
+
+
+def test_a_candidate_that_was_away_is_caught_up() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.machines["gamma"].kill_noded()
+            for number in range(5):
+                await cluster.run(create(f"web{number}", "alpha"))
+            await cluster.machines["gamma"].start_noded()
+            await cluster.settle()
+            cluster.check_replicas()
+
+    simulate(scenario())
+
+
+def test_a_candidate_with_a_full_disk_stops_nobody() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            full = Failing(
+                lambda trip: trip.target == "gamma" and trip.is_commit, "The disk of gamma is full."
+            )
+            cluster.network.faults.append(full)
+            await cluster.run(create("web1", "alpha"))
+            assert "gamma" in cluster.master.running.store.troubles
+            cluster.network.faults.clear()
+            await cluster.settle()
+            cluster.check_replicas()
+            assert not cluster.master.running.store.troubles
+
+    simulate(scenario())
+
+
+def test_a_slow_candidate_holds_nobody_up() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.network.faults.append(Slow(lambda trip: trip.target == "gamma", 2.0))
+            began = cluster.now()
+            await cluster.run(Delay(duration=0.0))
+            assert cluster.now() - began < 1.0
+
+    simulate(scenario())
+
+
+def test_an_order_under_way_is_waited_for_by_the_next_master() -> None:
+    """noded grants an epoch after older orders have ended, so none takes effect later."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            slow = Slow(lambda trip: trip.call.name == "disks.ensure_present", 1.0)
+            cluster.network.faults.append(slow)
+            number = await cluster.submit(create("web1", "gamma"))
+            await asyncio.sleep(0.5)
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            job = await cluster.finished(number)
+            assert job.status is Status.SUCCESS
+            assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+
+    simulate(scenario())
+
+
+def test_an_offline_node_is_not_asked_but_votes() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=5, candidates=3) as cluster:
+            await cluster.run(ModifyNode(node_name=NodeName("delta"), offline=True))
+            with pytest.raises(Unreachable, match="marked offline"):
+                line = Line(cluster.network, cluster.machines["alpha"])
+                nodes = Nodes(line, Epoch(2), cluster.random)
+                await nodes.service(Disks, cluster.config.node("delta")).find(disks=())
+            await cluster.lose_power("alpha")
+            await cluster.lose_power("epsilon")
+            await cluster.take_over("beta")  # with gamma and delta these are three of five
+
+    simulate(scenario())

@@ -1,0 +1,277 @@
+"""Each thing that ``gnt-cluster verify`` can find, in a cluster that lacks nothing else."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import GntError, Unreachable
+from common.model.cluster import Cluster
+from common.model.disk import Disk, DiskTemplate, FileBacking
+from common.model.group import Group
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.model.node import Node
+from common.model.stamp import Stamp
+from common.names import (
+    ClusterName,
+    DiskId,
+    Epoch,
+    GroupId,
+    GroupName,
+    InstanceId,
+    InstanceName,
+    MiB,
+    NicId,
+    NodeId,
+    NodeName,
+    Serial,
+)
+from common.noderpc.facts import NodeFacts, StorageReport
+from common.noderpc.files import FileReport
+from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.mastership import Ballot
+from common.noderpc.network import TapReport
+from coordinator.checks.every import CHECKS
+from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
+from coordinator.state.rows import Delete, Put, Update
+from coordinator.state.state import State
+
+NOW = 1_800_000_000.0
+VERSION = "1.0"
+STAMP = Stamp(epoch=Epoch(3), serial=Serial(70), digest="d")
+SSCONF = {"master_node": "digest"}
+PATH = "/srv/shared/web1/disk.raw"
+
+WEB1, DISK, NIC = InstanceId("web1"), DiskId("disk"), NicId("nic")
+GUEST = GuestReport(id=WEB1, name=InstanceName("web1"), state=GuestState.RUNNING,
+                    memory=MiB(128), vcpus=1, nics=(NIC,))  # fmt: skip
+TAP = TapReport(name="gntnic", nic=NIC, instance=WEB1, link="br0")
+
+
+def _node(name: str, **fields: Any) -> Node:
+    return Node(
+        uuid=name, name=NodeName(name), primary_ip="192.0.2.1", group=GroupId("group"),
+        **{"master_candidate": True, **fields},
+    )  # fmt: skip
+
+
+def _report(name: str, **fields: Any) -> NodeReport:
+    facts = NodeFacts(
+        name=NodeName(name), version=VERSION, boot_id="b", clock=NOW, memory_total=MiB(4096),
+        memory_free=MiB(2048), memory_dom0=MiB(512), cpus=4, cpu_sockets=1, cpu_nodes=1,
+        hypervisors={"kvm": "7.2"}, memory_locked=True,
+    )  # fmt: skip
+    runs_here = name == "alpha"
+    report = NodeReport(
+        facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
+        disk_files=(PATH,), ssconf={"master_node": FileReport(digest="digest")},
+        ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
+        links={"br0": True}, asked_at=NOW,
+    )  # fmt: skip
+    return report._replace(**fields)
+
+
+CLUSTER = Cluster(
+    uuid="cluster", name=ClusterName("test"), master=NodeId("alpha"),
+    shared_file_storage_dir="/srv/shared",
+)  # fmt: skip
+INSTANCE = Instance(
+    uuid=WEB1, name=InstanceName("web1"), primary_node=NodeId("alpha"),
+    admin_state=AdminState.UP, hypervisor="kvm", disk_template=DiskTemplate.SHAREDFILE,
+    disks=(DISK,), nics=(NIC,),
+)  # fmt: skip
+HEALTHY = State().apply(
+    Put(item)
+    for item in (
+        CLUSTER, Group(uuid="group", name=GroupName("default")), _node("alpha"), _node("beta"),
+        INSTANCE, Disk(uuid=DISK, size=MiB(64), backing=FileBacking(path=PATH, shared=True)),
+        Nic(uuid=NIC, mac="aa:00:00:00:00:01"),
+    )
+)  # fmt: skip
+
+
+class Flaw(NamedTuple):
+    """What is different from the healthy cluster, and what is to be found for that."""
+
+    code: str
+    says: str
+    updates: tuple[Update, ...] = ()
+    alpha: dict[str, Any] | GntError = {}
+    beta: dict[str, Any] | GntError = {}
+    severity: Severity = Severity.ERROR
+
+
+def _facts(**fields: Any) -> dict[str, Any]:
+    return {"facts": replace(_report("beta").facts, **fields)}
+
+
+def _ballot(**fields: Any) -> dict[str, Any]:
+    return {"ballot": replace(_report("beta").ballot, **fields)}
+
+
+def _with_state(state: GuestState) -> dict[str, Any]:
+    return {"guests": (replace(GUEST, state=state),)}
+
+
+LOST = replace(GUEST, id=InstanceId("lost"), name=InstanceName("lost1"))
+FLAWS = {
+    "a node is offline": Flaw(
+        "ECLUSTERCFG", "1 offline node(s): beta",
+        (Put(_node("beta", offline=True, master_candidate=False)),), severity=Severity.NOTICE,
+    ),
+    "a node is drained": Flaw(
+        "ECLUSTERCFG", "1 drained node(s): beta",
+        (Put(_node("beta", drained=True, master_candidate=False)),), severity=Severity.NOTICE,
+    ),
+    "the pool is too small": Flaw(
+        "ECLUSTERCFG", "1 master candidates, 2 are possible",
+        (Put(_node("beta", master_candidate=False)),), severity=Severity.WARNING,
+    ),
+    "an instance's node is unknown": Flaw(
+        "ECLUSTERDANGLINGINST", "its node is unknown",
+        (Put(replace(INSTANCE, primary_node=NodeId("gone"))),),
+        alpha={"guests": (), "taps": ()},
+    ),
+    "an instance's disk is unknown": Flaw(
+        "EINSTANCEMISSINGCFGPARAMETER", "its device gone is unknown",
+        (Put(replace(INSTANCE, nics=(NicId("gone"), NIC))),),
+    ),
+    "a device is nobody's": Flaw(
+        "ECLUSTERCFG", "the device stray belongs to no instance",
+        (Put(Nic(uuid="stray", mac="aa:00:00:00:00:02")),),
+    ),
+    "a node's group is unknown": Flaw(
+        "ECLUSTERDANGLINGNODES", "its group is unknown",
+        (Put(replace(_node("beta"), group=GroupId("gone"))),),
+    ),
+    "a node does not answer": Flaw("ENODERPC", "no answer", beta=Unreachable("no answer")),
+    "a node is of another version": Flaw(
+        "ENODEVERSION", "runs version 0.9, the master 1.0", beta=_facts(version="0.9"),
+        severity=Severity.WARNING,
+    ),
+    "a clock is ahead": Flaw("ENODETIME", "600 s ahead of", beta=_facts(clock=NOW + 600)),
+    "a clock is behind": Flaw("ENODETIME", "200 s behind", beta=_facts(clock=NOW - 200)),
+    "a node obeys another master": Flaw(
+        "ECLUSTERCFG", "obeys beta (epoch 3), not alpha", beta=_ballot(master=NodeName("beta"))
+    ),
+    "a node obeys nobody": Flaw(
+        "ECLUSTERCFG", "obeys nobody", beta=_ballot(master=None, epoch=Epoch(0))
+    ),
+    "a node is of an older epoch": Flaw("ECLUSTERCFG", "epoch 2", beta=_ballot(epoch=Epoch(2))),
+    "a candidate has no state": Flaw("ECLUSTERCFG", "has no copy", beta=_ballot(stamp=None)),
+    "a candidate is behind": Flaw(
+        "ECLUSTERCFG", "20 commits behind", beta=_ballot(stamp=replace(STAMP, serial=Serial(50)))
+    ),
+    "an ssconf file is outdated": Flaw(
+        "ENODEFILECHECK", "missing ssconf files: master_node",
+        beta={"ssconf": {"master_node": FileReport(digest="old")}},
+    ),
+    "an ssconf file is missing": Flaw(
+        "ENODEFILECHECK", "missing ssconf files: master_node", beta={"ssconf": {}}
+    ),
+    "a hypervisor does not work": Flaw(
+        "ENODEHV", "the hypervisor kvm does not work here", beta=_facts(hypervisors={"kvm": ""})
+    ),
+    "a directory is not usable": Flaw(
+        "ENODEFILESTORAGEPATHUNUSABLE", "/srv/shared is not usable: not mounted",
+        beta=_facts(storage=(
+            StorageReport(path="/srv/shared", total=MiB(0), free=MiB(0), usable=False,
+                          problem="not mounted"),
+        )),
+    ),
+    "a bridge is missing": Flaw("ENODENET", "no bridge br0", beta={"links": {"br0": False}}),
+    "memory is not locked": Flaw(
+        "ENODESETUP", "memory is not locked", beta=_facts(memory_locked=False),
+        severity=Severity.NOTICE,
+    ),
+    "an instance runs twice": Flaw(
+        "EINSTANCEWRONGNODE", "runs on several nodes at once: alpha, beta",
+        beta={"guests": (GUEST,), "taps": (TAP,)},
+    ),
+    "an instance runs elsewhere": Flaw(
+        "EINSTANCEWRONGNODE", "runs on beta instead of alpha",
+        alpha={"guests": (), "taps": ()}, beta={"guests": (GUEST,), "taps": (TAP,)},
+    ),
+    "an instance's node is offline": Flaw(
+        "EINSTANCEBADNODE", "its node beta is marked offline",
+        (
+            Put(replace(INSTANCE, primary_node=NodeId("beta"))),
+            Put(_node("beta", offline=True, master_candidate=False)),
+        ),
+        alpha={"guests": (), "taps": ()},
+    ),
+    "an instance is down": Flaw(
+        "EINSTANCEDOWN", "should run on alpha and does not", alpha={"guests": (), "taps": ()}
+    ),
+    "an instance has stopped": Flaw(
+        "EINSTANCEDOWN", "should run on alpha", alpha=_with_state(GuestState.STOPPED)
+    ),
+    "an instance is up and should not": Flaw(
+        "EINSTANCEDOWN", "although it is marked down",
+        (Put(replace(INSTANCE, admin_state=AdminState.DOWN)),),
+    ),
+    "a guest is nobody's": Flaw(
+        "ENODEORPHANINSTANCE", "the guest lost1 (running) is not in the configuration",
+        beta={"guests": (LOST,)},
+    ),
+    "a shell is left": Flaw(
+        "ENODEORPHANINSTANCE", "a remnant of web1 is left here (migrated)",
+        beta=_with_state(GuestState.MIGRATED),
+    ),
+    "a tap is left": Flaw(
+        "ENODENET", "the tap gntnic is left from a guest that is gone", beta={"taps": (TAP,)}
+    ),
+    "a disk is missing": Flaw(
+        "EINSTANCEMISSINGDISK", f"disk 0 ({PATH}) is missing on alpha", alpha={"disk_files": ()}
+    ),
+    "a file is nobody's": Flaw(
+        "ENODEORPHANLV", "the file /srv/shared/x.raw belongs to no instance",
+        alpha={"disk_files": (PATH, "/srv/shared/x.raw")},
+        beta={"disk_files": (PATH, "/srv/shared/x.raw")},
+    ),
+}  # fmt: skip
+
+
+def _findings(flaw: Flaw) -> list[Finding]:
+    state = HEALTHY.apply(flaw.updates)
+    given = {"alpha": flaw.alpha, "beta": flaw.beta}
+    nodes = {
+        name: change if isinstance(change, GntError) else _report(name, **change)
+        for name, change in given.items()
+        if not state.config.nodes[name].offline
+    }
+    seen = Seen(state.config, nodes, STAMP, SSCONF, VERSION)
+    every: list[Callable[[Seen], Any]] = [check for checks in CHECKS.values() for check in checks]
+    return [finding for check in every for finding in check(seen)]
+
+
+def test_nothing_is_found_in_a_healthy_cluster() -> None:
+    assert _findings(Flaw("", "")) == []
+
+
+@pytest.mark.parametrize("name", FLAWS)
+def test_it_is_found_and_nothing_else(name: str) -> None:
+    flaw = FLAWS[name]
+    found = _findings(flaw)
+    (finding,) = [f for f in found if f.severity is not Severity.NOTICE] or found
+    assert finding.code == flaw.code
+    assert flaw.says in finding.message
+    assert finding.severity is flaw.severity
+
+
+def test_a_file_that_all_nodes_share_is_named_once() -> None:
+    assert len(_findings(FLAWS["a file is nobody's"])) == 1
+
+
+def test_a_finding_is_a_line_for_an_operator() -> None:
+    (finding,) = _findings(FLAWS["an instance is down"])
+    assert str(finding) == "ERROR: instance web1: should run on alpha and does not"
+
+
+def test_devices_of_a_removed_instance_are_named() -> None:
+    found = _findings(Flaw("", "", (Delete(INSTANCE),), alpha={"guests": (), "taps": ()}))
+    assert {f.message for f in found} == {
+        "the device disk belongs to no instance", "the device nic belongs to no instance",
+    }  # fmt: skip

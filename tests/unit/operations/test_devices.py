@@ -1,0 +1,95 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InvalidRequest
+from common.messages import from_builtins
+from common.model.cluster import Cluster
+from common.model.disk import DiskTemplate, Mode
+from common.model.nic import Nic
+from common.names import ClusterName, NodeId
+from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
+from coordinator.state.config import Config
+from coordinator.state.rows import Put
+from coordinator.state.state import State
+
+CLUSTER = Cluster(
+    uuid="c", name=ClusterName("test"), master=NodeId("alpha"),
+    shared_file_storage_dir="/srv/shared",
+)  # fmt: skip
+
+
+def _disk(**fields: object) -> DiskRequest:
+    return from_builtins(fields, DiskRequest, what="a disk")
+
+
+def _nic(**fields: object) -> NicRequest:
+    return from_builtins(fields, NicRequest, what="a nic")
+
+
+def test_a_size_is_mib_or_has_a_unit() -> None:
+    assert _disk(size=64).size_mib == 64
+    assert _disk(size="64").size_mib == 64
+    assert _disk(size="1.5G", mode="ro").size_mib == 1536
+    assert _disk(size=1, mode="ro").mode is Mode.READ_ONLY
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"size": 0}, "at least 1 MiB"),
+        ({"size": -5}, "“-5” is no size"),
+        ({"size": "12Q"}, "“12Q” is no size"),
+        ({"size": "9999999999T"}, "larger than any disk"),
+        ({"size": "1G", "mode": "rwx"}, "rwx"),
+        ({"size": "1G", "vg": "xenvg"}, "vg"),
+        ({}, "size"),
+    ],
+)
+def test_what_is_no_disk_is_refused(fields: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InvalidRequest, match=complaint):
+        _disk(**fields)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_size_or_refused_in_words(text: str) -> None:
+    try:
+        assert _disk(size=text).size_mib >= 1
+    except InvalidRequest as error:
+        assert error.message.endswith(".")  # noqa: PT017 -- either way is fine
+
+
+@pytest.mark.parametrize("mac", ["", "auto", "generate"])
+def test_an_address_that_is_left_open_is_made(mac: str) -> None:
+    assert _nic(mac=mac).wanted_mac() == ""
+
+
+def test_an_address_is_written_small() -> None:
+    assert _nic(mac="AA:00:00:12:34:5F").wanted_mac() == "aa:00:00:12:34:5f"
+    with pytest.raises(InvalidRequest, match="“aa:00:00:12:34” is no MAC address"):
+        _nic(mac="aa:00:00:12:34")
+
+
+def test_only_what_is_told_of_a_nic_is_kept() -> None:
+    assert _nic().parameters() == {}
+    assert _nic(link="br1", mode="bridged").parameters() == {"link": "br1", "mode": "bridged"}
+    assert _nic(bridge="br2").parameters() == {"link": "br2"}
+
+
+def test_a_disk_is_below_the_directory_of_its_template() -> None:
+    backing = new_backing(CLUSTER, DiskTemplate.SHAREDFILE, "instance", "disk")
+    assert backing.path == "/srv/shared/instance/disk.raw"
+    assert backing.shared
+    with pytest.raises(InvalidRequest, match=r"no directory for file disks.*--file-storage-dir"):
+        new_backing(CLUSTER, DiskTemplate.FILE, "instance", "disk")
+    with pytest.raises(InvalidRequest, match="cannot be made yet"):
+        new_backing(CLUSTER, DiskTemplate.DRBD, "instance", "disk")
+
+
+def test_a_new_address_has_the_prefix_and_is_nobody_elses() -> None:
+    state = State().apply([Put(CLUSTER)])
+    first = new_mac(state.config, "nic")
+    assert first.startswith("aa:00:00:")
+    assert new_mac(state.config, "nic") == first
+    taken: Config = state.apply([Put(Nic(uuid="other", mac=first))]).config
+    assert new_mac(taken, "nic") != first

@@ -1,0 +1,124 @@
+"""What holds for every operation."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from common.errors import InvalidRequest
+from common.names import InstanceName, NodeName
+from coordinator.locks.names import BGL, Level, LockName, Mode
+from coordinator.operations.base import REGISTRY, Operation, read_operation
+from coordinator.operations.instance.create import CreateInstance, _expanded
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.locking import from_rows, to_rows, wanted
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.registry import MODULES, find_operation, load_all
+
+load_all()
+EVERY = sorted(MODULES)
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_it_says_what_it_is_for(opcode: str) -> None:
+    kind = find_operation(opcode)
+    assert kind.opcode == opcode
+    assert (kind.__doc__ or "").strip().partition("\n")[0].endswith(".")
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_every_parameter_is_explained(opcode: str) -> None:
+    kind = find_operation(opcode)
+    assert set(kind.parameters()) == set(kind.__struct_fields__)
+    assert all(parameter.help for parameter in kind.parameters().values())
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_flags_are_given_once(opcode: str) -> None:
+    flags = [f for p in find_operation(opcode).parameters().values() for f in p.flags if f]
+    assert len(flags) == len(set(flags))
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_it_reads_what_it_writes(opcode: str) -> None:
+    order = _sample(find_operation(opcode))
+    wire = order.to_input()
+    assert wire["OP_ID"] == opcode
+    again = read_operation(msgspec.json.decode(msgspec.json.encode(wire)))
+    assert again == order
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_an_unknown_parameter_is_refused(opcode: str) -> None:
+    wire = _sample(find_operation(opcode)).to_input()
+    with pytest.raises(InvalidRequest, match="colour"):
+        read_operation(wire | {"colour": "red"})
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_plans_can_be_read_from_the_journal(opcode: str) -> None:
+    kind = find_operation(opcode)
+    msgspec.json.schema(kind.plan_type)
+
+
+def test_the_list_of_modules_is_complete() -> None:
+    assert set(REGISTRY) == set(MODULES)
+
+
+def test_attributes_that_all_have_are_left_to_the_queue() -> None:
+    wire = {"OP_ID": "OP_TEST_DELAY", "duration": 1, "priority": 3, "depends": None, "comment": "x"}
+    assert read_operation(wire).summary() == "TEST_DELAY(1.0)"
+
+
+def test_the_summary_names_the_object() -> None:
+    assert MigrateInstance(instance_name=InstanceName("web1")).summary() == (
+        "INSTANCE_MIGRATE(web1)"
+    )
+    assert REGISTRY["OP_CLUSTER_DESTROY"]().summary() == "CLUSTER_DESTROY"
+
+
+def test_a_token_is_secret() -> None:
+    secrets = [name for name, parameter in AddNode.parameters().items() if parameter.secret]
+    assert secrets == ["token"]
+
+
+def test_locks_survive_the_journal() -> None:
+    locks = wanted(instance="web1", nodes=["a"], nodes_exclusive=["b"], room=["a"])
+    assert from_rows(to_rows(locks)) == locks
+    assert dict(locks.locks) == {
+        BGL: Mode.SHARED,
+        LockName(Level.INSTANCE, "web1"): Mode.EXCLUSIVE,
+        LockName(Level.NODE, "a"): Mode.SHARED,
+        LockName(Level.NODE, "b"): Mode.EXCLUSIVE,
+        LockName(Level.NODE_RES, "a"): Mode.EXCLUSIVE,
+    }
+
+
+def test_a_node_that_is_changed_is_locked_exclusively_even_if_it_is_also_shared() -> None:
+    locks = wanted(nodes=["a"], nodes_exclusive=["a"])
+    assert locks.locks[LockName(Level.NODE, "a")] is Mode.EXCLUSIVE
+
+
+def test_memory_stands_for_both_its_bounds() -> None:
+    assert _expanded({"memory": "1G", "vcpus": "2"}) == {
+        "maxmem": 1024, "minmem": 1024, "vcpus": 2,
+    }  # fmt: skip
+    assert _expanded({"maxmem": 512}) == {"maxmem": 512}
+    with pytest.raises(InvalidRequest, match="“lots” is no size"):
+        _expanded({"memory": "lots"})
+
+
+def _sample(kind: type[Operation[Any]]) -> Operation[Any]:
+    """Return an order that has only what it needs."""
+    values: dict[str, Any] = {
+        "instance_name": InstanceName("web1"), "node_name": NodeName("beta"), "duration": 1.0,
+        "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
+    }  # fmt: skip
+    needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
+    order: Operation[Any] = msgspec.convert({name: values[name] for name in needed}, kind)
+    return order
+
+
+def test_an_instance_on_the_command_line_needs_a_name_and_a_template_only() -> None:
+    needed = [field.name for field in msgspec.structs.fields(CreateInstance) if field.required]
+    assert needed == ["instance_name", "disk_template"]
