@@ -16,6 +16,8 @@ class Accounts:
     Attributes:
         cpu_ratio: virtual processors allowed per real one; negative is no limit.
         spindle_limit: spindle use allowed.
+        exclusive: whether spindles belong to one instance each; then free ones are counted
+            instead of disk space and spindle use.
         memory: not allocated; never more than what the node measured at the start.
         reserved: kept free for the peer whose failure would bring most.
         fails_n1: whether ``reserved`` is more than there is.
@@ -30,6 +32,9 @@ class Accounts:
     total_cpus: Floats
     cpu_ratio: Floats
     spindle_limit: Floats
+    total_spindles: Floats
+    cpu_speed: Floats
+    exclusive: Bools
     offline: Bools
 
     memory: Ints
@@ -38,6 +43,7 @@ class Accounts:
     disk: Ints
     cpus: Ints
     spindles: Ints
+    free_spindles: Ints
     primaries: Ints
     secondaries: Ints
     load_cpu: Floats
@@ -50,6 +56,7 @@ class Accounts:
     next_disk: Ints
     next_cpus: Ints
     next_spindles: Ints
+    next_free_spindles: Ints
 
     def at(self, nodes: Ints) -> "Accounts":
         """The books of some of these nodes, as copies."""

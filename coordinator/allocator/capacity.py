@@ -24,7 +24,10 @@ class Redundancy:
         culprit: a node that could not be emptied, once one was found; ``NOWHERE`` before.
     """
 
-    def __init__(self, ledger: Ledger, scored: Ints, demand: Demand) -> None:
+    def __init__(
+        self, ledger: Ledger, scored: Ints, demand: Demand, resides: int | None = None
+    ) -> None:
+        self._resides = resides
         self._ledger = ledger
         self._scored = scored
         self._demand = demand
@@ -42,6 +45,7 @@ class Redundancy:
             | (accounts.disk[peers.secondary] <= 0)
             | (~accounts.offline[peers.primary] & (accounts.disk[peers.primary] <= 0))
             | self._forbidden_failovers
+            | self._lacking_spindles
         ) & np.isin(peers.primary, self._scored)
         outlook = self._freight.judge(self._ledger, self._scored, accounts.memory, accounts.disk)
         lost = np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
@@ -74,8 +78,8 @@ class Redundancy:
             secondaries: rising node indices, the columns.
         """
         ok = np.repeat(self.primaries(primaries)[:, None], len(secondaries), axis=1)
-        if self._demand.forthcoming:
-            return ok
+        if self._demand.forthcoming or self._resides is not None:
+            return ok  # what is there already fails over between its old nodes, and could
         peers, memory = self._peers, self._ledger.accounts.memory
         ok &= memory[secondaries] > self._used
         here = np.isin(peers.primary, primaries) & np.isin(peers.secondary, secondaries)
@@ -104,6 +108,22 @@ class Redundancy:
                 return False
         return True
 
+    def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
+        """Whether every node could be emptied with the instance on ``nodes``, one by one.
+
+        Args:
+            state: the books, from which an instance that is there already was taken.
+            nodes: primary, secondary.
+        """
+        demand = self._demand
+        after = state.copy()
+        after.put_primary(demand, nodes[0], self._ledger.location_score(demand, *nodes))
+        after.put_secondary(demand, nodes[1], nodes[0])
+        return all(
+            can_evacuate(after.copy(), node, residents_of(self._ledger, node), self._scored)
+            for node in self._scored.tolist()
+        )
+
     def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
         """Put the instance where it is to go, then empty ``node``."""
         state, demand = State(self._ledger), self._demand
@@ -114,8 +134,17 @@ class Redundancy:
             state.put_secondary(demand, secondary, placed[0])
         residents = residents_of(self._ledger, node)
         if node == placed[0] and not demand.forthcoming:
-            residents = [Resident(demand, secondary, location), *residents]
+            residents = [self._placed(placed, location), *residents]
         return can_evacuate(state, node, residents, self._scored)
+
+    def _placed(self, nodes: tuple[int, ...], location: int) -> Resident:
+        if self._resides is None:
+            secondary = nodes[1] if len(nodes) > 1 else NOWHERE
+            return Resident(self._demand, nodes[0], secondary, location)
+        primary = int(self._ledger.primary_of[self._resides])
+        secondary = int(self._ledger.secondary_of[self._resides])
+        location = self._ledger.location_score(self._demand, primary, secondary)
+        return Resident(self._demand, primary, secondary, location)
 
     @cached_property
     def _arriving(self) -> Ints:
@@ -124,6 +153,25 @@ class Redundancy:
         ours = np.isin(self._peers.primary, self._scored)
         np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
         return arriving
+
+    @cached_property
+    def _lacking_spindles(self) -> Bools:
+        """Per pair of peers: whether exclusive storage has no spindles for a failover."""
+        lacking = np.zeros(len(self._peers.key), dtype=np.bool_)
+        accounts, ledger = self._ledger.accounts, self._ledger
+        if ledger.exclusive.any():
+            unknown = np.array(
+                [instance.disk_spindles is None for instance in ledger.picture.instances],
+                dtype=np.bool_,
+            )
+            mirrored = ledger.real & (ledger.secondary_of >= 0) & unknown
+            keys = (ledger.primary_of * ledger.size + ledger.secondary_of)[mirrored]
+            has_unknown = np.isin(self._peers.key, keys)
+            for end in (self._peers.primary, self._peers.secondary):
+                lacking |= accounts.exclusive[end] & (
+                    has_unknown | (accounts.free_spindles[end] < 0)
+                )
+        return lacking
 
     @cached_property
     def _forbidden_failovers(self) -> Bools:

@@ -8,8 +8,8 @@ import numpy as np
 
 from common.model.disk import DiskTemplate
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.ledger import NOWHERE
 from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
-from coordinator.allocator.policy import check_policy
 from coordinator.allocator.single import Singles
 from coordinator.allocator.state import Resident, State
 
@@ -38,34 +38,36 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Int
     ledger = state.ledger
     in_group = np.flatnonzero(ledger.group_of == ledger.group_of[node])
     targets = in_group[in_group != node]
-    policy = ledger.picture.groups[int(ledger.group_of[node])].policy
 
-    mirrored = [r for r in residents if r.demand.template is DiskTemplate.DRBD]
-    if not all(_fail_over(state, node, resident) for resident in mirrored):
+    mirrored = [
+        r for r in residents if r.demand.template is DiskTemplate.DRBD and r.secondary != NOWHERE
+    ]
+    if not all(_fail_over(state, resident) for resident in mirrored):
         return False
     moved = [r for r in residents if r.demand.template in MOVED]
-    if not all(_move(state, node, resident, targets, in_group) for resident in moved):
+    if not all(_move(state, resident, targets, in_group) for resident in moved):
         return False
     others = [r for r in residents if not is_mobile(r.demand)]
     return all(
-        not check_policy(policy, resident.demand)
-        and _put_on_best(state, resident.demand, targets, scored, is_move=False)
+        _put_on_best(state, resident.demand, targets, scored, is_move=False)
         for resident in sorted(others, key=lambda r: -r.demand.memory)
     )
 
 
-def _fail_over(state: State, node: int, resident: Resident) -> bool:
-    demand, target = resident.demand, resident.secondary
+def _fail_over(state: State, resident: Resident) -> bool:
+    demand, node, target = resident.demand, resident.primary, resident.secondary
     if not state.ledger.may_migrate(node, [target])[0]:
         return False
     state.take_secondary(demand, target, node)
     if state.put_primary(demand, target, resident.location):
         return False
     state.take_primary(demand, node, resident.location)
-    return not state.put_secondary(demand, node, target)
+    offline = not state.ledger.usable[node]
+    return not state.put_secondary(demand, node, target, ignore_disk=offline)
 
 
-def _move(state: State, node: int, resident: Resident, targets: Ints, in_group: Ints) -> bool:
+def _move(state: State, resident: Resident, targets: Ints, in_group: Ints) -> bool:
+    node = resident.primary
     state.take_primary(resident.demand, node, resident.location)
     allowed = state.ledger.may_migrate(node, targets.tolist())
     return _put_on_best(state, resident.demand, targets[allowed], in_group, is_move=True)
@@ -75,7 +77,15 @@ def _put_on_best(
     state: State, demand: Demand, targets: Ints, scored: Ints, *, is_move: bool
 ) -> bool:
     location = state.ledger.unmet_locations(demand, targets)
-    singles = Singles.of(state, state.scope(scored), targets, demand, location=location, force=True)
+    singles = Singles.of(
+        state,
+        state.scope(scored),
+        targets,
+        demand,
+        location=location,
+        force=True,
+        check_policy=not is_move,
+    )
     for target, _ in singles.from_best(is_move=is_move):
         state.put_primary(demand, target, int(location[targets == target][0]))
         return True

@@ -31,7 +31,7 @@ class Freight:
         largest: memory of the largest one that is not mirrored; ``_NONE`` if there is none.
         disk, largest_disk: the same of those on its own disks.
         forbidden: whether one of those breaks its group's policy, so cannot be made anew.
-        tied: whether migration tags restrict where its instances may go.
+        tied: whether migration tags or exclusive storage restrict where its instances may go.
     """
 
     memory: Ints
@@ -84,7 +84,7 @@ class Outlook:
 def freight_of(ledger: Ledger) -> Freight:
     """What is on the nodes at the start."""
     size, instances, on = ledger.size, ledger.picture.instances, ledger.primary_of
-    policies = [ledger.picture.groups[group].policy for group in ledger.group_of.tolist()]
+    picky = np.isin(ledger.group_of, ledger.group_of[ledger.exclusive])
     freight = Freight(
         memory=np.zeros(size, dtype=np.int64),
         largest=np.full(size, _NONE, dtype=np.int64),
@@ -94,7 +94,8 @@ def freight_of(ledger: Ledger) -> Freight:
         tied=np.array(
             [bool(ledger.rules.migration_tags(n.tags)) for n in ledger.picture.nodes],
             dtype=np.bool_,
-        ),
+        )
+        | picky,
     )
     used = ledger.of_instances(lambda i: i.used_memory)
     np.add.at(freight.memory, on[ledger.real], used[ledger.real])
@@ -102,8 +103,11 @@ def freight_of(ledger: Ledger) -> Freight:
         demand, node = instances[index], int(on[index])
         if demand.template is not DiskTemplate.DRBD:
             _load(freight, node, demand)
-            if not is_mobile(demand) and check_policy(policies[node], demand):
-                freight.forbidden[node] = True
+            if not is_mobile(demand):
+                policy = ledger.picture.groups[int(ledger.group_of[node])].policy
+                kinds = (False, True) if picky[node] else (False,)
+                if all(check_policy(policy, demand, exclusive=kind) for kind in kinds):
+                    freight.forbidden[node] = True
     return freight
 
 

@@ -12,6 +12,7 @@ from common.names import NodeName
 from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.picture import Demand, InstancePicture, NodePicture, Picture
+from coordinator.allocator.policy import check_policy
 from coordinator.allocator.tags import TagRules
 
 NOWHERE = -1  # node index of an absent secondary
@@ -89,6 +90,17 @@ class Ledger:
             [value(node) if node.is_live else 0 for node in self.picture.nodes], dtype=np.int64
         )
 
+    def amounts_of_live_nodes(self, value: Callable[[NodePicture], float]) -> Floats:
+        """The same for what need not be whole."""
+        return np.array(
+            [value(node) if node.is_live else 0.0 for node in self.picture.nodes], dtype=np.float64
+        )
+
+    @cached_property
+    def exclusive(self) -> Bools:
+        """Per node: whether it has exclusive storage."""
+        return np.array([node.exclusive_storage for node in self.picture.nodes], dtype=np.bool_)
+
     @cached_property
     def peers(self) -> Peers:
         """Pairs of nodes with mirrored instances, forthcoming ones left out."""
@@ -117,7 +129,7 @@ class Ledger:
         spindles = self.of_instances(lambda i: i.spindle_use if i.is_local else 0)
 
         recorded = (
-            live(lambda n: n.total_memory)
+            live(lambda n: int(n.total_memory))
             - live(lambda n: n.reserved_memory)
             - self._per_node(real_primary, used_memory)
         )
@@ -130,21 +142,27 @@ class Ledger:
         ratios = np.array([policy.vcpu_ratio for policy in policies])
         spindle_ratios = np.array([policy.spindle_ratio for policy in policies])
         disk = live(lambda n: n.free_disk)
+        free_spindles = live(lambda n: n.free_spindles)
+        shared_spindles = ~self.exclusive
         loads = self._loads(real_primary, real_secondary)
         return Accounts(
-            total_memory=live(lambda n: n.total_memory).astype(np.float64),
-            total_disk=live(lambda n: n.total_disk).astype(np.float64),
-            total_cpus=live(lambda n: n.total_cpus).astype(np.float64),
+            total_memory=self.amounts_of_live_nodes(lambda n: n.total_memory),
+            total_disk=self.amounts_of_live_nodes(lambda n: n.total_disk),
+            total_cpus=self.amounts_of_live_nodes(lambda n: n.total_cpus),
             cpu_ratio=ratios[self.group_of],
             spindle_limit=spindle_ratios[self.group_of] * live(lambda n: n.spindles),
+            total_spindles=live(lambda n: n.spindles).astype(np.float64),
+            cpu_speed=np.array([node.cpu_speed for node in self.picture.nodes], dtype=np.float64),
+            exclusive=self.exclusive,
             offline=~self.usable,
             memory=recorded - np.maximum(0, recorded - measured),
             reserved=reserved,
             fails_n1=measured < reserved,
             disk=disk,
             cpus=own_cpus + self._per_node(real_primary, used_vcpus),
-            spindles=self._per_node(real_primary, spindles)
-            + self._per_node(real_secondary, spindles),
+            spindles=shared_spindles
+            * (self._per_node(real_primary, spindles) + self._per_node(real_secondary, spindles)),
+            free_spindles=free_spindles,
             primaries=self._per_node(real_primary, ones),
             secondaries=self._per_node(real_secondary, ones),
             load_cpu=loads[0],
@@ -158,8 +176,20 @@ class Ledger:
             - self._per_node(primary, coming_disk)
             - self._per_node(secondary, coming_disk),
             next_cpus=own_cpus + self._per_node(primary, used_vcpus),
-            next_spindles=self._per_node(primary, spindles) + self._per_node(secondary, spindles),
+            next_spindles=shared_spindles
+            * (self._per_node(primary, spindles) + self._per_node(secondary, spindles)),
+            next_free_spindles=self._spindles_left(free_spindles),
         )
+
+    def _spindles_left(self, free: Ints) -> Ints:
+        """Free spindles once what is forthcoming is there; less than 0 where one may need any."""
+        left = free.copy()
+        for index in np.flatnonzero(~self.real).tolist():
+            spindles = self.picture.instances[index].disk_spindles
+            for node in (int(self.primary_of[index]), int(self.secondary_of[index])):
+                if node != NOWHERE:
+                    left[node] = -1 if spindles is None else left[node] - spindles
+        return left
 
     def _loads(self, primary: Ints, secondary: Ints) -> tuple[Floats, Floats, Floats, Floats]:
         """Loads per node, added in the order of the instances; a secondary has disk load only."""
@@ -248,6 +278,15 @@ class Ledger:
             table[row, [index[tag] for tag in self.location_tags[node]]] = 1
         shared: Ints = table @ table.T
         return shared
+
+    def forbidden(self, demand: Demand, nodes: Ints) -> Ints:
+        """Per node: code of the ``Reason`` for which its group's policy forbids the instance."""
+        codes = np.zeros(len(nodes), dtype=np.int64)
+        kinds = self.group_of[nodes] * 2 + self.exclusive[nodes]
+        for kind in np.unique(kinds).tolist():
+            policy = self.picture.groups[kind // 2].policy
+            codes[kinds == kind] = check_policy(policy, demand, exclusive=bool(kind % 2))
+        return codes
 
     def may_migrate(self, source: int, targets: Iterable[int]) -> Bools:
         """Per target: whether it accepts every migration tag of the source."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from common.model.disk import DiskTemplate
 from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.picture import Demand
@@ -32,10 +33,11 @@ def add_primary(
         Codes of ``Reason`` per node, and the books after; these are meaningless where the
         node was refused.
     """
-    disk, spindles = _local(demand)
+    disk, spindles = _local(nodes, demand)
     after = replace(
         nodes,
         conflicts=nodes.conflicts + clashes,
+        next_free_spindles=_fewer(nodes.next_free_spindles, demand),
         next_memory=nodes.next_memory - demand.memory,
         next_disk=nodes.next_disk - disk,
         next_cpus=nodes.next_cpus + demand.used_vcpus,
@@ -52,6 +54,7 @@ def add_primary(
         disk=nodes.disk - disk,
         cpus=nodes.cpus + demand.used_vcpus,
         spindles=nodes.spindles + spindles,
+        free_spindles=_fewer(nodes.free_spindles, demand),
         primaries=nodes.primaries + 1,
         load_cpu=nodes.load_cpu + demand.load.cpu,
         load_memory=nodes.load_memory + demand.load.memory,
@@ -62,6 +65,7 @@ def add_primary(
     checks: list[_Check] = [(after.memory <= 0, Reason.MEMORY)]
     if demand.is_local:
         checks.append((after.disk <= 0, Reason.DISK))
+        checks.append((nodes.exclusive & (after.free_spindles < 0), Reason.FREE_SPINDLES))
     if not force:
         if demand.is_local:
             checks.append((after.spindles > nodes.spindle_limit, Reason.SPINDLES))
@@ -74,28 +78,38 @@ def add_primary(
 
 
 def add_secondary(
-    nodes: Accounts, demand: Demand, *, promised: Ints, force: bool = False
+    nodes: Accounts,
+    demand: Demand,
+    *,
+    promised: Ints,
+    force: bool = False,
+    ignore_disk: bool = False,
 ) -> tuple[Ints, Accounts]:
     """Keep a copy of an instance's disks on each node.
 
     Args:
         nodes: the books before.
-        demand: the instance, of a template with a secondary node.
+        demand: the instance; only a mirrored one has a secondary node.
         promised: memory that each node already keeps for the instance's primary node.
         force: allow everything but using more disk than there is.
+        ignore_disk: allow even that, on a node that is offline and lost its disks anyway.
 
     Returns:
         As ``add_primary``.
     """
-    disk, spindles = _local(demand)
+    disk, spindles = _local(nodes, demand)
     after = replace(
         nodes,
         next_disk=nodes.next_disk - disk,
         next_spindles=nodes.next_spindles + spindles,
+        next_free_spindles=_fewer(nodes.next_free_spindles, demand),
     )
+    if demand.template is not DiskTemplate.DRBD:
+        return np.full(len(nodes.memory), Reason.DISK, dtype=np.int64), after
     needed = demand.reserved_memory
     soon: list[_Check] = [
         (after.next_disk <= 0, Reason.DISK),
+        (nodes.exclusive & (after.next_free_spindles < 0), Reason.FREE_SPINDLES),
         (after.next_spindles > nodes.spindle_limit, Reason.SPINDLES),
         (needed >= nodes.next_memory, Reason.MEMORY),
     ]
@@ -108,10 +122,12 @@ def add_secondary(
         fails_n1=nodes.memory <= reserved,
         disk=nodes.disk - disk,
         spindles=nodes.spindles + spindles,
+        free_spindles=_fewer(nodes.free_spindles, demand),
         secondaries=nodes.secondaries + 1,
         load_disk=nodes.load_disk + demand.load.disk,
     )
-    checks: list[_Check] = [(after.disk <= 0, Reason.DISK)]
+    checks: list[_Check] = [] if ignore_disk else [(after.disk <= 0, Reason.DISK)]
+    checks.append((nodes.exclusive & (after.free_spindles < 0), Reason.FREE_SPINDLES))
     if not force:
         checks += [
             (after.spindles > nodes.spindle_limit, Reason.SPINDLES),
@@ -127,10 +143,11 @@ def remove_primary(nodes: Accounts, demand: Demand, *, clashes: Ints, location: 
 
     ``clashes`` and ``location`` are what ``add_primary`` was given, or would be now.
     """
-    disk, spindles = _local(demand)
+    disk, spindles = _local(nodes, demand)
     after = replace(
         nodes,
         conflicts=nodes.conflicts - clashes,
+        next_free_spindles=_more(nodes.next_free_spindles, demand),
         next_memory=nodes.next_memory + demand.memory,
         next_disk=nodes.next_disk + disk,
         next_cpus=nodes.next_cpus - demand.used_vcpus,
@@ -146,6 +163,7 @@ def remove_primary(nodes: Accounts, demand: Demand, *, clashes: Ints, location: 
         disk=nodes.disk + disk,
         cpus=nodes.cpus - demand.used_vcpus,
         spindles=nodes.spindles - spindles,
+        free_spindles=_more(nodes.free_spindles, demand),
         primaries=nodes.primaries - 1,
         load_cpu=nodes.load_cpu - demand.load.cpu,
         load_memory=nodes.load_memory - demand.load.memory,
@@ -156,24 +174,44 @@ def remove_primary(nodes: Accounts, demand: Demand, *, clashes: Ints, location: 
 
 
 def remove_secondary(nodes: Accounts, demand: Demand, *, reserved: Ints) -> Accounts:
-    """Drop a real instance's copy; ``reserved`` is what its node then keeps for its peers."""
-    disk, spindles = _local(demand)
-    return replace(
+    """Drop an instance's copy; ``reserved`` is what its node then keeps for its peers."""
+    disk, spindles = _local(nodes, demand)
+    after = replace(
         nodes,
+        next_disk=nodes.next_disk + disk,
+        next_spindles=nodes.next_spindles - spindles,
+        next_free_spindles=_more(nodes.next_free_spindles, demand),
+    )
+    if demand.forthcoming:
+        return after
+    return replace(
+        after,
         reserved=reserved,
         fails_n1=nodes.memory <= reserved,
         disk=nodes.disk + disk,
         spindles=nodes.spindles - spindles,
+        free_spindles=_more(nodes.free_spindles, demand),
         secondaries=nodes.secondaries - 1,
         load_disk=nodes.load_disk - demand.load.disk,
-        next_disk=nodes.next_disk + disk,
-        next_spindles=nodes.next_spindles - spindles,
     )
 
 
-def _local(demand: Demand) -> tuple[int, int]:
-    """Disk space and spindles taken; shared storage takes none of the node's."""
-    return (demand.disk, demand.spindle_use) if demand.is_local else (0, 0)
+def _local(nodes: Accounts, demand: Demand) -> tuple[int, Ints]:
+    """Disk space and spindle use; shared storage takes none of the node's."""
+    if not demand.is_local:
+        return 0, np.zeros(len(nodes.exclusive), dtype=np.int64)
+    return demand.disk, np.where(nodes.exclusive, 0, demand.spindle_use)
+
+
+def _fewer(free: Ints, demand: Demand) -> Ints:
+    """Free spindles with the instance; too few for sure where its spindles are not known."""
+    if demand.disk_spindles is None:
+        return np.full_like(free, -1)
+    return free - demand.disk_spindles
+
+
+def _more(free: Ints, demand: Demand) -> Ints:
+    return free if demand.disk_spindles is None else free + demand.disk_spindles
 
 
 def _too_many(cpus: Ints, nodes: Accounts) -> Bools:
@@ -187,6 +225,7 @@ def _primary_promises(after: Accounts, demand: Demand) -> list[_Check]:
     if demand.is_local:
         checks += [
             (after.next_disk <= 0, Reason.DISK),
+            (after.exclusive & (after.next_free_spindles < 0), Reason.FREE_SPINDLES),
             (after.next_spindles > after.spindle_limit, Reason.SPINDLES),
         ]
     return [*checks, (_too_many(after.next_cpus, after), Reason.CPU)]

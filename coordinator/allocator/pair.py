@@ -19,7 +19,7 @@ from coordinator.allocator.occupy import add_primary, add_secondary
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import TOLERANCE, from_best
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.score import WEIGHTS, Kind, Term, figures, kind_of
+from coordinator.allocator.score import SPREADS, WEIGHTS, Kind, Term, figures, kind_of
 from coordinator.allocator.state import Scope, State
 
 _BLOCK = 64  # rows of the matrix at a time, so that what is worked on stays in the cache
@@ -32,9 +32,14 @@ class Pairs:
         nodes: the candidates' indices, rising.
         primary_codes: ``Reason`` per candidate as primary.
         secondary_codes: the same as secondary of a node it has no instances with.
+
+    With ``force`` the soft limits of the primary do not count, as in hail; those of the
+    secondary do.
     """
 
-    def __init__(self, state: State, scope: Scope, candidates: Ints, demand: Demand) -> None:
+    def __init__(
+        self, state: State, scope: Scope, candidates: Ints, demand: Demand, *, force: bool = False
+    ) -> None:
         self.nodes = candidates
         self._standing = scope.standing
         books = state.accounts.at(candidates)
@@ -43,15 +48,21 @@ class Pairs:
             demand,
             clashes=state.clashes(demand, candidates),
             location=state.ledger.unmet_locations(demand, candidates),
+            force=force,
         )
+        forbidden = state.ledger.forbidden(demand, candidates)
+        self.primary_codes = np.where(forbidden > 0, forbidden, self.primary_codes)
         nothing = np.zeros(len(candidates), dtype=np.int64)
         self.secondary_codes, as_secondary = add_secondary(books, demand, promised=nothing)
         self._primary = figures(as_primary)
         self._secondary = figures(as_secondary)
         self._before = scope.standing.before[:, np.searchsorted(scope.nodes, candidates)]
+        self._offline = books.offline
+        self._keep_spreads(self._primary, np.arange(len(candidates)))
+        self._keep_spreads(self._secondary, np.arange(len(candidates)))
         self._crowding = state.crowding(demand, scope, candidates)
         self._shared = (
-            state.ledger.shared_locations(candidates)
+            state.ledger.shared_locations(candidates) * ~books.offline[:, None]
             if state.ledger.has_locations and not demand.forthcoming
             else None
         )
@@ -70,6 +81,17 @@ class Pairs:
             state.accounts.at(secondary), demand, promised=peers.promised[here]
         )
         self._special = figures(books)
+        self._keep_spreads(self._special, self._special_secondary)
+
+    def _keep_spreads(self, after: Floats, where: Ints) -> None:
+        """Undo what happens to spreads on offline nodes, which have no part in them.
+
+        Such nodes are no candidates but for the second node of an instance that has one.
+        """
+        offline = np.flatnonzero(self._offline[where])
+        if len(offline):
+            rows = np.array(SPREADS)[:, None]
+            after[rows, offline] = self._before[rows, where[offline]]
 
     def count(self) -> tuple[int, Counter[Reason]]:
         """How many pairs there are, and how many are refused for what."""
@@ -83,6 +105,17 @@ class Pairs:
         np.add.at(times, self._special_codes[special], 1)
         times[Reason.NONE] = 0
         return size * (size - 1), +Counter(dict(zip(Reason, times.tolist(), strict=True)))
+
+    def count_of(self, primary: int) -> Counter[Reason]:
+        """How many pairs with this primary are refused for what."""
+        row = int(np.searchsorted(self.nodes, primary))
+        if self.primary_codes[row]:
+            return Counter({Reason(int(self.primary_codes[row])): len(self.nodes) - 1})
+        codes = self.secondary_codes.copy()
+        mine = self._special_primary == row
+        codes[self._special_secondary[mine]] = self._special_codes[mine]
+        codes[row] = 0
+        return Counter(Reason(code) for code in codes.tolist() if code)
 
     @property
     def primaries(self) -> Ints:

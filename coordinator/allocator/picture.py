@@ -24,6 +24,7 @@ ON_SHARED_STORAGE = frozenset(
         DiskTemplate.BLOCKDEV,
         DiskTemplate.RBD,
         DiskTemplate.EXT,
+        DiskTemplate.GLUSTER,
     }
 )
 """Templates whose instances can run on any node without copying a disk."""
@@ -56,6 +57,7 @@ class Demand:
     Attributes:
         disk: space taken on each node, see ``disk_space``.
         disks: size of each disk as the operator gave it; only policies look at them.
+        disk_spindles: taken on nodes with exclusive storage; None if not known.
         auto_balance: whether the secondary node keeps memory free for it.
         forthcoming: a reservation; counts in what will be, not in what is.
     """
@@ -67,6 +69,7 @@ class Demand:
     disk: MiB = MiB(0)
     disks: tuple[MiB, ...] = ()
     spindle_use: int = 1
+    disk_spindles: int | None = 0
     state: AdminState = AdminState.UP
     tags: frozenset[str] = frozenset()
     auto_balance: bool = True
@@ -109,21 +112,28 @@ class NodePicture:
         free_memory, free_disk: as measured.
         reserved_cpus: kept for the node itself.
         spindles: number of disks the volume group is spread over.
+        exclusive_storage: whether a spindle belongs to one instance alone; only then do
+            ``free_spindles`` count.
+        cpu_speed: of its processors, relative to others of the group.
     """
 
     name: NodeName
     group: GroupName
-    total_memory: int = 0
+    total_memory: float = 0
     reserved_memory: int = 0
     free_memory: int = 0
-    total_disk: int = 0
+    total_disk: float = 0
     free_disk: int = 0
-    total_cpus: int = 0
+    total_cpus: float = 0
     reserved_cpus: int = 1
     spindles: int = 1
+    free_spindles: int = 0
+    exclusive_storage: bool = False
+    cpu_speed: float = 1.0
     offline: bool = False
     drained: bool = False
     vm_capable: bool = True
+    is_master: bool = False
     tags: frozenset[str] = frozenset()
 
     @property
@@ -141,6 +151,8 @@ class GroupPicture:
     """A group; ``networks`` holds the identities of those connected to it."""
 
     name: GroupName
+    uuid: str = ""
+    tags: frozenset[str] = frozenset()
     policy: InstancePolicy = InstancePolicy()
     alloc_policy: AllocationPolicy = AllocationPolicy.PREFERRED
     networks: frozenset[str] = frozenset()

@@ -45,7 +45,11 @@ def survey(picture: Picture, request: Allocate) -> Survey:
     Raises:
         NotFound: the group asked for does not exist.
     """
-    ledger = ledger_of(picture)
+    return survey_books(ledger_of(picture), request)
+
+
+def survey_books(ledger: Ledger, request: Allocate) -> Survey:
+    """The same by the books, which may have gone on since the picture was taken."""
     wanted = _wanted_groups(ledger, request)
     scored = np.arange(ledger.size)
     if request.group is not None:
@@ -72,10 +76,13 @@ def survey(picture: Picture, request: Allocate) -> Survey:
 
 
 def _wanted_groups(ledger: Ledger, request: Allocate) -> list[int]:
-    """The group asked for, else all that have nodes."""
+    """The group asked for, else all that have nodes and are not ruled out."""
     if request.group is None:
         indices: list[int] = np.unique(ledger.group_of).tolist()
-        return indices
+        allowed = request.groups
+        if allowed is None:
+            return indices
+        return [index for index in indices if ledger.picture.groups[index].name in allowed]
     group = ledger.picture.group_index.get(request.group)
     if group is None:
         raise NotFound(f"There is no group {request.group}.", group=request.group)

@@ -11,16 +11,17 @@ from coordinator.allocator.refusal import Reason
 _Compare = Callable[[int, int], bool]
 
 
-def check_policy(policy: InstancePolicy, demand: Demand) -> Reason:
+def check_policy(policy: InstancePolicy, demand: Demand, *, exclusive: bool = False) -> Reason:
     """Tell why ``policy`` forbids the instance, or ``Reason.NONE``.
 
     One of the alternatives in ``minmax`` has to fit; where none does, the reason is that
-    of the first. No alternatives at all allow everything.
+    of the first. No alternatives at all allow everything. With ``exclusive`` storage the
+    spindles of the disks count instead of the spindle use.
     """
     reason = Reason.NONE
     for bounds in reversed(policy.minmax):
-        too_small = _outside(bounds.min, demand, operator.lt)
-        reason = too_small or _outside(bounds.max, demand, operator.gt)
+        too_small = _outside(bounds.min, demand, operator.lt, exclusive)
+        reason = too_small or _outside(bounds.max, demand, operator.gt, exclusive)
         if not reason:
             break
     if reason:
@@ -29,7 +30,7 @@ def check_policy(policy: InstancePolicy, demand: Demand) -> Reason:
     return Reason.NONE if allowed else Reason.POLICY_TEMPLATE
 
 
-def _outside(bound: Spec, demand: Demand, beyond: _Compare) -> Reason:
+def _outside(bound: Spec, demand: Demand, beyond: _Compare, exclusive: bool) -> Reason:
     """The first quantity that is beyond its bound, in hail's order."""
     if beyond(demand.memory, bound.memory_size):
         return Reason.POLICY_MEMORY
@@ -37,7 +38,8 @@ def _outside(bound: Spec, demand: Demand, beyond: _Compare) -> Reason:
         return Reason.POLICY_DISK
     if beyond(demand.vcpus, bound.cpu_count):
         return Reason.POLICY_CPU
-    if beyond(demand.spindle_use, bound.spindle_use):
+    spindles = demand.disk_spindles if exclusive else demand.spindle_use
+    if spindles is None or beyond(spindles, bound.spindle_use):
         return Reason.POLICY_SPINDLES
     counts_disks = demand.template is not DiskTemplate.DISKLESS
     if counts_disks and beyond(len(demand.disks), bound.disk_count):

@@ -31,6 +31,7 @@ class Reason(IntEnum):
     UNALLOCABLE = 20
     RESTRICTED = 21
     NETWORK = 22
+    FREE_SPINDLES = 23
 
     @property
     def hail_name(self) -> str:
@@ -48,6 +49,7 @@ _HAIL_NAMES = {
     Reason.MEMORY_N1: "FailMem",
     Reason.DISK: "FailDisk",
     Reason.SPINDLES: "FailDisk",
+    Reason.FREE_SPINDLES: "FailSpindles",
     Reason.CPU: "FailCPU",
     Reason.REDUNDANCY: "FailN1",
     Reason.TAGS: "FailTags",
@@ -69,6 +71,7 @@ _WORDS = {
     ),
     Reason.DISK: ("lacks disk space", "lack disk space"),
     Reason.SPINDLES: ("lacks spindles", "lack spindles"),
+    Reason.FREE_SPINDLES: ("lacks free spindles", "lack free spindles"),
     Reason.CPU: ("lacks processors", "lack processors"),
     Reason.TAGS: (
         "has an instance with the same exclusion tag",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from common.names import GroupName, InstanceName, NodeName
 from coordinator.allocator.picture import Demand
@@ -15,16 +16,32 @@ class Allocate:
 
     Attributes:
         group: only this group, whatever its allocation policy; None for the best one.
+        groups: only these, if ``group`` is None; None for all.
         among: only these nodes; None for all.
         networks: that its nics need; a group has to be connected to all of them.
         check_redundancy: whether every single node must stay one that could be emptied.
+        ignore_soft_limits: of the primary node.
+        resides: index of the instance if it is there already and is to have other nodes. It
+            is then counted at both places, as hail does.
+        mirrored: whether it gets two nodes; None to go by its template.
     """
 
     instance: Demand
     group: GroupName | None = None
+    groups: frozenset[GroupName] | None = None
     among: frozenset[NodeName] | None = None
     networks: frozenset[str] = frozenset()
     check_redundancy: bool = True
+    ignore_soft_limits: bool = False
+    resides: int | None = None
+    mirrored: bool | None = None
+
+    @property
+    def pair(self) -> bool:
+        """Whether two nodes are asked for."""
+        return (
+            self.instance.template is DiskTemplate.DRBD if self.mirrored is None else self.mirrored
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

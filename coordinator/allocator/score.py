@@ -6,7 +6,7 @@ order throughout, so that equal situations get equal scores here exactly when th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
@@ -69,12 +69,12 @@ def figures(nodes: Accounts) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = (
             nodes.memory / nodes.total_memory,
-            _free_share(nodes.disk, nodes.total_disk),
+            _free_storage(nodes, nodes.disk, nodes.free_spindles),
             (nodes.fails_n1 & online) * (nodes.primaries + nodes.secondaries),
             nodes.reserved / nodes.total_memory,
             nodes.offline * (nodes.primaries + nodes.secondaries),
             nodes.offline * nodes.primaries,
-            nodes.cpus / nodes.total_cpus,
+            nodes.cpus / nodes.total_cpus / nodes.cpu_speed,
             nodes.load_cpu,
             nodes.load_memory,
             nodes.load_disk,
@@ -82,14 +82,21 @@ def figures(nodes: Accounts) -> Floats:
             online * nodes.conflicts,
             nodes.spindles / nodes.spindle_limit,
             nodes.next_memory / nodes.total_memory,
-            _free_share(nodes.next_disk, nodes.total_disk),
-            nodes.next_cpus / nodes.total_cpus,
+            _free_storage(nodes, nodes.next_disk, nodes.next_free_spindles),
+            nodes.next_cpus / nodes.total_cpus / nodes.cpu_speed,
             nodes.next_spindles / nodes.spindle_limit,
             online * nodes.location,
             np.zeros(len(online)),
             np.where(online, nodes.reserved / nodes.total_memory, 0),
         )
     return np.stack(rows).astype(np.float64)
+
+
+def _free_storage(nodes: Accounts, disk: Ints, spindles: Ints) -> Floats:
+    share = _free_share(disk, nodes.total_disk)
+    if not nodes.exclusive.any():
+        return share
+    return np.where(nodes.exclusive, _free_share(spindles, nodes.total_spindles), share)
 
 
 def _free_share(free: Ints, total: Floats) -> Floats:
@@ -107,11 +114,11 @@ def merge_crowds(crowds: Iterable[Mapping[tuple[str, str], int]]) -> Counter[tup
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What candidates would change, one each.
+    """What candidates would change: so many nodes each, mostly one.
 
     Attributes:
-        nodes: position of the changed node among those scored, per candidate.
-        figures: that node's figures afterwards, shape (20, candidates).
+        nodes: positions of the changed nodes among those scored, shape (changed, candidates).
+        figures: those nodes' figures afterwards, shape (20, changed, candidates).
         crowding: added to the count of crowded locations, per candidate.
     """
 
@@ -121,7 +128,7 @@ class Changes:
 
     def at(self, candidates: Ints) -> "Changes":
         return Changes(
-            self.nodes[candidates], self.figures[:, candidates], self.crowding[candidates]
+            self.nodes[:, candidates], self.figures[:, :, candidates], self.crowding[candidates]
         )
 
 
@@ -173,7 +180,7 @@ class Standing:
 
     def estimates(self, changes: Changes) -> Floats:
         """Scores after each change, correct to about a millionth; much cheaper than ``scores``."""
-        total = np.zeros(len(changes.nodes))
+        total = np.zeros(len(changes.crowding))
         if not self.online:
             return total
         is_online = self._column[changes.nodes] >= 0
@@ -183,19 +190,19 @@ class Standing:
             if kind_of(term) is Kind.SPREAD:
                 with np.errstate(invalid="ignore"):
                     was, becomes = old - self._means[term], new - self._means[term]
-                    shift = (becomes - was) / self.online
-                    growth = (becomes * becomes - was * was) / self.online - shift * shift
-                    variance = self.variances[term] + np.where(is_online, growth, 0)
+                    shift = np.where(is_online, becomes - was, 0).sum(axis=0) / self.online
+                    growth = np.where(is_online, becomes * becomes - was * was, 0).sum(axis=0)
+                    variance = self.variances[term] + growth / self.online - shift * shift
                     total += WEIGHTS[term] * np.sqrt(np.maximum(variance, 0))
             elif kind_of(term) is Kind.SUM:
-                total += WEIGHTS[term] * (self.sums[term] + (new - old))
+                total += WEIGHTS[term] * (self.sums[term] + (new - old).sum(axis=0))
             else:
                 total += WEIGHTS[term] * (self.crowding + changes.crowding)
         return total
 
     def scores(self, changes: Changes) -> Floats:
         """Scores after each change, bit for bit as if computed afresh."""
-        total = np.zeros(len(changes.nodes))
+        total = np.zeros(len(changes.crowding))
         if not self.online:
             return total
         spreads: dict[bytes, Floats] = {}  # several terms are often made of the same figures
@@ -203,29 +210,42 @@ class Standing:
             if kind_of(term) is Kind.SPREAD:
                 content = self._seen[term].tobytes() + changes.figures[term].tobytes()
                 if content not in spreads:
-                    spreads[content] = self._spreads(term, changes)
+                    spreads[content] = self._afresh(term, changes, self._spread)
                 value = spreads[content]
             elif kind_of(term) is Kind.SUM:
-                # Exact although not summed afresh: these are whole numbers, but for the
-                # reserved memory, which a change of primary leaves as it is.
-                old = self.before[term, changes.nodes]
-                value = self.sums[term] + (changes.figures[term] - old)
+                growth = changes.figures[term] - self.before[term, changes.nodes]
+                # Exact although not summed afresh: these are whole numbers, but for one.
+                value = self.sums[term] + growth.sum(axis=0)
+                if term is Term.RESERVED_MEM_RTOTAL and growth.any():
+                    value = self._afresh(term, changes, self._sum)
             else:
                 value = (self.crowding + changes.crowding).astype(np.float64)
             total = total + WEIGHTS[term] * value
         return total
 
-    def _spreads(self, term: Term, changes: Changes, block: int = 64) -> Floats:
-        """Two passes over all online nodes for each change."""
-        spreads = np.full(len(changes.nodes), np.sqrt(self.variances[term]))
+    def _afresh(
+        self, term: Term, changes: Changes, value: Callable[[Floats], Floats], block: int = 64
+    ) -> Floats:
+        """A value made of the figures of all online nodes, row by row of a table of them."""
+        values = np.repeat(value(self._seen[[term]]), len(changes.crowding))
         columns, after = self._column[changes.nodes], changes.figures[term]
-        moved = np.flatnonzero((columns >= 0) & (self._seen[term, columns] != after))
+        differs = (columns >= 0) & (self._seen[term, columns] != after)
+        moved = np.flatnonzero(differs.any(axis=0))
         for start in range(0, len(moved), block):
             part = moved[start : start + block]
             table = np.tile(self._seen[term], (len(part), 1))
-            table[np.arange(len(part)), columns[part]] = after[part]
-            with np.errstate(invalid="ignore"):
-                table -= (running_sum(table) / self.online)[:, None]
-                table *= table
-                spreads[part] = np.sqrt(running_sum(table) / self.online)
-        return spreads
+            for column, figure in zip(columns[:, part], after[:, part], strict=True):
+                rows = np.flatnonzero(column >= 0)
+                table[rows, column[rows]] = figure[rows]
+            values[part] = value(table)
+        return values
+
+    def _sum(self, table: Floats) -> Floats:
+        return running_sum(table)
+
+    def _spread(self, table: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            table = table - (running_sum(table) / self.online)[:, None]
+            table *= table
+            spread: Floats = np.sqrt(running_sum(table) / self.online)
+        return spread

@@ -7,18 +7,19 @@ from itertools import islice
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
 from common.names import NodeName
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.capacity import Redundancy
 from coordinator.allocator.ledger import NOWHERE, Ledger
 from coordinator.allocator.pair import Pairs
 from coordinator.allocator.picture import NodePicture
-from coordinator.allocator.policy import check_policy
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, Choice, GroupOutcome
 from coordinator.allocator.single import Singles
 from coordinator.allocator.state import State
+
+NOT_CONNECTED = "not connected to a network that the instance needs"
+TOO_FEW_NODES = "not enough online nodes"
 
 CHOICES = 5  # the best and its runners-up
 
@@ -55,7 +56,7 @@ class Search:
         self._demand = request.instance
         self._state = State(ledger)
         self._scope = self._state.scope(scored)
-        self._redundancy = Redundancy(ledger, scored, request.instance)
+        self._redundancy = Redundancy(ledger, scored, request.instance, request.resides)
 
     @property
     def score_before(self) -> float:
@@ -76,14 +77,14 @@ class Search:
             for node in members.tolist()
         }
         candidates = np.array([node for node, why in reasons.items() if not why], dtype=np.int64)
-        is_pair = self._demand.template is DiskTemplate.DRBD
+        is_pair = request.pair
 
         problem = ""
         if not request.networks <= picture.networks:
-            problem = "not connected to a network that the instance needs"
+            problem = NOT_CONNECTED
             reasons.update(dict.fromkeys(candidates.tolist(), Reason.NETWORK))
         elif len(candidates) < (2 if is_pair else 1):
-            problem = "not enough online nodes"
+            problem = TOO_FEW_NODES
             reasons.update(dict.fromkeys(candidates.tolist(), Reason.PARTNER))
         if problem:
             outcome = GroupOutcome(
@@ -93,12 +94,7 @@ class Search:
 
         count = len(candidates)
         considered = count * (count - 1) if is_pair else count
-        forbidden = check_policy(picture.policy, self._demand)
-        choices: tuple[Choice, ...] = ()
-        if forbidden:
-            failures = Counter({forbidden: considered})
-            reasons.update(dict.fromkeys(candidates.tolist(), forbidden))
-        elif is_pair:
+        if is_pair:
             choices, failures = self._pairs(candidates, reasons)
         else:
             choices, failures = self._singles(candidates, reasons)
@@ -123,6 +119,8 @@ class Search:
             candidates,
             self._demand,
             location=self._ledger.unmet_locations(self._demand, candidates),
+            force=self._request.ignore_soft_limits,
+            check_policy=True,
         )
         codes = singles.codes.copy()
         choices: list[Choice] = []
@@ -138,7 +136,13 @@ class Search:
     def _pairs(
         self, candidates: Ints, reasons: dict[int, Reason]
     ) -> tuple[tuple[Choice, ...], Counter[Reason]]:
-        pairs = Pairs(self._state, self._scope, candidates, self._demand)
+        pairs = Pairs(
+            self._state,
+            self._scope,
+            candidates,
+            self._demand,
+            force=self._request.ignore_soft_limits,
+        )
         considered, failures = pairs.count()
         is_possible = considered > failures.total()
         choices: list[Choice] = []

@@ -37,6 +37,7 @@ class Singles:
         *,
         location: Ints,
         force: bool = False,
+        check_policy: bool = False,
     ) -> "Singles":
         """Put ``demand`` on each candidate.
 
@@ -47,6 +48,7 @@ class Singles:
             demand: the instance.
             location: what it adds to each candidate's location score.
             force: ignore soft limits.
+            check_policy: whether the instance is new, so that policies count; even with force.
         """
         codes, after = add_primary(
             state.accounts.at(candidates),
@@ -55,9 +57,12 @@ class Singles:
             location=location,
             force=force,
         )
+        if check_policy:
+            forbidden = state.ledger.forbidden(demand, candidates)
+            codes = np.where(forbidden > 0, forbidden, codes)
         changes = Changes(
-            np.searchsorted(scope.nodes, candidates),
-            figures(after),
+            np.searchsorted(scope.nodes, candidates)[None],
+            figures(after)[:, None],
             state.crowding(demand, scope, candidates),
         )
         return cls(candidates, codes, scope.standing, changes)

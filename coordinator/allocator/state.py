@@ -1,10 +1,12 @@
 """The books while instances are moved about in a simulation."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.occupy import (
@@ -24,9 +26,11 @@ class Resident:
 
     Attributes:
         location: its part of the location score; a failover leaves it as it was.
+        primary: the node, unless the instance is thought to be elsewhere at the same time.
     """
 
     demand: Demand
+    primary: int
     secondary: int
     location: int
 
@@ -45,15 +49,35 @@ class Scope:
     crowds: Counter[tuple[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What changes when instances move.
+
+    Attributes:
+        holders: per exclusion tag and node, how many primaries have it.
+        crowds: per node, its primaries by (location tag, exclusion tag).
+    """
+
+    accounts: Accounts
+    holders: Mapping[str, Mapping[int, int]]
+    crowds: Mapping[int, Counter[tuple[str, str]]]
+
+
 class State:
     """A copy of the ledger's books that may be changed; the ledger stays as it is."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        books: Books | None = None,
+        promised: dict[int, dict[int, int]] | None = None,
+    ) -> None:
+        books = books or Books(ledger.accounts, ledger.holders, ledger.crowds)
         self.ledger = ledger
-        self.accounts = ledger.accounts.at(np.arange(ledger.size))
-        self._holders = {tag: Counter(counts) for tag, counts in ledger.holders.items()}
-        self._crowds = {node: Counter(crowd) for node, crowd in ledger.crowds.items()}
-        self._promised: dict[int, dict[int, int]] | None = None  # secondary: primary: MiB
+        self.accounts = books.accounts.at(np.arange(ledger.size))
+        self._holders = {tag: Counter(counts) for tag, counts in books.holders.items()}
+        self._crowds = {node: Counter(crowd) for node, crowd in books.crowds.items()}
+        self._promised = promised  # secondary: primary: MiB
 
     def scope(self, nodes: Ints) -> Scope:
         """Look at ``nodes`` as they stand now."""
@@ -85,15 +109,54 @@ class State:
                     crowding[row] = sum((p, tag) in scope.crowds for p in places for tag in tags)
         return crowding
 
-    def put_primary(self, demand: Demand, node: int, location: int) -> Reason:
-        """Run an instance on a node whatever the soft limits; nothing changes on refusal."""
+    def copy(self) -> "State":
+        """The same books, to be changed on their own."""
+        promised = self._promised
+        return State(
+            self.ledger,
+            Books(self.accounts, self._holders, self._crowds),
+            None if promised is None else {node: dict(held) for node, held in promised.items()},
+        )
+
+    @property
+    def books(self) -> Books:
+        """As they stand; not a copy."""
+        return Books(self.accounts, self._holders, self._crowds)
+
+    def promised(self, nodes: Ints, primary: int) -> Ints:
+        """Per node: memory it keeps free for the failure of ``primary``."""
+        promises = self._promises()
+        return np.array(
+            [promises.get(node, {}).get(primary, 0) for node in nodes.tolist()], dtype=np.int64
+        )
+
+    def promises_between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+        """Pairs of ``nodes`` of which the second keeps memory for the first, and how much."""
+        inside = frozenset(nodes.tolist())
+        found = [
+            (primary, secondary, memory)
+            for secondary, held in self._promises().items()
+            if secondary in inside
+            for primary, memory in held.items()
+            if primary in inside
+        ]
+        table = np.array(found, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def put_primary(
+        self, demand: Demand, node: int, location: int, *, force: bool = True
+    ) -> Reason:
+        """Run an instance on a node; nothing changes on refusal.
+
+        With ``force``, as by default, the soft limits do not count.
+        """
         here = np.array([node])
         codes, after = add_primary(
             self.accounts.at(here),
             demand,
             clashes=self.clashes(demand, here),
             location=np.array([location]),
-            force=True,
+            force=force,
         )
         reason = Reason(int(codes[0]))
         if not reason:
@@ -112,20 +175,32 @@ class State:
         )
         self.accounts.put(here, after)
 
-    def put_secondary(self, demand: Demand, node: int, primary: int) -> Reason:
-        """Keep a copy on a node whatever the soft limits.
+    def put_secondary(
+        self,
+        demand: Demand,
+        node: int,
+        primary: int,
+        *,
+        force: bool = True,
+        ignore_disk: bool = False,
+    ) -> Reason:
+        """Keep a copy on a node; nothing changes on refusal.
 
-        A refusal for lack of disk changes nothing but on a node that is offline, where
-        the disk cannot be had anyway and hail looks the other way.
+        With ``force``, as by default, the soft limits do not count; ``ignore_disk`` is for
+        a node that is offline, where the disk cannot be had anyway.
         """
         here = np.array([node])
         promised = self._promises().setdefault(node, {})
         held = promised.get(primary, 0)
         codes, after = add_secondary(
-            self.accounts.at(here), demand, promised=np.array([held]), force=True
+            self.accounts.at(here),
+            demand,
+            promised=np.array([held]),
+            force=force,
+            ignore_disk=ignore_disk,
         )
         reason = Reason(int(codes[0]))
-        if reason and self.ledger.usable[node]:
+        if reason:
             return reason
         self.accounts.put(here, after)
         if not demand.forthcoming:
@@ -135,11 +210,12 @@ class State:
     def take_secondary(self, demand: Demand, node: int, primary: int) -> None:
         here = np.array([node])
         promised = self._promises().setdefault(node, {})
-        held = promised.pop(primary, 0)
-        left = held - demand.reserved_memory
-        if left > 0:
-            promised[primary] = left
         reserved = int(self.accounts.reserved[node])
+        held = promised.get(primary, 0)
+        if not demand.forthcoming:
+            left = promised.pop(primary, 0) - demand.reserved_memory
+            if left > 0:
+                promised[primary] = left
         if held >= reserved:
             reserved = max(promised.values(), default=0)
         after = remove_secondary(self.accounts.at(here), demand, reserved=np.array([reserved]))
@@ -177,5 +253,5 @@ def residents_of(ledger: Ledger, node: int) -> list[Resident]:
     for index in there[::-1].tolist():
         demand, secondary = ledger.picture.instances[index], int(ledger.secondary_of[index])
         location = ledger.location_score(demand, node, secondary)
-        residents.append(Resident(demand, secondary, location))
+        residents.append(Resident(demand, node, secondary, location))
     return residents

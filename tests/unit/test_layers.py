@@ -15,12 +15,13 @@ OURS = ("common", "noded", "coordinator")
 
 # Each row may import the rows below it, but not its neighbours in the row.
 COORDINATOR = (
-    ("daemon", "cli", "rapi", "confd", "watcher"),
+    ("daemon", "cli", "rapi", "confd", "watcher", "htools"),
     ("master",),
     ("jobs",),
     ("operations", "queries"),
     ("checks",),
     ("nodes", "locks", "state"),
+    ("iallocator",),
     ("quorum", "allocator"),
 )
 
@@ -31,6 +32,7 @@ PURE = (
     "common.units",
     "coordinator.quorum",
     "coordinator.allocator",
+    "coordinator.iallocator",
 )
 PURE_FILES = ("commands", "parse")  # of every driver of noded
 # fmt: off

@@ -39,9 +39,9 @@ def answer(listener: socket.socket) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--no-headers", "-o", "name,status"], ["--json"]])
 def test_list_imports_nothing_heavy(tmp_path: Path, options: list[str]) -> None:
-    (tmp_path / "run/gantry").mkdir(parents=True)
+    (tmp_path / "run/gantry/coordinator").mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "run/gantry/luxi.sock"))
+        listener.bind(str(tmp_path / "run/gantry/coordinator/luxi.sock"))
         listener.listen()
         threading.Thread(target=answer, args=(listener,), daemon=True).start()
         ran = subprocess.run(  # noqa: TID251  # there is no loop here to block

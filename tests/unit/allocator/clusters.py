@@ -237,8 +237,8 @@ def _placed(rng: Random, demand: Demand, nodes: list[NodePicture]) -> InstancePi
 
 def _measured(rng: Random, node: NodePicture, instances: list[InstancePicture]) -> NodePicture:
     """With what is free: about what should be, now and then less or more."""
-    memory = node.total_memory - node.reserved_memory
-    disk = node.total_disk
+    memory = int(node.total_memory) - node.reserved_memory
+    disk = int(node.total_disk)
     for instance in instances:
         if instance.primary == node.name:
             memory -= instance.used_memory

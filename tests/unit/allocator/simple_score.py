@@ -82,8 +82,8 @@ class SimpleCluster:
         for node in picture.nodes:
             simple = self.nodes[node.name]
             live = node.is_live
-            recorded = -used[node.name]
-            recorded += node.total_memory - node.reserved_memory if live else 0
+            capacity = int(node.total_memory) - node.reserved_memory if live else 0
+            recorded = capacity - used[node.name]
             measured = node.free_memory if live else 0
             simple.memory = min(recorded, measured)
             simple.fails_n1 = measured < simple.reserved

@@ -1,0 +1,123 @@
+"""``hinfo``: how a cluster and its groups stand."""
+
+import os
+import sys
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
+
+import numpy as np
+
+from coordinator.allocator.board import Board
+from coordinator.allocator.books import Opening, open_books
+from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.terms import Score
+from coordinator.htools import source
+from coordinator.htools.hbal import PRINT_INSTANCES
+from coordinator.htools.options import Parsed, run
+from coordinator.htools.tables import (
+    aligned,
+    instance_table,
+    node_table,
+    policy_text,
+    score_table,
+    show,
+)
+from coordinator.htools.view import nodes_now
+
+OPTIONS = (
+    source.PRINT_NODES,
+    PRINT_INSTANCES,
+    source.TEXT,
+    source.LUXI,
+    source.VERBOSE,
+    source.QUIET,
+    source.OFFLINE,
+    source.STATIC_MEMORY,
+)  # fmt: skip
+
+
+def main() -> None:
+    """Run the command."""
+    run("hinfo", OPTIONS, inform)
+
+
+def inform(options: Parsed) -> int:
+    """Load and print; returns the exit status."""
+    cluster = source.with_offline(source.load(options), options)
+    opening = open_books(cluster)
+    if options.verbosity > 0:
+        source.warn_of_missing(cluster, opening)
+    sizes = (
+        (len(cluster.nodes), "node"),
+        (len(cluster.instances), "instance"),
+        (len(cluster.groups), "node group"),
+    )
+    counts = ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in sizes)
+    _say(f"Loaded cluster tags: {','.join(cluster.tags)}")
+    if options.verbosity > 2:
+        _say(f"Loaded cluster ipolicy: {policy_text(cluster.policy)}")
+    _say(f"Loaded {counts}")
+    suffix = source.common_suffix(cluster)
+    if suffix and options.verbosity > 2:
+        _say(f"Note: Stripping common suffix of '{suffix}' from names")
+    _say_split(cluster, is_verbose=options.verbosity > 1)
+    board = Board(opening, np.arange(len(cluster.nodes)))
+    if options.print_instances:
+        sys.stderr.write(f"\nInitial instance map:\n{instance_table(cluster.instances, cluster)}")
+    if options.print_nodes is not None:
+        now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
+        table = node_table(now, range(len(cluster.nodes)), options.print_nodes)
+        sys.stderr.write(f"\nInitial cluster status:\n{table}\n")
+    if options.verbosity > 1:
+        _say_groups(cluster, opening)
+    books = board.books
+    is_happy = not (books.fails_n1 & ~books.offline).any()
+    _say(f"Cluster is N+1 {'happy' if is_happy else 'unhappy'}")
+    score = Score(books, board.crowding)
+    sys.stdout.write(f"Cluster coefficients:\n{score_table(score.values())}")
+    _say(f"Cluster score: {show(score.value)}")
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _say_split(cluster: Inventory, *, is_verbose: bool) -> None:
+    """Instances on nodes of different groups."""
+    nodes = cluster.nodes
+    split = [
+        one.name for one in cluster.instances if len({nodes[home].group for home in one.homes}) > 1
+    ]
+    if split:
+        _say("Found instances belonging to multiple node groups:")
+        sys.stderr.write("".join(f"  {name}\n" for name in split))
+    elif is_verbose:
+        _say("No split instances found")
+
+
+def _say_groups(cluster: Inventory, opening: Opening) -> None:
+    rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
+    for index, group in enumerate(cluster.groups):
+        nodes = np.array([i for i, n in enumerate(cluster.nodes) if n.group == index], np.int64)
+        board = Board(opening, nodes)
+        bad = board.books.fails_n1 & ~board.books.offline
+        touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])
+        touched &= board.demands.count > 0
+        rows.append(
+            [
+                group.name,
+                str(len(nodes)),
+                str(len(board.instances)),
+                str(int(bad.sum())),
+                str(int(touched.sum())),
+                str(not bad.any()),
+                show(Score(board.books, board.crowding).value),
+            ]
+        )
+    _say("Node group information:")
+    sys.stdout.write(aligned(rows, (False, True, True, True, True, False, True), "  "))
+
+
+if __name__ == "__main__":
+    main()

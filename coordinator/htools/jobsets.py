@@ -1,0 +1,135 @@
+"""A balancing's moves as jobs: what may run side by side, and the commands of each."""
+
+from collections.abc import Callable, Sequence
+
+from coordinator.allocator.balance import Move
+from coordinator.allocator.board import Kind
+from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Inventory
+
+Alias = Callable[[str], str]
+
+
+def job_sets(moves: Sequence[Move]) -> list[list[Move]]:
+    """Group moves so that no two of a set share a node; the sets run one after the other.
+
+    Sets are filled from the last move to the first, so that early ones tend to be smaller.
+    """
+    sets: list[list[Move]] = []
+    used: set[int] = set()
+    for move in reversed(moves):
+        nodes = set(move.before) | set(move.after)
+        nodes.discard(NOWHERE)
+        if sets and not nodes & used:
+            sets[0].insert(0, move)
+            used |= nodes
+        else:
+            sets.insert(0, [move])
+            used = nodes
+    return sets
+
+
+def letters(move: Move, target: str) -> str:
+    """The short form of a move: ``f`` for a failover, ``r`` for a replaced secondary."""
+    match move.kind:
+        case Kind.FAILOVER:
+            return "f"
+        case Kind.FAILOVER_TO_ANY:
+            return f"fa:{target}"
+        case Kind.REPLACE_SECONDARY:
+            return f"r:{target}"
+        case Kind.REPLACE_AND_FAILOVER:
+            return f"r:{target} f"
+        case Kind.REPLACE_PRIMARY:
+            return f"f r:{target} f"
+        case Kind.FAILOVER_AND_REPLACE:
+            return f"f r:{target}"
+
+
+def commands(move: Move, cluster: Inventory, alias: Alias) -> list[str]:
+    """What an operator would type for one move."""
+    instance = cluster.instances[move.instance]
+    name, target = alias(instance.name), alias(cluster.nodes[move.target].name)
+    verb = "migrate" if instance.status in IS_RUNNING else "failover"
+    switch = f"{verb} -f {name}"
+    replace = f"replace-disks -n {target} {name}"
+    match move.kind:
+        case Kind.FAILOVER:
+            steps = [switch]
+        case Kind.FAILOVER_TO_ANY:
+            steps = [f"{verb} -f -n {target} {name}"]
+        case Kind.REPLACE_SECONDARY:
+            steps = [replace]
+        case Kind.REPLACE_AND_FAILOVER:
+            steps = [replace, switch]
+        case Kind.REPLACE_PRIMARY:
+            steps = [switch, replace, switch]
+        case _:
+            steps = [switch, replace]
+    return [f"gnt-instance {step}" for step in steps]
+
+
+def script(sets: Sequence[Sequence[Move]], cluster: Inventory, alias: Alias) -> str:
+    """All commands, with a ``check`` before each job where a stop may be asked for."""
+    lines: list[str] = []
+    for at, jobs in enumerate(sets, 1):
+        lines += ["", f"echo jobset {at}, {len(jobs)} jobs"]
+        for number, move in enumerate(jobs, 1):
+            lines += [f"  echo job {at}/{number}", "  check"]
+            lines += [f"  {command}" for command in commands(move, cluster, alias)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def opcodes(move: Move, cluster: Inventory) -> list[dict[str, object]]:
+    """What the job queue is given for one move."""
+    instance = cluster.instances[move.instance]
+    name, target = instance.name, cluster.nodes[move.target].name
+
+    def switch(to: str | None) -> dict[str, object]:
+        extra: dict[str, object] = {} if to is None else {"target_node": to}
+        if instance.forthcoming:
+            return {
+                "OP_ID": "OP_INSTANCE_FAILOVER", "instance_name": name, "shutdown_timeout": 120,
+                "ignore_consistency": False, **extra, "ignore_ipolicy": False, "cleanup": False,
+            }  # fmt: skip
+        return {
+            "OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": name, **extra,
+            "allow_runtime_changes": False, "ignore_ipolicy": False, "cleanup": False,
+            "allow_failover": True, "ignore_hvversions": True,
+        }  # fmt: skip
+
+    replace: dict[str, object] = {
+        "OP_ID": "OP_INSTANCE_REPLACE_DISKS", "instance_name": name, "early_release": False,
+        "ignore_ipolicy": False, "mode": "replace_new_secondary", "disks": [],
+        "remote_node": target,
+    }  # fmt: skip
+    match move.kind:
+        case Kind.FAILOVER:
+            return [switch(None)]
+        case Kind.FAILOVER_TO_ANY:
+            return [switch(target)]
+        case Kind.REPLACE_SECONDARY:
+            return [replace]
+        case Kind.REPLACE_AND_FAILOVER:
+            return [replace, switch(None)]
+        case Kind.REPLACE_PRIMARY:
+            return [switch(None), replace, switch(None)]
+        case Kind.FAILOVER_AND_REPLACE:
+            return [switch(None), replace]
+
+
+SCRIPT_HEADER = """#!/bin/sh
+
+# Auto-generated script for executing cluster rebalancing
+
+# To stop, touch the file /tmp/stop-htools
+
+set -e
+
+check() {
+  if [ -f /tmp/stop-htools ]; then
+    echo 'Stop requested, exiting'
+    exit 0
+  fi
+}
+
+"""

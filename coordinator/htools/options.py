@@ -1,0 +1,227 @@
+"""Command lines as Ganeti's tools read them: arguments may be optional, long names shortened."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NoReturn
+
+from common.errors import GntError, InvalidRequest
+
+VERSION = "0.1.0"
+
+
+class Takes(Enum):
+    """Whether an option has an argument."""
+
+    NOTHING = "nothing"
+    SOMETHING = "something"
+    PERHAPS = "perhaps"  # only directly attached: -pNAME, --print-nodes=NAME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option.
+
+    Attributes:
+        key: under which its value is found; a flag's is True, a counted one's a number.
+        letter: its short name; empty if there is none.
+        argument: what its argument is called in the help.
+        read: makes the value from the text; may raise InvalidRequest.
+        default: value when it is not given.
+        without: value of an optional argument that is not there.
+        repeats: collect all values in a tuple.
+        step: instead of a value, add this to what ``key`` has.
+    """
+
+    key: str
+    name: str
+    help: str
+    letter: str = ""
+    argument: str = ""
+    takes: Takes = Takes.NOTHING
+    read: Callable[[str], Any] = str
+    default: Any = None
+    without: Any = True
+    repeats: bool = False
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Values by key, as attributes, and the arguments left over."""
+
+    values: Mapping[str, Any]
+    arguments: tuple[str, ...] = field(default=())
+
+    def __getattr__(self, key: str) -> Any:
+        try:
+            return self.values[key]
+        except KeyError as error:
+            raise AttributeError(key) from error
+
+
+class Usage(Exception):
+    """The command line names an option that is not there, or not in that way."""
+
+
+def parse(options: Sequence[Option], words: Sequence[str]) -> Parsed:
+    """Read a command line.
+
+    Raises:
+        Usage: an option is unknown, ambiguous, or has or lacks an argument.
+        InvalidRequest: an argument cannot be read.
+    """
+    values: dict[str, Any] = {}
+    for option in options:
+        if option.key not in values or option.default is not None:
+            values[option.key] = () if option.repeats else option.default
+    rest: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            rest += left
+            break
+        if word.startswith("--"):
+            name, sign, text = word[2:].partition("=")
+            _take(values, _named(options, name), text if sign else None, left)
+        elif word.startswith("-") and len(word) > 1:
+            _take_letters(values, options, word[1:], left)
+        else:
+            rest.append(word)
+    return Parsed(values, tuple(rest))
+
+
+def _take_letters(
+    values: dict[str, Any], options: Sequence[Option], letters: str, left: list[str]
+) -> None:
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        option = next((each for each in options if each.letter == letter), None)
+        if option is None:
+            raise Usage(f"unrecognized option `-{letter}'")
+        if option.takes is Takes.NOTHING:
+            _take(values, option, None, left)
+        else:
+            _take(values, option, letters or None, left)
+            return
+
+
+def _named(options: Sequence[Option], name: str) -> Option:
+    exact = [option for option in options if option.name == name]
+    if exact:
+        return exact[0]
+    near = [option for option in options if option.name.startswith(name)]
+    if not near:
+        raise Usage(f"unrecognized option `--{name}'")
+    if len(near) > 1:
+        names = ", ".join(f"--{option.name}" for option in near)
+        raise Usage(f"option `--{name}' is ambiguous; could be one of: {names}")
+    return near[0]
+
+
+def _take(values: dict[str, Any], option: Option, text: str | None, left: list[str]) -> None:
+    if option.takes is Takes.NOTHING:
+        if text is not None:
+            raise Usage(f"option `--{option.name}' doesn't allow an argument")
+        values[option.key] = values[option.key] + option.step if option.step else option.without
+        return
+    if text is None and option.takes is Takes.SOMETHING:
+        if not left:
+            raise Usage(f"option `--{option.name}' requires an argument {option.argument}")
+        text = left.pop(0)
+    value = option.without if text is None else option.read(text)
+    values[option.key] = (*values[option.key], value) if option.repeats else value
+
+
+def number(
+    what: str, kind: Callable[[str], Any], *, positive: bool = False
+) -> Callable[[str], Any]:
+    """Make a reader of numbers; ``what`` names it when it cannot be read."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError as error:
+            raise InvalidRequest(f"{what}: cannot parse string '{text}'") from error
+        if positive and value < 0:
+            raise InvalidRequest(f"Invalid value of the {what}, expected >0")
+        return value
+
+    return read
+
+
+def yes_no(text: str) -> bool:
+    """Read ``yes`` or ``no``."""
+    if text not in {"yes", "no"}:
+        raise InvalidRequest(f"Invalid choice '{text}', pass either 'yes' or 'no'")
+    return text == "yes"
+
+
+def help_text(program: str, options: Sequence[Option]) -> str:
+    """Options in three columns, as Ganeti's tools show them."""
+    rows = []
+    for option in options:
+        argument = option.argument
+        match option.takes:
+            case Takes.NOTHING:
+                short, long = f"-{option.letter}", f"--{option.name}"
+            case Takes.SOMETHING:
+                short, long = f"-{option.letter} {argument}", f"--{option.name}={argument}"
+            case _:
+                short, long = f"-{option.letter}[{argument}]", f"--{option.name}[={argument}]"
+        rows.append((short if option.letter else "", long, option.help))
+    first = max(len(row[0]) for row in rows)
+    second = max(len(row[1]) for row in rows)
+    lines = [f"  {a:<{first}}  {b:<{second}}  {c}".rstrip() for a, b, c in rows]
+    return "\n".join((f"{version_line(program)}", f"Usage: {program} [OPTION...]", *lines))
+
+
+def version_line(program: str) -> str:
+    return f"{program} (gantry) version {VERSION}"
+
+
+def run(
+    program: str,
+    options: Sequence[Option],
+    work: Callable[[Parsed], int],
+    words: Sequence[str] | None = None,
+) -> NoReturn:
+    """Read the command line, do the work, and exit as Ganeti's tools do."""
+    sys.exit(_run(program, options, work, sys.argv[1:] if words is None else words))
+
+
+def _run(
+    program: str, options: Sequence[Option], work: Callable[[Parsed], int], words: Sequence[str]
+) -> int:
+    try:
+        parsed = parse((*options, *COMMON), words)
+    except Usage as error:
+        sys.stderr.write(f"Command line error: {error}\n\n")
+        sys.stderr.write(f"{help_text(program, (*options, *COMMON))}\n")
+        return 2
+    except InvalidRequest as error:
+        sys.stderr.write(f"Error while parsing command line arguments:\n{error}\n")
+        return 1
+    if parsed.help:
+        sys.stdout.write(f"{help_text(program, (*options, *COMMON))}\n")
+        return 0
+    if parsed.version:
+        sys.stdout.write(f"{version_line(program)}\n")
+        return 0
+    try:
+        if parsed.arguments:
+            raise InvalidRequest("This program doesn't take any arguments.")
+        return work(parsed)
+    except GntError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    except BrokenPipeError:  # whoever read our output has read enough
+        return 1
+
+
+COMMON = (
+    Option(key="version", name="version", letter="V", help="show the version of the program"),
+    Option(key="help", name="help", letter="h", help="show help"),
+)

@@ -1,0 +1,72 @@
+"""An empty cluster made up from a few numbers, to plan with."""
+
+from collections.abc import Sequence
+
+from common.errors import InvalidRequest
+from common.model.group import AllocationPolicy
+from coordinator.allocator.inventory import Group, Inventory, Node
+
+_POLICIES = {policy[0]: policy for policy in AllocationPolicy} | {p: p for p in AllocationPolicy}
+_UNITS = {
+    "": 1.0, "m": 1.0, "mib": 1.0, "g": 1024.0, "gib": 1024.0, "t": 1048576.0, "tib": 1048576.0,
+}  # fmt: skip
+_DECIMAL = {"M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12}
+
+
+def simulated(specs: Sequence[str]) -> Inventory:
+    """Make a cluster: one group per ``policy,nodes,disk,memory,cpus[,spindles[,exclusive]]``.
+
+    The last one given is group 1, as with Ganeti's tools.
+
+    Raises:
+        InvalidRequest: a specification cannot be read; it is named.
+    """
+    groups: list[Group] = []
+    nodes: list[Node] = []
+    for at, spec in enumerate(reversed(specs), 1):
+        fields = [*spec.split(","), "1", "False"][: max(7, len(spec.split(",")))]
+        if not 5 <= len(spec.split(",")) <= 7 or fields[0] not in _POLICIES:
+            raise InvalidRequest(f"Invalid cluster specification '{spec}'")
+        if len(spec.split(",")) == 6:
+            fields[6] = "False"
+        policy, count, disk, memory, cpus, spindles, exclusive = fields
+        try:
+            size, all_cpus, all_spindles = int(count), int(cpus), int(spindles)
+        except ValueError as error:
+            raise InvalidRequest(f"Invalid cluster specification '{spec}'") from error
+        groups.append(
+            Group(
+                name=f"group-{at:02d}", uuid=f"fake-uuid-{at:02d}", alloc_policy=_POLICIES[policy]
+            )
+        )
+        nodes += [
+            Node(
+                name=f"node-{at:02d}-{number:03d}",
+                group=at - 1,
+                total_memory=parse_unit(memory),
+                free_memory=parse_unit(memory),
+                total_disk=parse_unit(disk),
+                free_disk=parse_unit(disk),
+                total_cpus=all_cpus,
+                own_cpus=1,
+                is_master=at == 1 and number == 1,
+                spindles=all_spindles,
+                exclusive=exclusive == "True",
+            )
+            for number in range(1, size + 1)
+        ]
+    return Inventory(groups=tuple(groups), nodes=tuple(nodes))
+
+
+def parse_unit(text: str) -> int:
+    """Read a size: ``m``, ``g``, ``t`` are binary, ``M``, ``G``, ``T`` decimal; MiB without.
+
+    Raises:
+        InvalidRequest: it is no size.
+    """
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = text[len(digits) :].strip()
+    factor = _DECIMAL[unit] / 1048576 if unit in _DECIMAL else _UNITS.get(unit.lower())
+    if not digits.isdigit() or factor is None:
+        raise InvalidRequest(f"Unknown size '{text}', give a number and a unit such as 2g")
+    return int(int(digits) * factor)

@@ -1,0 +1,294 @@
+"""Where a command gets the cluster from, and what options change of it before it is used."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from common.errors import GntError, InvalidRequest
+from coordinator.allocator.books import Opening, open_books
+from coordinator.allocator.inventory import Instance, Inventory, Node
+from coordinator.htools.luxi_source import cluster_from_luxi
+from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
+from coordinator.htools.simulate import simulated
+from coordinator.htools.text import parse_cluster
+
+TEXT = Option(
+    key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
+    help="the cluster data FILE",
+)  # fmt: skip
+LUXI = Option(
+    key="luxi", name="luxi", letter="L", argument="SOCKET", takes=Takes.PERHAPS, without="",
+    help="collect data via Luxi, optionally using the given SOCKET path",
+)  # fmt: skip
+VERBOSE = Option(
+    key="verbosity", name="verbose", letter="v", help="increase the verbosity level", step=1,
+    default=1,
+)  # fmt: skip
+QUIET = Option(
+    key="verbosity", name="quiet", letter="q", help="decrease the verbosity level", step=-1
+)
+OFFLINE = Option(
+    key="offline", name="offline", letter="O", argument="NODE", takes=Takes.SOMETHING,
+    repeats=True, help="set node as offline",
+)  # fmt: skip
+GROUP = Option(
+    key="group", name="group", letter="G", argument="ID", takes=Takes.SOMETHING,
+    help="the target node group (name or UUID)",
+)  # fmt: skip
+MAX_CPU = Option(
+    key="max_cpu", name="max-cpu", argument="RATIO", takes=Takes.SOMETHING,
+    read=number("max-cpu ratio", float, positive=True),
+    help="maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from"
+    " cluster]",
+)  # fmt: skip
+MIN_DISK = Option(
+    key="min_disk", name="min-disk", argument="RATIO", takes=Takes.SOMETHING, default=0.0,
+    read=number("min-disk ratio", float),
+    help="minimum free disk space for nodes (between 0 and 1) [0]",
+)  # fmt: skip
+DYNU = Option(
+    key="dynu", name="dynu-file", letter="U", argument="FILE", takes=Takes.SOMETHING,
+    help="Import dynamic utilisation data from the given FILE",
+)  # fmt: skip
+IGNORE_DYNU = Option(
+    key="ignore_dynu", name="ignore-dynu", default=False,
+    help="Ignore any dynamic utilisation information",
+)  # fmt: skip
+MOND_DATA = Option(
+    key="mond_data", name="mond-data", argument="FILE", takes=Takes.SOMETHING,
+    help="Import data provided by MonDs from the given FILE",
+)  # fmt: skip
+EXCLUSION = Option(
+    key="exclusion_tags", name="exclusion-tags", argument="TAG,...", takes=Takes.SOMETHING,
+    read=lambda text: tuple(text.split(",")), default=(),
+    help="Enable instance exclusion based on given tag prefix",
+)  # fmt: skip
+SELECT = Option(
+    key="select", name="select-instances", argument="INSTS", takes=Takes.SOMETHING,
+    read=lambda text: tuple(text.split(",")),
+    help="only select given instances for any moves",
+)  # fmt: skip
+EXCLUDE = Option(
+    key="exclude", name="exclude-instances", argument="INSTS", takes=Takes.SOMETHING,
+    read=lambda text: tuple(text.split(",")), default=(),
+    help="exclude given instances from any moves",
+)  # fmt: skip
+STATIC_MEMORY = Option(
+    key="static_memory", name="static-kvm-node-memory", argument="N", takes=Takes.SOMETHING,
+    read=number("node memory", int), default=4096,
+    help="use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0"
+    " to take value reported from hypervisor.",
+)  # fmt: skip
+SAVE = Option(
+    key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
+    help="Save cluster state at the end of the processing to FILE",
+)  # fmt: skip
+PRINT_NODES = Option(
+    key="print_nodes", name="print-nodes", letter="p", argument="FIELDS", takes=Takes.PERHAPS,
+    without="", help="print the final node list",
+)  # fmt: skip
+MACHINE = Option(
+    key="machine", name="machine-readable", argument="CHOICE", takes=Takes.PERHAPS, default=False,
+    read=yes_no,
+    help="enable machine readable output (pass either 'yes' or 'no' to explicitly control the"
+    " flag, or without an argument defaults to yes)",
+)  # fmt: skip
+SIMULATE = Option(
+    key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING, repeats=True,
+    help="simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
+)  # fmt: skip
+
+
+def load(options: Parsed) -> Inventory:
+    """Get the cluster and apply what options say of loads, tags and names.
+
+    Raises:
+        InvalidRequest: there is not one source, or an option does not fit the cluster.
+        GntError: the source did not answer.
+    """
+    sources = [
+        key for key in ("text", "luxi", "simulate") if options.values.get(key) not in {None, ()}
+    ]
+    if len(sources) > 1:
+        raise InvalidRequest("Only one of the rapi, luxi, and data files options should be given.")
+    try:
+        return adjusted(_from_source(sources, options), options)
+    except GntError as error:
+        raise InvalidRequest(f"failed to load data, aborting: {error.message}") from error
+
+
+def _from_source(sources: Sequence[str], options: Parsed) -> Inventory:
+    match sources:
+        case ["text"]:
+            return parse_cluster(read_text(options.text))
+        case ["luxi"]:
+            return cluster_from_luxi(options.luxi, static_memory=options.values["static_memory"])
+        case ["simulate"]:
+            return simulated(options.simulate)
+        case _:
+            raise InvalidRequest("No backend selected! Exiting.")
+
+
+def read_text(path: str) -> str:
+    """Read a file.
+
+    Raises:
+        InvalidRequest: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidRequest(f"{path}: cannot be read ({reason})") from error
+
+
+def adjusted(cluster: Inventory, options: Parsed) -> Inventory:
+    """Apply what options say of loads and tags.
+
+    Raises:
+        InvalidRequest: a file cannot be read, or an instance is not there.
+    """
+    values = options.values
+    names = {instance.name for instance in cluster.instances}
+    suffix = common_suffix(cluster)
+    for key in ("select", "exclude"):
+        known = names | {name.removesuffix(suffix) for name in names}
+        unknown = [name for name in values.get(key) or () if name not in known]
+        if unknown:
+            raise InvalidRequest(f"Unknown instance(s): {json.dumps(unknown)}")
+    instances = cluster.instances
+    if values.get("ignore_dynu"):
+        instances = tuple(replace(each, load=(0.0, 0.0, 0.0, 0.0)) for each in instances)
+    elif values.get("dynu"):
+        loads = _parse_loads(read_text(options.dynu))
+        instances = tuple(
+            replace(each, load=loads[each.name]) if each.name in loads else each
+            for each in instances
+        )
+    tags = cluster.tags
+    extra = tuple(f"htools:iextags:{tag}:" for tag in values.get("exclusion_tags") or ())
+    cluster = replace(cluster, instances=instances, tags=tags + extra)
+    if values.get("mond_data"):
+        cluster = with_cpu_loads(cluster, read_text(options.mond_data))
+    return cluster
+
+
+def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
+    """Read ``name cpu memory disk network`` lines."""
+    loads = {}
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) != 5:
+            raise InvalidRequest(f"Cannot parse line {line!r} of utilisation data.")
+        try:
+            cpu, memory, disk, network = map(float, fields[1:])
+        except ValueError as error:
+            raise InvalidRequest(f"Cannot parse line {line!r} of utilisation data.") from error
+        loads[fields[0]] = (cpu, memory, disk, network)
+    return loads
+
+
+def with_cpu_loads(cluster: Inventory, text: str) -> Inventory:
+    """Spread each node's measured CPU load over its primaries, by their processors.
+
+    Nothing is changed unless there is a figure for every node.
+    """
+    try:
+        measured = {one["node"]: _cpu_load(one["reports"]) for one in json.loads(text)}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidRequest("The monitoring data is not a list of nodes with reports.") from error
+    if any(measured.get(node.name) is None for node in cluster.nodes):
+        return cluster
+    cpus = open_books(cluster).books.cpus
+
+    def loaded(instance: Instance) -> Instance:
+        load = measured[cluster.nodes[instance.primary].name] or 0.0
+        share = instance.used_vcpus / float(cpus[instance.primary])
+        return replace(instance, load=(load * share, *instance.load[1:]))
+
+    return replace(
+        cluster,
+        instances=tuple(i if i.forthcoming else loaded(i) for i in cluster.instances),
+    )
+
+
+def _cpu_load(reports: Sequence[Mapping[str, object]]) -> float | None:
+    for report in reports:
+        data = report.get("data")
+        if report.get("name") == "cpu-avg-load" and isinstance(data, dict):
+            return float(data["cpu_total"])
+    return None
+
+
+def common_suffix(cluster: Inventory) -> str:
+    """The longest domain that all names have; without it they are shown."""
+    names = [*(node.name for node in cluster.nodes), *(one.name for one in cluster.instances)]
+    if not names:
+        return ""
+    shortest = min(names, key=len)
+    parts = [shortest[at:] for at, letter in enumerate(shortest) if letter == "."]
+    return next((part for part in parts if all(name.endswith(part) for name in names)), "")
+
+
+def with_offline(cluster: Inventory, options: Parsed) -> Inventory:
+    """Apply ``-O`` and ``--max-cpu``.
+
+    Raises:
+        InvalidRequest: a name is not that of one node.
+    """
+    nodes = list(cluster.nodes)
+    wrong = []
+    for name in options.values.get("offline") or ():
+        index = find_node(cluster, name)
+        if index is None:
+            wrong.append(name)
+        else:
+            nodes[index] = replace(nodes[index], offline=True)
+    if wrong:
+        raise InvalidRequest(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
+    groups = cluster.groups
+    if options.values.get("max_cpu") is not None:
+        ratio = options.max_cpu
+        groups = tuple(
+            replace(group, policy=msgspec.structs.replace(group.policy, vcpu_ratio=ratio))
+            for group in groups
+        )
+    return replace(cluster, nodes=tuple(nodes), groups=groups)
+
+
+def find_node(cluster: Inventory, name: str) -> int | None:
+    """A node by its name or the only one that goes on with a dot after it."""
+    for index, node in enumerate(cluster.nodes):
+        if node.name == name:
+            return index
+    near = [i for i, node in enumerate(cluster.nodes) if node.name.startswith(f"{name}.")]
+    return near[0] if len(near) == 1 else None
+
+
+def warn_of_missing(cluster: Inventory, opening: Opening) -> None:
+    """Say on stderr which nodes have less free than what is on them accounts for."""
+    lines = []
+    for index in reversed(range(len(cluster.nodes))):
+        node = cluster.nodes[index]
+        memory = int(opening.missing[index])
+        disk = _missing_disk(cluster, index, node)
+        if memory > 512 or disk > 1024:
+            lines.append(
+                f"  - node {node.name} is missing {memory} MB ram and {disk // 1024} GB disk\n"
+            )
+    if lines:
+        sys.stderr.write("Warning: cluster has inconsistent data:\n")
+        sys.stderr.write("".join(lines) + "\n")
+
+
+def _missing_disk(cluster: Inventory, index: int, node: Node) -> int:
+    used = sum(
+        instance.disk
+        for instance in cluster.instances
+        if index in instance.homes and not instance.forthcoming
+    )
+    return int(node.total_disk) - node.free_disk - used

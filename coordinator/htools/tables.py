@@ -1,0 +1,220 @@
+"""Tables of nodes, instances and scores, as Ganeti's tools print them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.model.policy import InstancePolicy, Spec
+from coordinator.allocator.books import Books
+from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Instance, Inventory
+from coordinator.allocator.score import WEIGHTS, Term
+
+NODE_FIELDS = (
+    "status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk",
+    "tcpu", "ucpu", "pcnt", "scnt", "pfmem", "pfdsk", "rcpu", "cload", "mload", "dload", "nload",
+)  # fmt: skip
+
+
+def aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool], prefix: str = "") -> str:
+    """Columns padded to their widest field, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, numeric, strict=True)
+        text = " ".join(f"{cell:>{w}}" if right else f"{cell:<{w}}" for cell, w, right in cells)
+        lines.append(f"{prefix} {text}\n")
+    return "".join(lines)
+
+
+def score_table(values: Sequence[float]) -> str:
+    """Each term, what it amounts to and what it weighs."""
+    rows = [["Field", "Value", "Weight"]]
+    for term, value, weight in zip(Term, values, WEIGHTS, strict=False):
+        rows.append([term.name.lower(), show(value), f"x{weight:.2f}"])
+    return aligned(rows, (False, True, True), "  ")
+
+
+def policy_text(policy: InstancePolicy) -> str:
+    """A policy as Ganeti's tools dump it."""
+    pairs = ",".join(
+        f"MinMaxISpecs {{minMaxISpecsMinSpec = {_spec_text(pair.min)},"
+        f" minMaxISpecsMaxSpec = {_spec_text(pair.max)}}}"
+        for pair in policy.minmax
+    )
+    templates = ",".join(_CONSTRUCTORS[template] for template in policy.disk_templates)
+    return (
+        f"IPolicy {{iPolicyMinMaxISpecs = [{pairs}], iPolicyStdSpec = {_spec_text(policy.std)},"
+        f" iPolicyDiskTemplates = [{templates}], iPolicyVcpuRatio = {policy.vcpu_ratio},"
+        f" iPolicySpindleRatio = {policy.spindle_ratio}}}"
+    )
+
+
+_CONSTRUCTORS = {
+    "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile", "plain": "DTPlain",
+    "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd", "ext": "DTExt",
+    "gluster": "DTGluster",
+}  # fmt: skip
+
+
+def _spec_text(spec: Spec) -> str:
+    return (
+        f"ISpec {{iSpecMemorySize = {spec.memory_size}, iSpecCpuCount = {spec.cpu_count},"
+        f" iSpecDiskSize = {spec.disk_size}, iSpecDiskCount = {spec.disk_count},"
+        f" iSpecNicCount = {spec.nic_count}, iSpecSpindleUse = {spec.spindle_use}}}"
+    )
+
+
+def show(value: float, digits: int = 8) -> str:
+    """A float as Haskell's printf shows it with ``%.8f``."""
+    text = f"{value:.{digits}f}"
+    return text.replace("nan", "NaN").replace("inf", "Infinity")
+
+
+def show_g(value: float) -> str:
+    """A float as Haskell's printf shows it with ``%.6g``: six digits after the point, always."""
+    if value == 0 or 0.1 <= abs(value) < 1e7:
+        return f"{value:.6f}"
+    mantissa, _, exponent = f"{value:.6e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodesNow:
+    """Nodes at one moment; lists of instance indices, newest first."""
+
+    inventory: Inventory
+    books: Books
+    primaries: Sequence[Sequence[int]]
+    secondaries: Sequence[Sequence[int]]
+    used_memory: Sequence[int]  # by instances, per node
+    missing: Sequence[int]
+    tags: Sequence[Sequence[tuple[str, int]]]
+    peers: Sequence[Sequence[tuple[int, int]]]
+    alias: Callable[[str], str]
+
+
+def node_table(now: NodesNow, nodes: Sequence[int], wanted: str) -> str:
+    """The table that ``-p`` prints.
+
+    Args:
+        now: the nodes.
+        nodes: which of them.
+        wanted: fields separated by commas; ``+`` in front adds them to the usual ones.
+    """
+    names: tuple[str, ...] = NODE_FIELDS
+    if wanted.startswith("+"):
+        names += tuple(wanted[1:].split(","))
+    elif wanted:
+        names = tuple(wanted.split(","))
+    columns = [_NODE_FIELDS.get(name, _UNKNOWN) for name in names]
+    rows = [[title for title, _, _ in columns]]
+    rows += [[field(now, node) for _, _, field in columns] for node in nodes]
+    return aligned(rows, [right for _, right, _ in columns])
+
+
+_Column = tuple[str, bool, Callable[[NodesNow, int], str]]
+_UNKNOWN: _Column = ("<unknown field>", False, lambda _now, _node: "<unknown field>")
+
+
+def _status(now: NodesNow, node: int) -> str:
+    return "-" if now.books.offline[node] else "*" if now.books.fails_n1[node] else " "
+
+
+def _book(name: str, unit: int = 1) -> Callable[[NodesNow, int], str]:
+    return lambda now, node: str(int(getattr(now.books, name)[node]) // unit)
+
+
+def _ratio(value: Callable[[Books, int], float], digits: int) -> Callable[[NodesNow, int], str]:
+    def read(now: NodesNow, node: int) -> str:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return show(value(now.books, node), digits)
+
+    return read
+
+
+def _load(kind: int) -> Callable[[NodesNow, int], str]:
+    return lambda now, node: f"{float(now.books.load[kind][node]):5.3f}"
+
+
+def _share(books: Books, node: int) -> float:
+    unit = float(books.disk_unit[node])
+    free = books.free_spindles if books.exclusive[node] else books.disk
+    return float(free[node]) / unit if unit else 1.0
+
+
+_NODE_FIELDS: dict[str, _Column] = {
+    "status": ("F", False, _status),
+    "idx": ("Index", True, lambda _, node: str(node)),
+    "name": ("Name", False, lambda now, node: now.alias(now.inventory.nodes[node].name)),
+    "fqdn": ("Name", False, lambda now, node: now.inventory.nodes[node].name),
+    "tmem": ("t_mem", True, lambda now, n: f"{now.inventory.nodes[n].total_memory:5.0f}"),
+    "nmem": ("n_mem", True, lambda now, n: f"{now.inventory.nodes[n].own_memory:5d}"),
+    "imem": ("i_mem", True, lambda now, node: f"{now.used_memory[node]:5d}"),
+    "xmem": ("x_mem", True, lambda now, node: f"{now.missing[node]:5d}"),
+    "fmem": ("f_mem", True, lambda now, n: f"{now.inventory.nodes[n].free_memory:5d}"),
+    "umem": ("u_mem", True, lambda now, n: f"{int(now.books.memory[n]):5d}"),
+    "rmem": ("r_mem", True, lambda now, n: f"{int(now.books.reserved[n]):5d}"),
+    "amem": (
+        "a_mem",
+        True,
+        lambda now, n: f"{max(0, int(now.books.memory[n] - now.books.reserved[n])):5d}",
+    ),
+    "tdsk": ("t_dsk", True, lambda now, n: f"{now.inventory.nodes[n].total_disk / 1024:5.0f}"),
+    "fdsk": ("f_dsk", True, lambda now, n: f"{int(now.books.disk[n]) // 1024:5d}"),
+    "tcpu": ("pcpu", True, lambda now, n: f"{now.inventory.nodes[n].total_cpus:4.0f}"),
+    "ucpu": ("vcpu", True, lambda now, n: f"{int(now.books.cpus[n]):4d}"),
+    "pcnt": ("pcnt", True, lambda now, n: f"{int(now.books.primaries[n]):3d}"),
+    "scnt": ("scnt", True, lambda now, n: f"{int(now.books.secondaries[n]):3d}"),
+    "plist": ("primaries", True, lambda now, n: _listed(now.primaries[n])),
+    "slist": ("secondaries", True, lambda now, n: _listed(now.secondaries[n])),
+    "pfmem": (
+        "p_fmem", True, _ratio(lambda b, n: b.memory[n] / b.total_memory[n], 4)
+    ),
+    "pfdsk": ("p_fdsk", True, _ratio(_share, 4)),
+    "rcpu": ("r_cpu", True, _ratio(lambda b, n: b.cpus[n] / b.total_cpus[n], 2)),
+    "cload": ("lCpu", True, _load(0)),
+    "mload": ("lMem", True, _load(1)),
+    "dload": ("lDsk", True, _load(2)),
+    "nload": ("lNet", True, _load(3)),
+    "ptags": (
+        "PrimaryTags",
+        False,
+        lambda now, n: "[" + ",".join(f"{tag}={count}" for tag, count in now.tags[n]) + "]",
+    ),
+    "peermap": (
+        "PeerMap",
+        False,
+        lambda now, n: "[" + ",".join(f"({peer},{held})" for peer, held in now.peers[n]) + "]",
+    ),
+    "spindle_count": ("NodeSpindles", True, lambda now, n: str(now.inventory.nodes[n].spindles)),
+    "hi_spindles": ("MaxSpindles", True, lambda now, n: str(float(now.books.spindle_limit[n]))),
+    "inst_spindles": ("InstSpindles", True, lambda now, n: str(float(now.books.spindles[n]))),
+}  # fmt: skip
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, numbers)) + "]"
+
+
+def instance_table(instances: Sequence[Instance], cluster: Inventory) -> str:
+    """The table that ``--print-instances`` prints; with full names."""
+    header = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal", "vcpu", "mem", "dsk"]
+    rows = [[*header, "lCpu", "lMem", "lDsk", "lNet"]]
+    for one in instances:
+        secondary = one.secondary
+        flag = "F" if one.forthcoming else "R" if one.status in IS_RUNNING else " "
+        rows.append(
+            [
+                flag,
+                one.name,
+                cluster.nodes[one.primary].name,
+                "" if secondary == NOWHERE else cluster.nodes[secondary].name,
+                "Y" if one.auto_balance else "N",
+                f"{one.vcpus:3d}",
+                f"{one.memory:5d}",
+                f"{one.disk // 1024:5d}",
+                *(f"{load:5.3f}" for load in one.load),
+            ]
+        )
+    return aligned(rows, (False, False, False, False, False, *[True] * 7))

@@ -1,0 +1,160 @@
+"""New instances: allocate and multi-allocate."""
+
+from common.errors import InvalidRequest
+from common.model.group import AllocationPolicy
+from common.names import GroupName, NodeName
+from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.request import Allocate
+from coordinator.allocator.succession import with_instance
+from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.choosing import (
+    UNSUPPORTED,
+    NothingFits,
+    Placed,
+    choose,
+    choose_by_loss,
+)
+from coordinator.iallocator.names import find_one
+from coordinator.iallocator.pictures import demand_of
+from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
+
+
+def allocate(cluster: Inventory, ledger: Ledger, request: AllocateOne, options: Options) -> Answer:
+    """Find nodes for one new instance.
+
+    Raises:
+        Refused: nothing fits.
+    """
+    among = options.among
+    if among is None and request.among is not None:
+        among = frozenset(request.among)
+    search = _Search(cluster, options, among, request.group_name)
+    placed = search.place(ledger, request.new, request.group_name)
+    return Answer(
+        placed.info,
+        [cluster.nodes[node].name for node in placed.nodes],
+        created={request.new.name: placed.nodes},
+        refused=placed.refused,
+    )
+
+
+def allocate_many(
+    cluster: Inventory, ledger: Ledger, request: AllocateMany, options: Options
+) -> Answer:
+    """Find nodes for several new instances, each on what the others leave.
+
+    hail looks for a group's name beside the instances rather than in each of them, and gives
+    up altogether at the first that fits nowhere unless there is one. With exclusive storage
+    and a group's name it even forgets what it has placed; without one it forgets all groups
+    but that of the first. We do so only if ``strict``.
+
+    Raises:
+        Refused: one does not fit, and no group was named.
+    """
+    group = request.group_name
+    search = _Search(cluster, options, options.among, group)
+    is_odd = options.strict and search.is_dedicated
+    done: list[tuple[str, list[str]]] = []
+    failed: list[tuple[str, str]] = []
+    created: dict[str, tuple[int, ...]] = {}
+    books = ledger
+    for new in request.news:
+        try:
+            placed = search.place(books, new, group)
+        except NothingFits as error:
+            if group is None:
+                raise
+            failed.append((new.name, error.among_many))
+            continue
+        if is_odd and group is None:
+            search.keep_to_group_of(placed)
+        if not is_odd or group is None:
+            books = with_instance(books, search.demand(new), placed.nodes)
+        done.append((new.name, [cluster.nodes[node].name for node in placed.nodes]))
+        created[new.name] = placed.nodes
+    info = f"{len(failed)} instances failed to allocate and {len(done)} were allocated successfully"
+    return Answer(info, [done, failed], created=created)
+
+
+class _Search:
+    """How the new instances of one request are placed."""
+
+    def __init__(
+        self,
+        cluster: Inventory,
+        options: Options,
+        among: frozenset[str] | None,
+        group_name: str | None,
+    ) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._among = None if among is None else frozenset(map(NodeName, among))
+        self._groups: frozenset[GroupName] | None = None
+        self.is_dedicated = _is_dedicated(cluster, group_name)
+
+    def keep_to_group_of(self, placed: Placed) -> None:
+        """Look at no other group from now on."""
+        group = self._cluster.groups[self._cluster.nodes[placed.nodes[0]].group]
+        self._groups = frozenset({GroupName(group.uuid)})
+
+    def demand(self, new: New) -> Demand:
+        return demand_of(new.wish.instance(new.name, 0))
+
+    def place(self, ledger: Ledger, new: New, group_name: str | None) -> Placed:
+        """Choose nodes for one instance.
+
+        Raises:
+            Refused: there is no such group, or nothing fits.
+        """
+        group = None if group_name is None else self._group(group_name)
+        if new.required_nodes not in {1, 2}:
+            raise Refused(self._unsupported(ledger, group))
+        if new.required_nodes == 1 and new.wish.template == "drbd" and self._options.check_capacity:
+            raise InvalidRequest(
+                f"Instance {new.name} is to be mirrored (drbd), which takes two nodes, not one"
+            )
+        request = Allocate(
+            instance=self.demand(new),
+            group=None if group is None else GroupName(self._cluster.groups[group].uuid),
+            groups=self._groups,
+            networks=new.wish.networks,
+            among=self._among,
+            check_redundancy=self._options.check_capacity,
+            ignore_soft_limits=self._options.ignore_soft_errors,
+            mirrored=new.required_nodes == 2,
+        )
+        if self.is_dedicated:
+            return choose_by_loss(self._cluster, ledger, request)
+        return choose(self._cluster, ledger, request)
+
+    def _group(self, name: str) -> int:
+        groups = self._cluster.groups
+        try:
+            return find_one(name, [g.name for g in groups], [g.uuid for g in groups])
+        except InvalidRequest as error:
+            raise Refused(str(error)) from error
+
+    def _unsupported(self, ledger: Ledger, group: int | None) -> str:
+        if group is not None:
+            return UNSUPPORTED
+        names = (self._cluster.groups[at].name for at in sorted(set(ledger.group_of.tolist())))
+        return ", ".join(f"Group {name}: error {UNSUPPORTED}" for name in names)
+
+
+def _is_dedicated(cluster: Inventory, group_name: str | None) -> bool:
+    """Whether all nodes that could be meant have exclusive storage.
+
+    An unknown name, or a UUID, means no node, so all of none have it: as in hail.
+    """
+    relevant = {
+        index
+        for index, group in enumerate(cluster.groups)
+        if (
+            group.alloc_policy is not AllocationPolicy.UNALLOCABLE
+            if group_name is None
+            else group.name == group_name
+        )
+    }
+    return all(node.exclusive or node.group not in relevant for node in cluster.nodes)

@@ -1,0 +1,187 @@
+"""Choosing group and nodes for one instance, and telling it in hail's words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from common.model.group import AllocationPolicy
+from common.names import NodeName
+from coordinator.allocator.dedicated import DedicatedOutcome, choose_dedicated
+from coordinator.allocator.inventory import Group, Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.place import survey_books
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate, GroupOutcome
+from coordinator.allocator.search import NOT_CONNECTED
+from coordinator.iallocator import show
+from coordinator.iallocator.answers import Refused
+
+UNSUPPORTED = "Unsupported number of nodes, only one or two  supported"
+
+
+class NothingFits(Refused):
+    """Nodes were tried, but no node or pair can take the instance.
+
+    Attributes:
+        among_many: how hail words it when it is one of many instances.
+    """
+
+    def __init__(
+        self,
+        info: str,
+        among_many: str = "",
+        refused: Mapping[NodeName, Reason] | None = None,
+    ) -> None:
+        super().__init__(info, refused)
+        self.among_many = among_many or info
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where one instance goes, by node index, and what hail says of it."""
+
+    nodes: tuple[int, ...]
+    info: str
+    refused: Mapping[NodeName, Reason] = field(default_factory=dict)
+
+
+def choose(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
+    """Choose by the score of the cluster.
+
+    Raises:
+        NothingFits: says what came of each group.
+        Refused: the only group in question could not even be tried.
+    """
+    found = survey_books(ledger, request)
+    index = ledger.picture.group_index
+    groups = [cluster.groups[index[one.group]] for one in found.groups]
+    if request.group is not None:
+        group, outcome = groups[0], found.groups[0]
+        if outcome.problem == NOT_CONNECTED:
+            raise Refused(not_connected(f"The group {group.name}", request))
+        if outcome.problem:
+            raise Refused(_too_few(request))
+        info = f"{_headed(group)}: {_described(outcome)}"
+        if found.best is None:
+            raise NothingFits(info, refused=found.refused)
+        return Placed(_nodes(outcome, ledger), info, found.refused)
+    messages = [
+        not_connected(f"group {group.name}", request)
+        for group, outcome in zip(groups, found.groups, strict=True)
+        if outcome.problem == NOT_CONNECTED
+    ]
+    for group, outcome in zip(groups, found.groups, strict=True):
+        if not outcome.problem:
+            messages.append(f"{_headed(group)}: {_described(outcome)}")
+        elif outcome.problem != NOT_CONNECTED:
+            messages.append(f"Group {group.name}: error {_too_few(request)}")
+    if not groups:
+        messages.append(_no_groups(cluster, request))
+    if found.best is None:
+        raise NothingFits(", ".join(messages), refused=found.refused)
+    chosen = cluster.groups[index[found.best.group]]
+    info = ", ".join([f"Selected group: {chosen.name}", *messages])
+    return Placed(_nodes(found.best, ledger), info, found.refused)
+
+
+def choose_by_loss(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
+    """Choose by lost allocations, where all storage is exclusive.
+
+    Raises:
+        NothingFits: as ``choose``.
+    """
+    wanted = [
+        index
+        for index in np.unique(ledger.group_of).tolist()
+        if request.groups is None or ledger.picture.groups[index].name in request.groups
+    ]
+    if request.group is not None:
+        wanted = [ledger.picture.group_index[request.group]]
+    messages: list[str] = []
+    tried: list[tuple[Group, DedicatedOutcome]] = []
+    for index in wanted:
+        group = cluster.groups[index]
+        problem, outcome = _try_dedicated(ledger, request, group, index)
+        if outcome is not None:
+            tried.append((group, outcome))
+            messages.append(f"{_headed(group)}: {_described_loss(outcome, ledger)}")
+        elif request.group is not None:
+            raise Refused(problem)
+        else:
+            messages.append(f"Group {group.name}: error {problem}")
+    if request.group is not None:
+        group, outcome = tried[0]
+        if not outcome.nodes:
+            raise NothingFits(messages[0], _described_loss(outcome, ledger))
+        return Placed(outcome.nodes, messages[0])
+    usable = [
+        (group.alloc_policy is AllocationPolicy.LAST_RESORT, outcome.loss, -order, group, outcome)
+        for order, (group, outcome) in enumerate(tried)
+        if outcome.loss is not None and group.alloc_policy is not AllocationPolicy.UNALLOCABLE
+    ]
+    if not usable:
+        raise NothingFits(", ".join(messages))
+    *_, group, outcome = min(usable, key=lambda one: one[:3])
+    return Placed(outcome.nodes, ", ".join([f"Selected group: {group.name}", *messages]))
+
+
+def _try_dedicated(
+    ledger: Ledger, request: Allocate, group: Group, index: int
+) -> tuple[str, DedicatedOutcome | None]:
+    if not request.networks <= set(group.networks):
+        return not_connected(f"The group {group.name}", request), None
+    candidates = np.flatnonzero((ledger.group_of == index) & ledger.usable)
+    if request.among is not None:
+        candidates = np.array(
+            [node for node in candidates.tolist() if ledger.names[node] in request.among],
+            dtype=np.int64,
+        )
+    if len(candidates) < (2 if request.pair else 1):
+        return _too_few(request), None
+    return "", choose_dedicated(ledger, request, candidates)
+
+
+def not_connected(group: str, request: Allocate) -> str:
+    return f"{group} is not connected to a network required by instance {request.instance.name}"
+
+
+def _too_few(request: Allocate) -> str:
+    return "Not enough online nodes" if request.pair else "No online nodes"
+
+
+def _headed(group: Group) -> str:
+    return f"Group {group.name} ({group.alloc_policy})"
+
+
+def _described(outcome: GroupOutcome) -> str:
+    if not outcome.choices:
+        return show.nothing_fits(outcome.failures)
+    best = outcome.choices[0]
+    return show.placed(show.score(best.score), outcome.successes, outcome.failures, best.nodes)
+
+
+def _described_loss(outcome: DedicatedOutcome, ledger: Ledger) -> str:
+    if outcome.loss is None:
+        return show.nothing_fits(outcome.failures)
+    lost = ",".join(map(str, outcome.loss.allocations))
+    names = tuple(ledger.names[node] for node in outcome.nodes)
+    return show.placed(
+        f"([{lost}],{outcome.loss.disk})", outcome.successes, outcome.failures, names
+    )
+
+
+def _nodes(outcome: GroupOutcome, ledger: Ledger) -> tuple[int, ...]:
+    return tuple(ledger.picture.node_index[name] for name in outcome.choices[0].nodes)
+
+
+def _no_groups(cluster: Inventory, request: Allocate) -> str:
+    index = {group.uuid: at for at, group in enumerate(cluster.groups)}
+    inhabited = {node.group for node in cluster.nodes}
+    allowed = "Nothing"
+    if request.groups is not None:
+        allowed = f"Just [{','.join(str(index[name]) for name in sorted(request.groups))}]"
+    return (
+        f"no groups for evacuation: allowed groups was {allowed}, "
+        f"all groups: {show.groups(cluster.groups, inhabited)}"
+    )

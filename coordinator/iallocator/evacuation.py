@@ -1,0 +1,294 @@
+"""Existing instances: relocate, node-evacuate and change-group."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from common.names import GroupName, NodeName
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.inventory import EXTERNAL, NOWHERE, Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.moving import (
+    Refusal,
+    Seat,
+    fail_over,
+    move_to,
+    replace_secondary,
+)
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+from coordinator.allocator.resettle import Targets, new_homes, new_secondaries
+from coordinator.allocator.resettle_pair import new_pair
+from coordinator.allocator.state import State
+from coordinator.allocator.succession import with_moved
+from coordinator.iallocator import opcodes
+from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.choosing import choose
+from coordinator.iallocator.opcodes import Opcode
+from coordinator.iallocator.pictures import demand_of
+from coordinator.iallocator.requests import (
+    ChangeGroup,
+    Evacuate,
+    EvacuationMode,
+    RelocateOne,
+)
+
+
+def relocate(cluster: Inventory, ledger: Ledger, request: RelocateOne, options: Options) -> Answer:
+    """Find another secondary, or for shared storage another primary, for one instance.
+
+    Raises:
+        Refused: there is none, or the instance cannot be relocated.
+    """
+    instance = cluster.instances[request.instance]
+    if request.required_nodes != 1:
+        raise Refused(f"Exchange {request.required_nodes} nodes mode is not implemented")
+    if instance.template == "drbd":
+        mode, old, kind = EvacuationMode.SECONDARY, instance.secondary, "secondary"
+    elif instance.template in EXTERNAL:
+        mode, old, kind = EvacuationMode.PRIMARY, instance.primary, "primary"
+    else:
+        raise Refused("Can't relocate non-mirrored instances")
+    if request.leaving != (old,):
+        listed = ",".join(map(str, request.leaving))
+        raise Refused(
+            f"Unsupported request: excluded nodes not equal to instance's {kind}"
+            f"({old} versus [{listed}])"
+        )
+    movers = _Movers(cluster, ledger, options)
+    targets = movers.targets(request.instance, frozenset(request.leaving))
+    movers.evacuate(request.instance, mode, targets)
+    nodes = movers.nodes_of(request.instance)
+    chosen = nodes[-1] if instance.template == "drbd" else nodes[0]
+    return Answer("success", [cluster.nodes[chosen].name], after={request.instance: nodes})
+
+
+def evacuate(cluster: Inventory, ledger: Ledger, request: Evacuate, options: Options) -> Answer:
+    """Move instances off their nodes, one after the other."""
+    excluded = set()
+    for index in request.instances:
+        instance = cluster.instances[index]
+        if request.mode is not EvacuationMode.SECONDARY:
+            excluded.add(instance.primary)
+        if request.mode is not EvacuationMode.PRIMARY and instance.template == "drbd":
+            excluded.add(instance.secondary)
+    movers = _Movers(cluster, ledger, options)
+
+    def move(index: int) -> list[Opcode]:
+        return movers.evacuate(index, request.mode, movers.targets(index, frozenset(excluded)))
+
+    return _many(cluster, movers, request.instances, move)
+
+
+def change_group(
+    cluster: Inventory, ledger: Ledger, request: ChangeGroup, options: Options
+) -> Answer:
+    """Move instances to other groups; options do not count for the moves, as in hail."""
+    instances = [cluster.instances[index] for index in request.instances]
+    left = {cluster.nodes[instance.primary].group for instance in instances}
+    wanted = request.groups or range(len(cluster.groups))
+    allowed = frozenset(GroupName(cluster.groups[at].uuid) for at in wanted if at not in left)
+    movers = _Movers(cluster, ledger, Options())
+    among = None if options.among is None else frozenset(map(NodeName, options.among))
+
+    def move(index: int) -> list[Opcode]:
+        demand = demand_of(cluster.instances[index])
+        placed = choose(
+            cluster,
+            movers.ledger,
+            Allocate(
+                instance=demand,
+                resides=index,
+                groups=allowed,
+                networks=cluster.instances[index].networks,
+                among=among,
+                check_redundancy=options.check_capacity,
+                ignore_soft_limits=options.ignore_soft_errors,
+            ),
+        )
+        group = cluster.nodes[placed.nodes[0]].group
+        return movers.evacuate(index, EvacuationMode.ALL, movers.nodes_in(group), group)
+
+    return _many(cluster, movers, request.instances, move)
+
+
+class _Move:
+    """One instance's way, on a copy of the books, and the job that does it.
+
+    Each method raises Refused if it cannot go that way.
+    """
+
+    def __init__(
+        self, state: State, cluster: Inventory, index: int, seat: Seat, *, force: bool
+    ) -> None:
+        self._cluster = cluster
+        self._instance = cluster.instances[index]
+        self._demand = demand_of(self._instance)
+        self._force = force
+        self.state = state.copy()
+        self.seat = seat
+        self.jobs: list[Opcode] = []
+
+    def fail_over(self) -> None:
+        """Change sides."""
+        try:
+            self.seat = fail_over(self.state, self._demand, self.seat, force=self._force)
+        except Refusal as refusal:
+            raise Refused(refusal.reason.hail_name) from refusal
+        self._note_migration(None)
+
+    def to_best_home(self, targets: Ints, scored: Ints) -> None:
+        """Start on another node."""
+        found = new_homes(self.state, self._demand, self.seat, targets, scored, force=self._force)
+        target = self._chosen(found)
+        self.seat = move_to(self.state, self._demand, self.seat, target, force=self._force)
+        self._note_migration(target)
+
+    def to_best_secondary(self, targets: Ints, scored: Ints) -> None:
+        """Keep the second copy elsewhere."""
+        found = new_secondaries(
+            self.state, self._demand, self.seat, targets, scored, force=self._force
+        )
+        self._replace_secondary(self._chosen(found))
+
+    def to_best_pair(self, targets: Ints, scored: Ints) -> None:
+        """Leave both nodes."""
+        found = new_pair(self.state, self._demand, self.seat, targets, scored, force=self._force)
+        if found.pair is None:
+            why = "no nodes available"
+            if found.step:
+                why = f"Allocation failed: {found.step}: {found.reason.hail_name}"
+            raise Refused(f"Can't find any good nodes for relocation: {why}")
+        if found.starts_with_failover:
+            self.fail_over()
+        self._replace_secondary(found.pair[0])
+        self.fail_over()
+        self._replace_secondary(found.pair[1])
+
+    def _replace_secondary(self, target: int) -> None:
+        self.seat = replace_secondary(
+            self.state, self._demand, self.seat, target, force=self._force
+        )
+        name = self._cluster.nodes[target].name
+        self.jobs.append(opcodes.replace_secondary(self._instance.name, name))
+
+    def _note_migration(self, target: int | None) -> None:
+        name = None if target is None else self._cluster.nodes[target].name
+        self.jobs.append(
+            opcodes.migrate(self._instance.name, name, forthcoming=self._instance.forthcoming)
+        )
+
+    def _chosen(self, found: Targets) -> int:
+        if found.best is None:
+            refusals = "".join(
+                f" Node {self._cluster.nodes[node].name} failed: {Reason(code).hail_name};"
+                for node, code in zip(found.nodes.tolist(), found.codes.tolist(), strict=True)
+            )
+            raise Refused(f"Can't find any good node: {refusals}")
+        return found.best
+
+
+def _many(
+    cluster: Inventory,
+    movers: "_Movers",
+    instances: tuple[int, ...],
+    move: Callable[[int], list[Opcode]],
+) -> Answer:
+    moved: list[tuple[str, str, list[str]]] = []
+    failed: list[tuple[str, str]] = []
+    jobs: list[list[Opcode]] = []
+    for index in instances:
+        instance = cluster.instances[index]
+        try:
+            jobs.append(move(index))
+        except Refused as error:
+            failed.append((instance.name, str(error)))
+            continue
+        nodes = movers.nodes_of(index)
+        group = cluster.groups[cluster.nodes[nodes[0]].group].name
+        moved.append((instance.name, group, [cluster.nodes[node].name for node in nodes]))
+    info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
+    after = {index: movers.nodes_of(index) for index in instances}
+    return Answer(info, [moved, failed, jobs], after=after)
+
+
+class _Movers:
+    """Instances on the move: the books, and where they are by now."""
+
+    def __init__(self, cluster: Inventory, ledger: Ledger, options: Options) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._state = State(ledger)
+        self._force = options.ignore_soft_errors
+        self._seats: dict[int, Seat] = {}
+
+    @property
+    def ledger(self) -> Ledger:
+        """The books as they are by now."""
+        if not self._seats:
+            return self._ledger
+        seats = {index: (seat.primary, seat.secondary) for index, seat in self._seats.items()}
+        return with_moved(self._ledger, self._state, seats)
+
+    def nodes_of(self, index: int) -> tuple[int, ...]:
+        """Where an instance is; its secondary counts only if it is mirrored."""
+        nodes = self._seat(index).nodes
+        return nodes if self._cluster.instances[index].template == "drbd" else nodes[:1]
+
+    def nodes_in(self, group: int) -> Ints:
+        """Nodes of a group that take instances."""
+        return np.flatnonzero((self._ledger.group_of == group) & self._ledger.usable)
+
+    def targets(self, index: int, excluded: frozenset[int]) -> Ints:
+        """Nodes of an instance's group that it may go to."""
+        primary = self._seat(index).primary
+        nodes = self.nodes_in(int(self._ledger.group_of[primary]))
+        return nodes[~np.isin(nodes, [*excluded, primary])]
+
+    def evacuate(
+        self, index: int, mode: EvacuationMode, targets: Ints, group: int | None = None
+    ) -> list[Opcode]:
+        """Move one instance.
+
+        Args:
+            index: of the instance.
+            mode: which of its nodes it leaves.
+            targets: where it may go.
+            group: whose balance counts; None for its own.
+
+        Raises:
+            Refused: it cannot be moved; nothing changed.
+        """
+        instance = self._cluster.instances[index]
+        seat = self._seat(index)
+        own = int(self._ledger.group_of[seat.primary])
+        scored = np.flatnonzero(self._ledger.group_of == (own if group is None else group))
+        move = _Move(self._state, self._cluster, index, seat, force=self._force)
+        if instance.template in EXTERNAL:
+            if mode is EvacuationMode.SECONDARY:
+                raise Refused(
+                    f"Instances with disk template '{instance.template}' can't execute "
+                    "change secondary"
+                )
+            move.to_best_home(targets, scored)
+        elif instance.template != "drbd":
+            raise Refused(f"Instances of type {instance.template} cannot be relocated")
+        elif seat.secondary == NOWHERE:
+            raise Refused(f"Instance {instance.name} is mirrored (drbd) but has only one node")
+        elif mode is EvacuationMode.PRIMARY:
+            move.fail_over()
+        elif mode is EvacuationMode.SECONDARY:
+            move.to_best_secondary(targets, scored)
+        else:
+            move.to_best_pair(targets, scored)
+        self._state, self._seats[index] = move.state, move.seat
+        return move.jobs
+
+    def _seat(self, index: int) -> Seat:
+        if index not in self._seats:
+            instance = self._cluster.instances[index]
+            location = self._ledger.location_score(
+                demand_of(instance), instance.primary, instance.secondary
+            )
+            self._seats[index] = Seat(instance.primary, instance.secondary, location)
+        return self._seats[index]

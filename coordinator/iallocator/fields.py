@@ -1,0 +1,122 @@
+"""Reading one JSON object key by key; complaints are worded as hail words them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, TypeVar
+
+from common.errors import InvalidRequest
+from coordinator.iallocator.jsontext import pairs_of
+
+T = TypeVar("T")
+
+_LARGEST = 2**63
+
+
+class Unreadable(Exception):
+    """A value is not of the type asked for; the message says which that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object of the message, and what it is, for complaints."""
+
+    values: dict[str, Any]
+    what: str
+
+    @classmethod
+    def of(cls, value: Any, what: str) -> "Fields":
+        if not isinstance(value, dict):
+            raise InvalidRequest(f"{what}: Unable to read JSObject")
+        return cls(value, what)
+
+    def get(self, key: str, read: Callable[[Any], T]) -> T:
+        """Read a value that has to be there.
+
+        Raises:
+            InvalidRequest: there is none, or ``read`` raised Unreadable for it.
+        """
+        if key not in self.values:
+            there = ",".join(f'"{name}"' for name, _ in pairs_of(self.values))
+            raise InvalidRequest(
+                f"{self.what}: key '{key}' not found, object contains only [{there}]"
+            )
+        try:
+            return read(self.values[key])
+        except Unreadable as error:
+            raise InvalidRequest(f"{self.what}: key '{key}': {error}") from error
+
+    def find(self, key: str, read: Callable[[Any], T]) -> T | None:
+        """Read a value that may be absent or null."""
+        return None if self.values.get(key) is None else self.get(key, read)
+
+    def inside(self, key: str, what: str = "") -> "Fields":
+        """Read an object that has to be there."""
+        return Fields(self.get(key, an_object), what or self.what)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Unreadable("Unable to read String")
+    return value
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unreadable("Unable to read Bool")
+    return value
+
+
+def whole(value: Any) -> int:
+    """An integer of 64 bits; fractions are rounded to even, what is larger wraps around."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise Unreadable("Unable to read Int")
+    if isinstance(value, Decimal):
+        if value.adjusted() > 4000:
+            raise Unreadable("Unable to read Int")
+        value = int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+    wrapped: int = (int(value) + _LARGEST) % (2 * _LARGEST) - _LARGEST
+    return wrapped
+
+
+def real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise Unreadable("Unable to read Double")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def an_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable("Unable to read JSObject")
+    return value
+
+
+def list_of(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+    """A reader of lists."""
+
+    def read_list(value: Any) -> tuple[T, ...]:
+        if not isinstance(value, list):
+            raise Unreadable("Unable to read list")
+        return tuple(map(read, value))
+
+    return read_list
+
+
+texts = list_of(text)
+
+
+def one_of(kind: str, known: Callable[[str], T]) -> Callable[[Any], T]:
+    """A reader of names out of an enumeration that hail calls ``kind``."""
+
+    def read(value: Any) -> T:
+        name = text(value)
+        try:
+            return known(name)
+        except (KeyError, ValueError) as error:
+            raise Unreadable(f'Invalid string value for type {kind}: "{name}"') from error
+
+    return read

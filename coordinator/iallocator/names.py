@@ -1,0 +1,24 @@
+"""Names as operators shorten them: without the domain that all nodes and instances share."""
+
+from collections.abc import Iterable, Sequence
+
+from common.errors import InvalidRequest
+
+
+def common_domain(names: Iterable[str]) -> str:
+    """The longest string beginning with a dot in which all names end; "" if there is none."""
+    first, *others = [*names] or [""]
+    candidates = [first[at:] for at, letter in enumerate(first) if letter == "."]
+    return next((end for end in candidates if all(name.endswith(end) for name in others)), "")
+
+
+def find_one(name: str, names: Sequence[str], aliases: Sequence[str]) -> int:
+    """The position of the only element with this name or alias.
+
+    Raises:
+        InvalidRequest: there is none, or more than one.
+    """
+    found = [index for index, each in enumerate(zip(names, aliases, strict=True)) if name in each]
+    if len(found) != 1:
+        raise InvalidRequest(f"Wrong number of elems found with name {name}")
+    return found[0]

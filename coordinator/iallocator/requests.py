@@ -1,0 +1,158 @@
+"""The request part of a message: what is to be placed or moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from common.errors import InvalidRequest
+from coordinator.allocator.inventory import Inventory
+from coordinator.iallocator.cluster import Wish, read_wish
+from coordinator.iallocator.fields import Fields, an_object, list_of, one_of, text, texts, whole
+from coordinator.iallocator.names import common_domain, find_one
+
+
+class EvacuationMode(StrEnum):
+    """Which of its nodes an instance leaves."""
+
+    PRIMARY = "primary-only"
+    SECONDARY = "secondary-only"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A new instance and the number of nodes it gets."""
+
+    name: str
+    wish: Wish
+    required_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateOne:
+    new: New
+    group_name: str | None
+    among: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateMany:
+    """New instances, one after the other.
+
+    Attributes:
+        group_name: hail finds one beside the instances only, not in each of them.
+        group_names: per instance.
+    """
+
+    news: tuple[New, ...]
+    group_name: str | None
+    group_names: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelocateOne:
+    instance: int
+    required_nodes: int
+    leaving: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evacuate:
+    instances: tuple[int, ...]
+    mode: EvacuationMode
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGroup:
+    instances: tuple[int, ...]
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateSecondary:
+    instance: int
+
+
+Request = AllocateOne | AllocateMany | RelocateOne | Evacuate | ChangeGroup | AllocateSecondary
+
+_mode = one_of("EvacMode", EvacuationMode)
+
+
+def read_request(fields: Fields, cluster: Inventory) -> Request:
+    """Read what is asked.
+
+    Raises:
+        InvalidRequest: something is missing, of the wrong type, or names nothing there is.
+    """
+    kind = fields.get("type", text)
+    match kind:
+        case "allocate":
+            name = fields.get("name", text)
+            wish = read_wish(name, fields)
+            required = fields.get("required_nodes", whole)
+            group = fields.find("group_name", text)
+            among = fields.find("restrict-to-nodes", texts)
+            return AllocateOne(New(name, wish, required), group, among)
+        case "relocate":
+            name = fields.get("name", text)
+            instance = _exact_instance(name, cluster)
+            required = fields.get("required_nodes", whole)
+            leaving = fields.get("relocate_from", texts)
+            nodes, aliases = _names_of_nodes(cluster)
+            return RelocateOne(
+                instance, required, tuple(find_one(node, nodes, aliases) for node in leaving)
+            )
+        case "node-evacuate":
+            instances = _instances(fields, cluster)
+            return Evacuate(instances, fields.get("evac_mode", _mode))
+        case "change-group":
+            instances = _instances(fields, cluster)
+            names = [group.name for group in cluster.groups]
+            uuids = [group.uuid for group in cluster.groups]
+            wanted = fields.get("target_groups", texts)
+            return ChangeGroup(instances, tuple(find_one(name, names, uuids) for name in wanted))
+        case "multi-allocate":
+            elements = [
+                Fields(value, fields.what) for value in fields.get("instances", list_of(an_object))
+            ]
+            return AllocateMany(
+                tuple(_new(element) for element in elements),
+                fields.find("group_name", text),
+                tuple(element.find("group_name", text) for element in elements),
+            )
+        case "allocate-secondary":
+            return AllocateSecondary(_exact_instance(fields.get("name", text), cluster))
+        case _:
+            raise InvalidRequest(f"Invalid request type '{kind}'")
+
+
+def _new(fields: Fields) -> New:
+    name = fields.get("name", text)
+    wish = read_wish(name, fields)
+    return New(name, wish, fields.get("required_nodes", whole))
+
+
+def _exact_instance(name: str, cluster: Inventory) -> int:
+    for index, instance in enumerate(cluster.instances):
+        if instance.name == name:
+            return index
+    raise InvalidRequest(f"Unknown instance '{name}'")
+
+
+def _domain(cluster: Inventory) -> str:
+    nodes = [node.name for node in cluster.nodes]
+    return common_domain([*nodes, *(instance.name for instance in cluster.instances)])
+
+
+def _instances(fields: Fields, cluster: Inventory) -> tuple[int, ...]:
+    wanted = fields.get("instances", texts)
+    domain = _domain(cluster)
+    names = [instance.name for instance in cluster.instances]
+    aliases = [name.removesuffix(domain) for name in names]
+    return tuple(find_one(name, names, aliases) for name in wanted)
+
+
+def _names_of_nodes(cluster: Inventory) -> tuple[Sequence[str], Sequence[str]]:
+    domain = _domain(cluster)
+    names = [node.name for node in cluster.nodes]
+    return names, [name.removesuffix(domain) for name in names]

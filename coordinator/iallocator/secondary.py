@@ -1,0 +1,33 @@
+"""allocate-secondary: an instance with one node is to be mirrored."""
+
+from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.second_node import choose_second_node
+from coordinator.iallocator import show
+from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.requests import AllocateSecondary
+
+
+def allocate_secondary(
+    cluster: Inventory, ledger: Ledger, request: AllocateSecondary, options: Options
+) -> Answer:
+    """Find a secondary node; the result is its bare name.
+
+    Raises:
+        Refused: it has one, or none fits.
+    """
+    instance = cluster.instances[request.instance]
+    if instance.secondary != NOWHERE:
+        raise Refused("Instance already has a secondary")
+    found = choose_second_node(
+        ledger,
+        request.instance,
+        check_redundancy=options.check_capacity,
+        ignore_soft_limits=options.ignore_soft_errors,
+    )
+    if found.node is None:
+        raise Refused(show.nothing_fits(found.failures))
+    nodes = (instance.primary, found.node)
+    names = tuple(cluster.nodes[node].name for node in nodes)
+    info = show.placed(show.score(found.score), found.successes, found.failures, names)
+    return Answer(info, names[1], after={request.instance: nodes})

@@ -1,0 +1,112 @@
+"""Figures and structures as hail prints them."""
+
+import json
+import math
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from common.model.group import AllocationPolicy
+from common.model.policy import Spec
+from coordinator.allocator.inventory import Group
+from coordinator.allocator.refusal import Reason
+
+FAILURES = (
+    "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
+    "FailSpindles", "FailInternal",
+)  # fmt: skip
+"""hail's names of reasons in the order in which it lists them."""
+
+_TEMPLATES = {
+    "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile",
+    "plain": "DTPlain", "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd",
+    "ext": "DTExt", "gluster": "DTGluster",
+}  # fmt: skip
+_POLICIES = {
+    AllocationPolicy.PREFERRED: "AllocPreferred",
+    AllocationPolicy.LAST_RESORT: "AllocLastResort",
+    AllocationPolicy.UNALLOCABLE: "AllocUnallocable",
+}
+
+
+def score(value: float) -> str:
+    """With eight decimals."""
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:.8f}" if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def failures(counts: Mapping[Reason, int]) -> str:
+    """How many options failed for what: "FailMem: 2, FailDisk: 1"."""
+    by_name = dict.fromkeys(FAILURES, 0)
+    for reason, count in counts.items():
+        by_name[reason.hail_name or "FailInternal"] += count
+    return ", ".join(f"{name}: {count}" for name, count in by_name.items() if count)
+
+
+def nothing_fits(counts: Mapping[Reason, int]) -> str:
+    """What hail says when no option is left."""
+    reasons = failures(counts) or "unknown reasons"
+    return f"No valid allocation solutions, failure reasons: {reasons}"
+
+
+def placed(score: str, successes: int, counts: Mapping[Reason, int], nodes: tuple[str, ...]) -> str:
+    """What hail says of the option it takes."""
+    return (
+        f"score: {score}, successes {successes}, failures {sum(counts.values())} "
+        f"({failures(counts)}) for node(s) {'/'.join(nodes)}"
+    )
+
+
+def answer(*, success: bool, info: str, result: Any) -> str:
+    """The line that goes to standard output."""
+    beginning = "Request successful: " if success else "Request failed: "
+    return json.dumps(
+        {"success": success, "info": beginning + info, "result": result},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+
+
+def groups(some: Sequence[Group], wanted: Container[int]) -> str:
+    """Those of the groups with ``wanted`` indices in every detail, in hail's notation."""
+    shown = (_group(index, group) for index, group in enumerate(some) if index in wanted)
+    return f"[{','.join(shown)}]"
+
+
+def _group(index: int, group: Group) -> str:
+    policy = group.policy
+    pairs = ",".join(
+        f"MinMaxISpecs {{minMaxISpecsMinSpec = {_spec(bounds.min)}, "
+        f"minMaxISpecsMaxSpec = {_spec(bounds.max)}}}"
+        for bounds in policy.minmax
+    )
+    templates = ",".join(_TEMPLATES[name] for name in policy.disk_templates)
+    return (
+        f"Group {{name = {_string(group.name)}, uuid = {_string(group.uuid)}, idx = {index}, "
+        f"allocPolicy = {_POLICIES[group.alloc_policy]}, networks = {_strings(group.networks)}, "
+        f"iPolicy = IPolicy {{iPolicyMinMaxISpecs = [{pairs}], "
+        f"iPolicyStdSpec = {_spec(policy.std)}, iPolicyDiskTemplates = [{templates}], "
+        f"iPolicyVcpuRatio = {policy.vcpu_ratio!r}, iPolicySpindleRatio = {policy.spindle_ratio!r}"
+        f"}}, allTags = {_strings(group.tags)}}}"
+    )
+
+
+def _spec(spec: Spec) -> str:
+    figures = (
+        ("MemorySize", spec.memory_size),
+        ("CpuCount", spec.cpu_count),
+        ("DiskSize", spec.disk_size),
+        ("DiskCount", spec.disk_count),
+        ("NicCount", spec.nic_count),
+        ("SpindleUse", spec.spindle_use),
+    )
+    shown = (f"iSpec{name} = {f'({value})' if value < 0 else value}" for name, value in figures)
+    return f"ISpec {{{', '.join(shown)}}}"
+
+
+def _string(text: str) -> str:
+    return json.dumps(text)
+
+
+def _strings(texts: Sequence[str]) -> str:
+    return f"[{','.join(map(_string, texts))}]"
