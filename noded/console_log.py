@@ -12,6 +12,8 @@ import queue
 import sys
 from pathlib import Path
 
+from common.systemd import JournalFormatter, is_journalled
+
 CONSOLE = Path("/dev/console")
 MOST_WAITING = 10_000  # records; beyond, the newest are dropped
 
@@ -78,7 +80,7 @@ class FileOrConsole(logging.Handler):
 
 
 def begin_logging(file: Path, *, verbose: bool = False) -> logging.handlers.QueueListener:
-    """Send all records to ``file``, and warnings to standard error as well.
+    """Send all records to ``file``, and warnings to standard error as well, or all to the journal.
 
     Returns:
         What writes them; ``stop()`` it at the end, and it writes what is left.
@@ -88,8 +90,9 @@ def begin_logging(file: Path, *, verbose: bool = False) -> logging.handlers.Queu
     root.setLevel(logging.DEBUG if verbose else logging.INFO)
     root.handlers = [_Dropping(records)]
     visible = logging.StreamHandler(sys.stderr)
-    visible.setLevel(logging.WARNING)
-    visible.setFormatter(logging.Formatter("%(message)s"))
+    journalled = is_journalled()
+    visible.setLevel(logging.NOTSET if journalled else logging.WARNING)
+    visible.setFormatter((JournalFormatter if journalled else logging.Formatter)("%(message)s"))
     listener = logging.handlers.QueueListener(
         records, FileOrConsole(file), visible, respect_handler_level=True
     )

@@ -3,18 +3,19 @@
 import argparse
 import asyncio
 import logging
-import os
 import signal
-import socket
 import sys
 import time
 from random import SystemRandom
+from typing import NoReturn
 
 import uvloop
 
 from common.errors import Bug, Deposed, GntError
 from common.model.node import Node
 from common.paths import Paths
+from common.systemd import JournalFormatter, Supervisor, is_journalled
+from common.tasks import Background
 from coordinator.master.local import calling, this_node
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.master.master import Master, Outside
@@ -27,11 +28,10 @@ log = logging.getLogger("gantry.coordinator")
 def main() -> None:
     """Run until stopped or deposed; exits with 11 when another node is master."""
     arguments = _parser().parse_args()
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-    )
+    _begin_logging()
+    supervisor = Supervisor()
     try:
-        uvloop.run(_serve(Paths(), arguments))
+        uvloop.run(_serve(Paths(), arguments, supervisor))
     except KeyboardInterrupt:
         sys.exit(130)
     except BaseExceptionGroup as group:
@@ -39,16 +39,30 @@ def main() -> None:
         if not isinstance(error, GntError):
             log.critical("an internal error", exc_info=error)
             sys.exit(Bug.exit_code)
-        _leave(error)
+        _leave(error, supervisor)
     except GntError as error:
-        _leave(error)
+        _leave(error, supervisor)
 
 
-def _leave(error: GntError) -> None:
+def _begin_logging() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JournalFormatter("%(message)s")
+        if is_journalled()
+        else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def _leave(error: GntError, supervisor: Supervisor) -> NoReturn:
     if isinstance(error, Deposed):
         log.error("stepped down as master: %s", error)
     else:
         log.error("%s", error)
+    if error.exit_code == Deposed.exit_code:
+        # That another node is master is no failure of this service. To systemd, a service that
+        # ends before it was ready has failed, whatever its status.
+        supervisor.tell("READY=1", f"STATUS={error}")
     sys.exit(error.exit_code)
 
 
@@ -88,7 +102,7 @@ def word_of(arguments: argparse.Namespace) -> Word:
     return Word.LOCAL_IS_RIGHT if arguments.local_is_right else Word.NO_VOTING
 
 
-async def _serve(paths: Paths, arguments: argparse.Namespace) -> None:
+async def _serve(paths: Paths, arguments: argparse.Namespace, supervisor: Supervisor) -> None:
     me = this_node(paths, arguments.port)
     mode = Mode.TAKE_OVER if arguments.take_over else Mode.START
     work = asyncio.current_task()
@@ -106,18 +120,25 @@ async def _serve(paths: Paths, arguments: argparse.Namespace) -> None:
     try:
         async with calling(paths) as nodes:
             outside = Outside(nodes, stranger, time.time, SystemRandom())
-            await _be_master(paths, me, outside, mode, word)
-    except asyncio.CancelledError:
+            await _be_master(paths, me, outside, mode, word, supervisor)
+    except (asyncio.CancelledError, GntError, BaseExceptionGroup) as error:
         if not stopping.is_set():
+            raise
+        # What the stop cut short is no failure of it: the next coordinator finds out.
+        first = _first(error) if isinstance(error, BaseExceptionGroup) else error
+        if not isinstance(first, asyncio.CancelledError | GntError):
             raise
         log.info("stopped; jobs that ran go on when a coordinator starts again")
 
 
-async def _be_master(paths: Paths, me: Node, outside: Outside, mode: Mode, word: Word) -> None:
+async def _be_master(
+    paths: Paths, me: Node, outside: Outside, mode: Mode, word: Word, supervisor: Supervisor
+) -> None:
     server = LuxiServer(paths.luxi_socket)
     await server.check_free()  # before asking for an epoch: that would depose the other one
     master = await Master.confirm(me, outside, mode, word)
     ready = asyncio.Event()
+    alive = Background()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(master.run(on_ready=ready.set), name="master")
         await asyncio.wait(
@@ -126,20 +147,13 @@ async def _be_master(paths: Paths, me: Node, outside: Outside, mode: Mode, word:
         try:
             if ready.is_set():
                 await server.start(master.luxi)
-                _notify_ready()
+                alive.start(supervisor.tell_alive(), name="tell systemd that we are alive")
+                supervisor.tell("READY=1", f"STATUS={me.name} is the master")
             await running
         finally:
             ready.set()
+            await alive.close()
             await server.stop()
-
-
-def _notify_ready() -> None:
-    """Tell systemd, if it started us (sd_notify(3))."""
-    address = os.environ.get("NOTIFY_SOCKET")
-    if address:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-            channel.connect(address.replace("@", "\0", 1) if address[0] == "@" else address)
-            channel.send(b"READY=1")
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -17,7 +17,13 @@ from common.noderpc.mastership import Ballot, Mastership
 from common.noderpc.replica import Replica
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.decide import confirm, decide
-from coordinator.quorum.objection import NoCandidateMajority, NoMajority, Overtaken
+from coordinator.quorum.objection import (
+    NamedOther,
+    NoCandidateMajority,
+    NoMajority,
+    Objection,
+    Overtaken,
+)
 from coordinator.quorum.question import Mode, Question, Word
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 from coordinator.state.loading import Loaded, load
@@ -90,7 +96,7 @@ async def become_master(
             loaded = newest  # other nodes have a say now
             continue
         assert isinstance(verdict, Refused)
-        may_pass = isinstance(verdict.objection, NoMajority | NoCandidateMajority | Overtaken)
+        may_pass = _may_pass(verdict.objection)
         if not may_pass or loop.time() > deadline:
             refusal = NoQuorum if may_pass else NotMaster
             raise refusal(f"This node does not become master: {verdict.reason}")
@@ -180,6 +186,13 @@ class _Asked:
             silent.update(waiting.values())
             verdict = judge(ballots, silent)
         return verdict
+
+
+def _may_pass(objection: Objection) -> bool:
+    """Tell whether those who did not answer, or did so too late, may yet decide otherwise."""
+    if isinstance(objection, NamedOther):
+        return len(objection.by) <= objection.voters // 2
+    return isinstance(objection, NoMajority | NoCandidateMajority | Overtaken)
 
 
 def _lists(loaded: Loaded) -> tuple[frozenset[str], frozenset[str]]:

@@ -56,7 +56,7 @@ class GrantFile:
     def _damaged(self) -> NodeFailure:
         return NodeFailure(
             f"The file {self._path} is damaged, so this node does not know which master it "
-            "promised to obey. Look up the epoch with “gnt-cluster info” on the master and "
-            'write the file anew, as in {"epoch":7,"master":"alpha.example.com"}.',
+            "promised to obey. Copy the same file from the master, or write it anew with an epoch "
+            'no lower than there, as in {"epoch":7,"master":"alpha.example.com"}.',
             path=str(self._path),
         )

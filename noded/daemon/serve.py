@@ -14,10 +14,11 @@ import uvloop
 
 from common.errors import Conflict, NodeFailure
 from common.paths import Paths
+from common.systemd import Supervisor
+from common.tasks import Background
 from common.version import VERSION
 from noded.console_log import begin_logging
 from noded.daemon.node import Drivers, Node
-from noded.daemon.ready import notify_ready
 from noded.daemon.server import Server
 from noded.daemon.single import SingleInstance
 from noded.durable_file import explaining
@@ -68,6 +69,7 @@ async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.soc
         loop.add_signal_handler(number, stop.set)
     locked = not options.no_mlock and lock_memory()
     node = Node(paths, _drivers(paths, options, locked=locked))
+    supervisor, background = Supervisor(), Background()
     try:
         await node.start()
         server = Server(node, paths, listener)
@@ -75,13 +77,17 @@ async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.soc
             await server.open()
             log.info("%s", ready := _ready(node, paths, listener, locked=locked))
             print(ready, flush=True)  # noqa: T201 -- the one line a starting daemon says
-            notify_ready()
+            background.start(supervisor.tell_alive(), name="tell systemd that noded is alive")
+            supervisor.tell("READY=1", f"STATUS={ready}")
             await stop.wait()
+            supervisor.tell("STOPPING=1")
             log.info("noded stops, as it was told to; guests run on.")
         finally:
             await server.close()
+            await background.close()
     finally:
         await node.close()
+        supervisor.close()
 
 
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 
@@ -26,6 +27,8 @@ from tests.support.hypervisors import (
 WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 SLOW = {"migration_bandwidth": 1}  # a move takes 6 s and more
 FREE_PORT = 1  # nobody listens on it
+PRESSED_S = 0.05  # by then the power button is pressed, and the guest most likely still there
+LONGER_THAN_A_SHUTDOWN = 25  # a number that guests count to; they count 18 in a second
 
 Run = Callable[[Callable[[Rig], Awaitable[None]]], None]
 
@@ -111,6 +114,21 @@ def test_shut_down_kills_when_time_is_up(run: Run) -> None:
         await rig.nodes["alpha"].shut_down(WEB1, wait_s=0)
         await rig.nodes["alpha"].shut_down(WEB1, wait_s=600)  # not there: nothing to wait for
         assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+def test_guest_that_is_going_down_is_started_anew(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PRESSED_S):
+                await alpha.shut_down(WEB1, wait_s=600)
+        await alpha.ensure_running(rig.spec(), ())
+        await until(lambda: rig.number("alpha") > LONGER_THAN_A_SHUTDOWN)
+        assert await state_of(alpha) is GuestState.RUNNING
 
     run(scenario)
 

@@ -1,0 +1,67 @@
+"""What deploy/install puts in place fits together: commands, units, and what they name."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+from common.paths import Paths
+from coordinator.cli import service
+from deploy.launchers import write_launchers
+from noded.identity.store import MEMBER
+
+PROJECT = Path(__file__).parents[2]
+UNITS = sorted([*PROJECT.glob("systemd/*.service"), *PROJECT.glob("systemd/*.path")])
+SCRIPTS = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
+
+
+def read(unit: Path) -> ConfigParser:
+    """Read a unit; of a setting that is given several times, the last."""
+    parser = ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(unit.read_text())
+    return parser
+
+
+def test_launchers_are_written_for_all_commands_and_start(tmp_path: Path) -> None:
+    write_launchers(tmp_path, sys.executable)
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert {"gantry", "gantry-noded", "gantry-coordinator", "gnt-instance"} <= written.keys()
+    assert written["gnt-node"] == (
+        f"#!{sys.executable} -I\nimport sys\n\nfrom coordinator.cli.main import gnt_node\n\n"
+        "sys.exit(gnt_node())\n"
+    )
+    told = subprocess.check_output([tmp_path / "gantry-noded", "--version"], text=True)
+    assert told.startswith("gantry-noded ")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_start_programs_that_are_installed(unit: Path) -> None:
+    if unit.suffix == ".service":
+        program = read(unit)["Service"]["ExecStart"].split()[0]
+        assert program in SCRIPTS or program == "systemctl"
+
+
+def test_units_that_begin_with_the_machine_are_enabled() -> None:
+    listed = re.search(r"^UNITS=\((.*)\)$", (PROJECT / "deploy/install").read_text(), re.MULTILINE)
+    assert listed
+    assert set(listed[1].split()) == {u.name for u in UNITS if read(u).has_section("Install")}
+    assert service.UNIT in listed[1].split()
+
+
+def test_the_coordinators_unit_knows_its_paths() -> None:
+    text = (PROJECT / "systemd/gantry-coordinator.service").read_text()
+    unit = read(PROJECT / "systemd/gantry-coordinator.service")
+    paths = Paths("")
+    assert unit["Unit"]["ConditionPathExists"] == str(paths.identity / MEMBER)
+    assert f"/run/{unit['Service']['RuntimeDirectory']}" == str(paths.luxi_socket.parent)
+    assert f"${service.OPTIONS}" in unit["Service"]["ExecStart"]
+    credentials = dict(re.findall(r"^LoadCredential=(.*):(.*)$", text, re.MULTILINE))
+    assert credentials == {
+        name: str(paths.identity / name)
+        for name in ("key.pem", "certificate.pem", "authority.pem", MEMBER)
+    }
