@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from deploy.trial.network import present
+from deploy.trial.network import left_over
 from deploy.trial.place import BIN, place
 from deploy.trial.story import Story
 from deploy.trial.transcript import Broken, Transcript
@@ -24,7 +24,7 @@ def main() -> int:
         story.clear()
         print("The demonstration is gone.")
         return 0
-    if any(name.startswith("gantry-") for name in present()):
+    if left_over(story.place):
         told.say("an earlier demonstration is taken down first")
     story.clear()
     kept = False

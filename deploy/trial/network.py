@@ -21,15 +21,19 @@ def build(place: Place) -> None:
 
 def tear_down(place: Place) -> None:
     """Remove what ``build`` made, as far as it is there."""
-    for namespace in (*(spot.namespace for spot in place.spots), HUB):
-        if namespace in present():
-            _ip("netns", "del", namespace)
+    for namespace in sorted(left_over(place)):
+        _ip("netns", "del", namespace)
 
 
 def present() -> set[str]:
     """Return the names of all network namespaces of this machine."""
     directory = Path("/run/netns")
     return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+
+
+def left_over(place: Place) -> set[str]:
+    """Return the names of this demonstration's namespaces that are there."""
+    return present() & {HUB, *(spot.namespace for spot in place.spots)}
 
 
 def processes(spot: Spot) -> list[int]:

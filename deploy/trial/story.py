@@ -192,7 +192,7 @@ class Story:
             if path.name in ("state.sqlite", "membership.json", "mastership.json")
         ]
         self.clear()
-        spaces = {s for s in network.present() if s.startswith("gantry-")}
+        spaces = network.left_over(self.place)
         left = [*processes, *taps, *disks, *members, *spaces]
         self.told.check(
             not left, f"no process, file, tap or namespace is left{': ' if left else ''}"
