@@ -1,0 +1,148 @@
+"""``deploy/lab``: its commands."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from deploy.uml import cluster, faults, network
+from deploy.uml.command import Trouble
+from deploy.uml.lab import Lab
+from deploy.uml.node import Node
+from deploy.uml.place import NAMES, place
+
+Options = argparse.Namespace
+
+
+def main() -> int:
+    """Return the exit code; of ``ssh``, the remote command's."""
+    options = _parser().parse_args()
+    if os.geteuid() != 0:
+        sys.exit("deploy/lab makes a network namespace, so it needs root.")
+    lab = Lab(place())
+    try:
+        return int(options.do(lab, options) or 0)
+    except Trouble as error:
+        print(f"deploy/lab: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "\nInterrupted; “deploy/lab up” goes on, “deploy/lab clean” removes.", file=sys.stderr
+        )
+        return 130
+
+
+def _up(lab: Lab, options: Options) -> None:
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
+
+    nodes = lab.up(options.count, say)
+    if not options.bare:
+        cluster.form(nodes, say)
+        say("gnt-cluster verify is clean")
+    example = "gnt-node list" if not options.bare else "gantry join-token"
+    print(f"\nTry: deploy/lab ssh {nodes[0].name} {example}\n     deploy/lab --help")
+
+
+def _ssh(lab: Lab, options: Options) -> int:
+    words = [*lab.node(options.node).ssh()]
+    if sys.stdin.isatty() and not options.words:
+        words.append("-t")
+    return subprocess.run([*words, *options.words], check=False).returncode
+
+
+def _status(lab: Lab, _options: Options) -> None:
+    for node in lab.nodes():
+        print(f"{node.name:8} {node.spot.address:12} {node.state:7} {node.memory_mib:5} MiB")
+    for rule in network.cuts(lab.place) if network.is_there(lab.place) else ():
+        print(f"cut: {rule}")
+
+
+def _logs(lab: Lab, options: Options) -> None:
+    node = lab.node(options.node)
+    if node.state == "on" and not options.console:
+        print(node.run("journalctl --boot --no-pager --no-hostname"), end="")
+    else:
+        print(node.spot.console.read_text(errors="replace"), end="")
+
+
+def _cut(lab: Lab, options: Options) -> None:
+    one, other = lab.node(options.node).spot, lab.node(options.other).spot
+    network.cut(lab.place, one, other)
+    if not options.one_way:
+        network.cut(lab.place, other, one)
+
+
+def _kill(lab: Lab, options: Options) -> None:
+    lab.node(options.node).power_off()
+
+
+def _on_node(do: Callable[[Node, Options], None]) -> Callable[[Lab, Options], None]:
+    return lambda lab, options: do(lab.node(options.node), options)
+
+
+def _slow(node: Node, options: Options) -> None:
+    faults.slow(node, delay_ms=options.delay, loss_percent=options.loss)
+
+
+def _clock(node: Node, options: Options) -> None:
+    faults.shift_clock(node, faults.named_seconds(options.seconds))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="deploy/lab", description="A real cluster on this machine: nodes in user-mode Linux."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(
+        name: str, do: Callable[[Lab, Options], object], text: str, *names: str
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(do=do)
+        for argument in names:
+            added.add_argument(argument, metavar=argument.upper())
+        return added
+
+    up = command("up", _up, "start the nodes, make a cluster of them; or go on with it")
+    up.add_argument("count", nargs="?", type=int, default=3, metavar="N",
+                    help=f"of nodes, up to {len(NAMES)} (3): {', '.join(NAMES)}")  # fmt: skip
+    up.add_argument("--bare", action="store_true", help="stop before gnt-cluster init")
+    ssh = command("ssh", _ssh, "open a shell on a node, or run a command there", "node")
+    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
+    command("status", _status, "list the nodes, and the cuts between them")
+    logs = command("logs", _logs, "print a node's journal, or its console while it is off", "node")
+    logs.add_argument("--console", action="store_true", help="in any case")
+    command("down", lambda lab, _: lab.down(), "shut all nodes down; their disks stay")
+    command("clean", lambda lab, _: lab.clean(), "end all nodes, delete all but the image")
+
+    command("kill", _kill, "power a node off at once; “up” powers it on", "node")
+    command("freeze", _on_node(lambda node, _: node.freeze()), "stop a node in its tracks", "node")
+    command("thaw", _on_node(lambda node, _: node.thaw()), "end freeze", "node")
+    cut = command("cut", _cut, "let nothing pass between two nodes", "node", "other")
+    cut.add_argument("--one-way", action="store_true", help="only what NODE sends is lost")
+    command("heal", lambda lab, _: network.heal(lab.place), "mend all cuts")
+    slow = command("slow", _on_node(_slow), "delay what a node sends; 0 ends it", "node")
+    slow.add_argument("--delay", type=int, default=200, metavar="MS", help="(200)")
+    slow.add_argument("--loss", type=float, default=0.0, metavar="PERCENT", help="(0)")
+    command("fill", _on_node(lambda node, o: faults.fill(node, o.path)),
+            "leave no room in the file system of a directory", "node", "path")  # fmt: skip
+    command("empty", _on_node(lambda node, o: faults.empty(node, o.path)), "end fill",
+            "node", "path")  # fmt: skip
+    command("break-disk", _on_node(lambda node, _: faults.break_disk(node)),
+            "let all I/O below the volume group fail", "node")  # fmt: skip
+    command("mend-disk", _on_node(lambda node, _: faults.mend_disk(node)), "end break-disk",
+            "node")  # fmt: skip
+    command("break-system", _on_node(lambda node, _: faults.break_system(node)),
+            "let the system disk fail until the node starts anew", "node")  # fmt: skip
+    command("clock", _on_node(_clock), "put a node's clock forward (+300) or back (-300)",
+            "node", "seconds")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The nodes' system disk: Debian, the nodes' kernel modules, a few files, and Gantry installed.
+
+It is one file that all nodes share; what a node writes goes to a file of its own.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.uml import kernel
+from deploy.uml.command import run
+from deploy.uml.debian import ensure_debian
+from deploy.uml.install import SOURCES, install_gantry
+from deploy.uml.place import CACHE, CHECKOUT, HOST_ADDRESS, NAMES, Place
+
+FILES = Path(__file__).parent / "files"
+SIZE_MIB = 4096  # sparse
+BUILD_S = 120.0
+
+# They cost time at each start and serve nobody here. The kernel itself makes device files, so that
+# udev has to deal only with devices that come later.
+MASKED = (
+    "apt-daily-upgrade.timer", "apt-daily.timer", "blk-availability.service",
+    "dev-hugepages.mount", "dev-mqueue.mount", "dpkg-db-backup.timer", "drbd.service",
+    "e2scrub_all.timer", "e2scrub_reap.service", "fstrim.timer", "getty-static.service",
+    "getty@tty1.service", "lvm2-lvmpolld.socket", "lvm2-monitor.service", "sys-kernel-config.mount",
+    "sys-kernel-debug.mount", "sys-kernel-tracing.mount", "systemd-binfmt.service",
+    "systemd-firstboot.service", "systemd-logind.service", "systemd-machine-id-commit.service",
+    "systemd-networkd.service", "systemd-networkd.socket",
+    "systemd-pstore.service", "systemd-random-seed.service", "systemd-remount-fs.service",
+    "systemd-timesyncd.service", "systemd-udev-trigger.service", "systemd-update-utmp.service",
+)  # fmt: skip
+
+
+def ensure_image(place: Place, say: Callable[[str], None]) -> Path:
+    """Return the image, made anew if what it is made of has changed.
+
+    Raises:
+        Trouble: something it is made of cannot be had.
+    """
+    if kernel.ensure_kernel():
+        say(f"fetched Debian's user-mode Linux {kernel.version()}")
+    archive, new = ensure_debian()
+    if new:
+        say(f"packed Debian for the nodes ({archive.stat().st_size >> 20} MiB)")
+    _ensure_key(place)
+    image = CACHE / f"image-{_digest(archive, place)}.ext4"
+    if not image.exists():
+        _drop_unused()
+        _make(image, archive, place)
+        say(f"installed Gantry into an image ({image.stat().st_blocks >> 11} MiB)")
+    return image
+
+
+def _make(image: Path, archive: Path, place: Place) -> None:
+    part = image.with_suffix(".part")
+    with tempfile.TemporaryDirectory(prefix="root-", dir=CACHE) as directory:
+        root = Path(directory)
+        root.chmod(0o755)
+        run(
+            ("tar", "--extract", "--file", str(archive), "--directory", directory),
+            timeout_s=BUILD_S,
+        )
+        kernel.copy_modules(root)
+        shutil.copytree(FILES, root, dirs_exist_ok=True)
+        _configure(root, place)
+        install_gantry(root)
+        part.unlink(missing_ok=True)
+        run(
+            ("mke2fs", "-q", "-t", "ext4", "-L", "system", "-d", directory, str(part),
+             f"{SIZE_MIB}M"),
+            timeout_s=BUILD_S,
+        )  # fmt: skip
+    part.rename(image)
+
+
+def _configure(root: Path, place: Place) -> None:
+    hosts = ["127.0.0.1 localhost", f"{HOST_ADDRESS} host"]
+    hosts += [f"{spot.address} {spot.name}" for spot in place.spots(len(NAMES))]
+    (root / "etc/hosts").write_text("\n".join(hosts) + "\n")
+    (root / "etc/fstab").write_text("")
+    (root / "etc/hostname").unlink(missing_ok=True)  # the kernel's command line names the node
+    (root / "etc/resolv.conf").write_text("")  # nodes see one another and nothing else
+    (root / "etc/machine-id").write_text("")  # the kernel's command line tells
+    authorized = root / "root/.ssh/authorized_keys"
+    authorized.parent.mkdir(mode=0o700, exist_ok=True)
+    shutil.copyfile(place.key.with_suffix(".pub"), authorized)
+    run(("systemctl", f"--root={root}", "mask", *MASKED))
+    run(("systemctl", f"--root={root}", "enable", "lab-node.service"))
+
+
+def _drop_unused() -> None:
+    """Delete the images of which no lab's nodes hold the differences."""
+    labs = Path(tempfile.gettempdir()).glob("*/image")
+    used = {link.resolve() for link in labs if link.is_symlink()}
+    for image in CACHE.glob("image-*"):
+        if image not in used:
+            image.unlink()
+
+
+def _ensure_key(place: Place) -> None:
+    if not place.key.exists():
+        run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(place.key)))
+
+
+def _digest(archive: Path, place: Place) -> str:
+    """Return a name for all that goes into an image."""
+    digest = hashlib.sha256(f"{archive.name} {kernel.version()}".encode())
+    digest.update(place.key.with_suffix(".pub").read_bytes())
+    ours = Path(__file__).parent
+    makers = (FILES, ours / "image.py", ours / "install.py", ours / "kernel.py")
+    for top in (*makers, *(CHECKOUT / name for name in SOURCES)):
+        for path in sorted([top] if top.is_file() else top.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(CHECKOUT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,188 @@
+"""One node: a user-mode Linux process, from power-on to power-off, and a way in by ssh."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from deploy.uml import network
+from deploy.uml.command import Trouble, run
+from deploy.uml.kernel import PROGRAM
+from deploy.uml.place import Place, Spot
+
+BOOT = Path(__file__).with_name("boot")
+MEMORY_MIB = 1536  # taken from /dev/shm as it is used
+DISK_MIB = 24 << 10  # sparse
+BOOT_S = 120.0
+END_S = 10.0  # for killed processes to be gone
+POLL_S = 0.1
+LOST_CONNECTION = 255  # ssh's exit code for its own failures, ssh(1)
+
+
+class Node:
+    """A node may be on or off; its disks stay."""
+
+    def __init__(self, place: Place, spot: Spot) -> None:
+        self.place, self.spot = place, spot
+
+    @property
+    def name(self) -> str:
+        return self.spot.name
+
+    @property
+    def pid(self) -> int | None:
+        """The main process; None while the node is off."""
+        try:
+            pid = int(self.spot.process.read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return None
+        return pid if f"umid={self.name}\0".encode() in command else None
+
+    def power_on(self, image: Path) -> None:
+        """Start the node, unless it is on; it is ready later (see ``wait_until_up``)."""
+        if self.pid is not None:
+            return
+        self._end_leftovers()
+        self.spot.directory.mkdir(parents=True, exist_ok=True)
+        if not self.spot.disk.exists():
+            with self.spot.disk.open("wb") as disk:
+                disk.truncate(DISK_MIB << 20)
+        network.plug_in(self.place, self.spot)
+        words = (*network.inside(self.place), *self._command(image))
+        surroundings = os.environ | {
+            "TMPDIR": "/dev/shm",
+            "HOME": str(self.spot.directory),
+            "LAB_KERNEL": str(PROGRAM),
+        }
+        with self.spot.console.open("ab") as console:
+            actions = [
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, console.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, console.fileno(), 2),
+            ]
+            pid = os.posix_spawnp(words[0], words, surroundings, file_actions=actions, setsid=True)
+        self.spot.process.write_text(str(pid))
+
+    def _command(self, image: Path) -> tuple[str, ...]:
+        spot = self.spot
+        return (
+            str(BOOT), f"umid={spot.name}", f"uml_dir={spot.directory}/", f"mem={MEMORY_MIB}M",
+            f"ubd0={spot.system},{image}", f"ubd1={spot.disk}", "root=/dev/ubda", "rw",
+            f"vec0:transport=tap,ifname={spot.tap},mac={spot.mac}", "con=null", "con0=null,fd:1",
+            "quiet", f"systemd.hostname={spot.name}",
+            f"systemd.machine_id={spot.number:032x}", f"lab.address={spot.address}",
+        )  # fmt: skip
+
+    def wait_until_up(self, seconds: float = BOOT_S) -> None:
+        """Return when the node has started all that it starts.
+
+        Raises:
+            Trouble: it ended, or is not up in time; with the end of its console.
+        """
+        end = time.monotonic() + seconds
+        while self._attempt("systemctl is-system-running --wait").returncode == LOST_CONNECTION:
+            if self.pid is None:
+                raise Trouble(f"{self.name} ended while it started. {self._last_words()}")
+            if time.monotonic() > end:
+                raise Trouble(f"{self.name} is not up after {seconds:g} s. {self._last_words()}")
+            time.sleep(POLL_S)
+
+    def run(self, line: str, *, stdin: str = "", timeout_s: float = 120.0) -> str:
+        """Run a shell command on the node and return what it printed.
+
+        Raises:
+            Trouble: it failed, or the node does not answer.
+        """
+        return run((*self.ssh(), line), stdin=stdin, timeout_s=timeout_s)
+
+    def ssh(self) -> tuple[str, ...]:
+        """Return the words that reach the node's shell."""
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR",
+                   "ConnectTimeout=5", "ServerAliveInterval=10", "IdentitiesOnly=yes")  # fmt: skip
+        flags = [word for option in options for word in ("-o", option)]
+        key = str(self.place.key)
+        return (*network.inside(self.place), "ssh", *flags, "-i", key, f"root@{self.spot.address}")
+
+    def power_off(self) -> None:
+        """End the node at once, as a pulled plug would."""
+        if (pid := self.pid) is not None:
+            os.killpg(pid, signal.SIGKILL)
+        self._end_leftovers()
+        self.spot.process.unlink(missing_ok=True)
+
+    def shut_down(self, seconds: float) -> None:
+        """Have the node end itself in order; end it if it does not."""
+        end = time.monotonic() + seconds
+        if self.state == "on":
+            self._attempt("systemctl poweroff")
+            while self.pid is not None and time.monotonic() < end:
+                time.sleep(POLL_S)
+        self.power_off()
+
+    @property
+    def state(self) -> str:
+        """``on``, ``frozen`` or ``off``."""
+        if (pid := self.pid) is None:
+            return "off"
+        kernel_says = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return "frozen" if kernel_says in "Tt" else "on"
+
+    def freeze(self) -> None:
+        """Stop the node in its tracks; it does not notice."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def forget(self) -> None:
+        """Delete all that the node wrote, and the node."""
+        shutil.rmtree(self.spot.directory, ignore_errors=True)
+
+    @property
+    def memory_mib(self) -> int:
+        """What the node takes of this machine's memory: its RAM file, as far as it was used."""
+        if (pid := self.pid) is None:
+            return 0
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return next(int(w[1]) for w in map(str.split, rollup.splitlines()) if w[0] == "Rss:") >> 10
+
+    def _signal(self, number: signal.Signals) -> None:
+        if (pid := self.pid) is None:
+            raise Trouble(f"{self.name} is off; “deploy/lab up” starts it.")
+        os.kill(pid, number)
+
+    def _attempt(self, line: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run((*self.ssh(), line), capture_output=True, timeout=BOOT_S, check=False)
+
+    def _end_leftovers(self) -> None:
+        """Wait for, and end, processes of the node that outlived its main process."""
+        end = time.monotonic() + END_S
+        while left := self._processes():
+            if time.monotonic() > end:
+                raise Trouble(f"Processes of {self.name} do not end: {left}.")
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def _processes(self) -> list[int]:
+        words = f"umid={self.name}\0".encode(), f"uml_dir={self.spot.directory}/\0".encode()
+        commands = {path: _read(path) for path in Path("/proc").glob("[0-9]*/cmdline")}
+        return [
+            int(path.parent.name)
+            for path, command in commands.items()
+            if all(word in command for word in words)
+        ]
+
+    def _last_words(self) -> str:
+        lines = self.spot.console.read_text(errors="replace").splitlines()[-10:]
+        return f"Its console ({self.spot.console}) ends with:\n" + "\n".join(lines)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""

@@ -1,0 +1,16 @@
+"""The system disk of a candidate is full: changes go on with the others, and verify says so."""
+
+from deploy.uml import faults
+from tests.lab.stage import Stage, said
+
+STATE = "/var/lib/gantry"
+
+
+def test_a_full_candidate_holds_nobody_up(stage: Stage) -> None:
+    faults.fill(stage.gamma, STATE)
+    try:
+        assert "exit 0" in said(stage.alpha, "gnt-node modify --vm-capable no beta")
+        assert "gamma: its copy of the state is" in stage.verify()
+    finally:
+        faults.empty(stage.gamma, STATE)
+    assert "exit 0" in said(stage.alpha, "gnt-node modify --vm-capable yes beta")
