@@ -317,7 +317,8 @@ class _Moves:
             left, right = [base], [np.ones(len(sieve.targets))]
             parts = [(amounts, spread.scale)]
             if spread.exclusive_scale is not None:
-                parts.append((known.astype(np.float64), spread.exclusive_scale))
+                counts = known * self._real if spread.term is Term.FREE_DISK_CV else known
+                parts.append((counts.astype(np.float64), spread.exclusive_scale))
             for amount, scale in parts:
                 if amount.any():
                     left += [amount, amount * amount, amount * shift]

@@ -254,8 +254,10 @@ class _Run:
         books = board.books
         bad = ~books.offline & books.fails_n1
         count = int(np.count_nonzero(bad))
-        touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])
-        touched &= board.demands.count > 0
+        # Also of instances that belong to another group, and only have their secondary here.
+        opening, spoiled = board.opening, board.nodes[bad]
+        touched = np.isin(opening.primary, spoiled) | np.isin(opening.secondary, spoiled)
+        touched &= opening.demands.count > 0
         if options.verbosity > 0:
             spoilt = int(np.count_nonzero(touched))
             say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")

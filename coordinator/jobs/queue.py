@@ -123,9 +123,10 @@ class JobQueue:
             storing.add_done_callback(self._admitted)
             await asyncio.wait({storing}, timeout=SUBMIT_PATIENCE_S)
             if not storing.done():
+                why = " ".join(f"{name}: {error}" for name, error in self._store.troubles.items())
                 raise Unreachable(
                     "The job could not be stored on a majority of the master candidates yet; it "
-                    "will run as soon as it is. “gnt-job list” then shows it.",
+                    f"will run as soon as it is. “gnt-job list” then shows it. {why}".rstrip(),
                     jobs=[job.id for job in jobs],
                 )
             storing.result()

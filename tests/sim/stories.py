@@ -26,9 +26,9 @@ from coordinator.operations.test.delay import Delay
 from coordinator.state.rows import Put
 from tests.support.cluster import SimulatedCluster
 from tests.support.faults import Failing
-from tests.support.harness import Setting, Story
 from tests.support.image import ip_of, uuid_of
 from tests.support.network import Trip
+from tests.support.story import Setting, Story
 
 WEB1 = InstanceName("web1")
 BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")

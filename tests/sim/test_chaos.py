@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.support.chaos import Chaos
+from tests.sim.chaos import Chaos
 from tests.support.clock import simulate
 from tests.support.cluster import simulated_cluster
 from tests.support.seeds import seeds

@@ -10,27 +10,22 @@ guests, disks, power, clock. The state files are real, below a directory in memo
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from msgspec.structs import replace
-
 from common.errors import GntError
-from common.messages import from_json, to_builtins, to_json
 from common.model.job import Job, Status
-from common.names import JobId, NodeName
+from common.names import JobId
 from common.tasks import Background
 from coordinator.operations.base import Operation
 from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
 from coordinator.state.state import State
 from noded.hypervisor.fake import FakeWorld
-from noded.network.naming import tap_name
 from noded.replica.store import ReplicaFile
 from noded.storage.fake import FakeFiles
 from tests.support.coordinators import Coordinator
@@ -43,41 +38,10 @@ from tests.support.image import (
 )
 from tests.support.machine import Machine
 from tests.support.network import Network
+from tests.support.snapshot import Snapshot, take_snapshot
 
 MEMORY_DISK = Path("/dev/shm")
 LONGEST_JOB_S = 3600.0
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All that an operation may change, for comparison before and after.
-
-    Left out is what counts and dates changes, the jobs, and who is master.
-    """
-
-    config: dict[str, Any]
-    guests: dict[str, Any]
-    disks: dict[str, Any]
-    taps: dict[str, Any]
-    tasks: dict[str, Any]
-    members: dict[str, Any]
-    boots: dict[str, int]
-    locks: tuple[str, ...] = ()
-
-    def differences(self, other: "Snapshot") -> list[str]:
-        """Name what differs, a line each."""
-        lines: list[str] = []
-        for part in self.__dataclass_fields__:
-            mine, theirs = getattr(self, part), getattr(other, part)
-            if not isinstance(mine, dict):
-                lines += [f"{part}: {mine} / {theirs}"] if mine != theirs else []
-                continue
-            lines += [
-                f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
-                for key in sorted(mine.keys() | theirs.keys())
-                if mine.get(key) != theirs.get(key)
-            ]
-        return lines
 
 
 class SimulatedCluster:
@@ -222,21 +186,8 @@ class SimulatedCluster:
     async def snapshot(self) -> Snapshot:
         """Take in everything, once nothing changes any more by itself."""
         self.world.settle()
-        machines = self.machines.items()
-        return _named(
-            self.config,
-            Snapshot(
-                config=_configured(self.config),
-                guests={name: await _guests(machine) for name, machine in machines},
-                disks={name: sorted(machine.files.disks) for name, machine in machines}
-                | {"shared": sorted(self.shared.disks)},
-                taps={name: await machine.network.taps() for name, machine in machines},
-                tasks={name: _tasks(machine) for name, machine in machines},
-                members={name: _membership(machine) for name, machine in machines},
-                boots={name: machine.boots for name, machine in machines},
-                locks=tuple(str(row) for row in self.master.running.locks.rows()),
-            ),
-        )
+        locks = tuple(str(row) for row in self.master.running.locks.rows())
+        return await take_snapshot(self.config, self.machines, self.shared, locks)
 
     def check_replicas(self) -> None:
         """Hold every candidate's copy of the state against the master's."""
@@ -303,50 +254,3 @@ def outcome(job: Job) -> Any:
         return job.ops[-1].result
     failure = next(op.failure for op in job.ops if op.failure is not None)
     raise GntError.from_code(failure.code, failure.message, dict(failure.detail))
-
-
-def _named(config: Config, taken: Snapshot) -> Snapshot:
-    """Put names for what is made of chance: UUIDs, MAC addresses, names of taps."""
-    names: dict[str, str] = {node.uuid: node.name for node in config.nodes.values()}
-    for instance in config.instances.values():
-        names[instance.uuid] = instance.name
-        for number, disk in enumerate(instance.disks):
-            names[disk] = f"{instance.name} disk {number}"
-        for number, nic in enumerate(instance.nics):
-            name = names[nic] = f"{instance.name} nic {number}"
-            names |= {tap_name(nic): f"tap of {name}", config.nics[nic].mac: f"mac of {name}"}
-    text = to_json(taken).decode()
-    for chance, name in names.items():
-        text = text.replace(chance, name)
-    return from_json(text, Snapshot, what="a snapshot")
-
-
-def _configured(config: Config) -> dict[str, Any]:
-    """Return all objects by kind and UUID, without what counts and dates their changes."""
-    cluster = replace(config.cluster, master=NodeName(""), overrides=())
-    tables: Mapping[str, Any] = {
-        "group": config.groups, "node": config.nodes, "instance": config.instances,
-        "disk": config.disks, "nic": config.nics, "cluster": {cluster.uuid: cluster},
-    }  # fmt: skip
-    return {
-        f"{kind} {uuid}": to_builtins(replace(item, ctime=0.0, mtime=0.0, serial_no=0))
-        for kind, table in tables.items()
-        for uuid, item in table.items()
-    }
-
-
-async def _guests(machine: Machine) -> dict[str, str]:
-    return {guest.name: str(guest.state) for guest in await machine.guest_list()}
-
-
-def _tasks(machine: Machine) -> tuple[str, ...]:
-    return () if machine.noded is None else machine.noded._tasks.running
-
-
-def _membership(machine: Machine) -> dict[str, Any]:
-    """Return what a node is by its certificate, and whether it has a copy of the state."""
-    shown = machine.shows()
-    return {
-        "shows": None if shown is None else tuple(shown.peer),
-        "replica": machine.paths.replica.exists(),
-    }

@@ -6,25 +6,29 @@ at which places it can be disturbed: the steps of its recipe, its calls to nodes
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from typing import Any, get_type_hints
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 from common.errors import NodeFailure
 from common.model.job import Job, Status
-from coordinator.operations.base import REGISTRY, Operation
-from coordinator.operations.registry import load_all
 from coordinator.operations.step import Action, Step
 from coordinator.quorum.question import Mode
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, Snapshot, simulated_cluster
+from tests.support.cluster import SimulatedCluster
 from tests.support.faults import Mishap, Once, Trap, Watching
 from tests.support.network import Trip
-from tests.support.seeds import chosen, is_thorough, seeds
+from tests.support.seeds import chosen, is_thorough
+from tests.support.snapshot import Snapshot
+from tests.support.story import (
+    Story,
+    Told,
+    changed_recipes,
+    is_call,
+    is_crossing,
+    undisturbed,
+)
 
-Setting = Callable[[SimulatedCluster], Awaitable[None]]
-Maker = Callable[[SimulatedCluster], Operation[Any]]
 NEVER = 1_000_000
 MISHAPS = (
     Mishap.FAILS_BEFORE,
@@ -32,96 +36,6 @@ MISHAPS = (
     Mishap.ANSWER_IS_LOST,
     Mishap.NODED_RESTARTS,
 )
-
-
-async def nothing(cluster: SimulatedCluster) -> None:
-    """Set no scene."""
-
-
-@dataclass(frozen=True)
-class Story:
-    """An operation on a cluster.
-
-    ``setting`` brings the cluster into the state that the operation finds. After a crash a
-    coordinator is started anew on alpha, or takes over on ``successor`` if there is one.
-    ``uncertain`` are the parts of a snapshot that may be either way when a node's answer is
-    lost or bad and the operation cannot mend that. ``again`` does what is left to do after a
-    failure from which there was no return; None if only an operator can.
-    """
-
-    operation: Operation[Any] | Maker
-    setting: Setting = nothing
-    again: Operation[Any] | None = None
-    nodes: int = 3
-    candidates: int = 10
-    strangers: int = 0
-    successor: str = "beta"
-    uncertain: frozenset[str] = frozenset()
-    rest_s: float = 12.0  # until nothing changes by itself any more
-    seed: int = seeds()[0]
-
-    @asynccontextmanager
-    async def told(self) -> AsyncIterator[SimulatedCluster]:
-        """Run the cluster up to the operation, and let it come to rest."""
-        async with simulated_cluster(
-            self.nodes, seed=self.seed, candidates=self.candidates, strangers=self.strangers
-        ) as cluster:
-            await self.setting(cluster)
-            await cluster.settle(self.rest_s)
-            yield cluster
-
-    @property
-    def opcode(self) -> str:
-        if isinstance(self.operation, Operation):
-            return self.operation.opcode
-        kind: type[Operation[Any]] = get_type_hints(self.operation)["return"]
-        return kind.opcode
-
-    def made(self, cluster: SimulatedCluster) -> Operation[Any]:
-        return self.operation if isinstance(self.operation, Operation) else self.operation(cluster)
-
-
-@dataclass(frozen=True)
-class Told:
-    """How a story went when nothing disturbed it."""
-
-    before: Snapshot
-    after: Snapshot
-    result: Any
-    calls: list[Trip]
-    crossings: list[Trip]  # calls and commits
-    steps: list[Step]
-
-    @property
-    def undoable(self) -> list[Step]:
-        """The steps that are undone when they fail."""
-        points = (n for n, step in enumerate(self.steps) if step.point_of_no_return)
-        return self.steps[: next(points, len(self.steps)) + 1]
-
-
-def undisturbed(story: Story) -> Told:
-    """Run the operation; it succeeds."""
-    return simulate(_undisturbed(story))
-
-
-async def _undisturbed(story: Story) -> Told:
-    calls, crossings = Watching(_is_call), Watching(_is_crossing)
-    recipe: list[Step] = []
-    async with story.told() as cluster:
-        before = await cluster.snapshot()
-        operation = story.made(cluster)
-        with _recipes(operation, lambda steps: _noted(steps, recipe)):
-            number = await cluster.submit(operation)
-            cluster.network.faults += [calls, crossings]
-            job = await cluster.finished(number)
-        cluster.network.faults.clear()
-        assert job.status is Status.SUCCESS, job.ops[-1].failure
-        await cluster.settle(story.rest_s)
-        cluster.check_replicas()
-        return Told(
-            before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
-            recipe,
-        )  # fmt: skip
 
 
 def for_every_failure(story: Story) -> Told:
@@ -182,7 +96,7 @@ async def _fail_step(story: Story, told: Told, step: Step, *, takes_effect: bool
     what = f"“{step.title}” fails {'after' if takes_effect else 'before'} it took effect"
     async with _told(story, what) as cluster:
         operation = story.made(cluster)
-        with _recipes(operation, lambda steps: _broken(steps, step.title, takes_effect)):
+        with changed_recipes(operation, lambda steps: _broken(steps, step.title, takes_effect)):
             job = await cluster.finished(await cluster.submit(operation))
         assert job.status is Status.ERROR, "the job did not fail"
         if _has_returned(job, told):
@@ -195,7 +109,7 @@ async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> No
     what = f"call {index + 1} of {len(told.calls)}, {told.calls[index]}, {mishap}"
     async with _told(story, what) as cluster:
         operation = story.made(cluster)
-        fault = Once(_is_call, index, mishap, cluster.restart_noded)
+        fault = Once(is_call, index, mishap, cluster.restart_noded)
         number = await cluster.submit(operation)
         cluster.network.faults.append(fault)
         job = await cluster.finished(number)
@@ -212,7 +126,7 @@ async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> No
 async def _crash(story: Story, told: Told, index: int, *, elsewhere: bool) -> None:
     what = f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}"
     async with _told(story, what) as cluster:
-        trap = Trap(_is_crossing, index, cluster.master.die)
+        trap = Trap(is_crossing, index, cluster.master.die)
         number = await cluster.submit(story.made(cluster))
         cluster.network.faults.append(trap)
         await trap.sprung.wait()
@@ -234,20 +148,20 @@ async def _crash_undoing(
     """Fail a step, and crash at a crossing after that; note the crossings on the way back."""
     what = f"“{step.title}” fails, then crash {index + 1}"
     async with _told(story, what) as cluster:
-        trap = Trap(_is_crossing, index, cluster.master.die)
+        trap = Trap(is_crossing, index, cluster.master.die)
         operation = story.made(cluster)
 
         def broken(steps: Iterator[Step]) -> Iterator[Step]:
             def failed() -> None:
                 if not cluster.network.faults and not trap.sprung.is_set():
                     cluster.network.faults += [
-                        Watching(_is_crossing, [] if crossings is None else crossings),
+                        Watching(is_crossing, [] if crossings is None else crossings),
                         trap,
                     ]
 
             return _broken(steps, step.title, not step.point_of_no_return, then=failed)
 
-        with _recipes(operation, broken):
+        with changed_recipes(operation, broken):
             number = await cluster.submit(operation)
             finishing = asyncio.ensure_future(cluster.finished(number))
             springing = asyncio.ensure_future(trap.sprung.wait())
@@ -305,43 +219,10 @@ async def _told(story: Story, what: str) -> AsyncIterator[SimulatedCluster]:
         raise
 
 
-def _is_call(trip: Trip) -> bool:
-    return trip.is_of_a_job and not trip.is_commit
-
-
-def _is_crossing(trip: Trip) -> bool:
-    return trip.is_of_a_job or trip.is_commit
-
-
 def _has_returned(job: Job, told: Told) -> bool:
     """Tell whether a point of no return was passed."""
     final = {step.title for step in told.steps if step.point_of_no_return}
     return any(e.event == "finished" and e.step in final for op in job.ops for e in op.journal)
-
-
-@contextmanager
-def _recipes(
-    operation: Operation[Any], change: Callable[[Iterator[Step]], Iterator[Step]]
-) -> Iterator[None]:
-    """Have the recipe of every such operation go through ``change``."""
-    load_all()
-    kind = REGISTRY[operation.opcode]
-
-    class Changed(kind):  # type: ignore[misc,valid-type]
-        def recipe(self, cluster: Any, plan: Any) -> Iterator[Step]:
-            return change(super().recipe(cluster, plan))
-
-    REGISTRY[operation.opcode] = Changed
-    try:
-        yield
-    finally:
-        REGISTRY[operation.opcode] = kind
-
-
-def _noted(steps: Iterator[Step], titles: list[Step]) -> Iterator[Step]:
-    for step in steps:
-        titles.append(step)
-        yield step
 
 
 def _broken(

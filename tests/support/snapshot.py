@@ -1,0 +1,112 @@
+"""What a simulated cluster is like at one moment, for comparison before and after."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.messages import from_json, to_builtins, to_json
+from common.names import NodeName
+from coordinator.state.config import Config
+from noded.network.naming import tap_name
+from noded.storage.fake import FakeFiles
+from tests.support.machine import Machine
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that an operation may change, for comparison before and after.
+
+    Left out is what counts and dates changes, the jobs, and who is master.
+    """
+
+    config: dict[str, Any]
+    guests: dict[str, Any]
+    disks: dict[str, Any]
+    taps: dict[str, Any]
+    tasks: dict[str, Any]
+    members: dict[str, Any]
+    boots: dict[str, int]
+    locks: tuple[str, ...] = ()
+
+    def differences(self, other: "Snapshot") -> list[str]:
+        """Name what differs, a line each."""
+        lines: list[str] = []
+        for part in self.__dataclass_fields__:
+            mine, theirs = getattr(self, part), getattr(other, part)
+            if not isinstance(mine, dict):
+                lines += [f"{part}: {mine} / {theirs}"] if mine != theirs else []
+                continue
+            lines += [
+                f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
+                for key in sorted(mine.keys() | theirs.keys())
+                if mine.get(key) != theirs.get(key)
+            ]
+        return lines
+
+
+async def take_snapshot(
+    config: Config, machines: Mapping[str, Machine], shared: FakeFiles, locks: tuple[str, ...]
+) -> Snapshot:
+    """Take in everything, once nothing changes any more by itself."""
+    every = machines.items()
+    taken = Snapshot(
+        config=_configured(config),
+        guests={name: await _guests(machine) for name, machine in every},
+        disks={name: sorted(machine.files.disks) for name, machine in every}
+        | {"shared": sorted(shared.disks)},
+        taps={name: await machine.network.taps() for name, machine in every},
+        tasks={name: _tasks(machine) for name, machine in every},
+        members={name: _membership(machine) for name, machine in every},
+        boots={name: machine.boots for name, machine in every},
+        locks=locks,
+    )
+    return _named(config, taken)
+
+
+def _named(config: Config, taken: Snapshot) -> Snapshot:
+    """Put names for what is made of chance: UUIDs, MAC addresses, names of taps."""
+    names: dict[str, str] = {node.uuid: node.name for node in config.nodes.values()}
+    for instance in config.instances.values():
+        names[instance.uuid] = instance.name
+        for number, disk in enumerate(instance.disks):
+            names[disk] = f"{instance.name} disk {number}"
+        for number, nic in enumerate(instance.nics):
+            name = names[nic] = f"{instance.name} nic {number}"
+            names |= {tap_name(nic): f"tap of {name}", config.nics[nic].mac: f"mac of {name}"}
+    text = to_json(taken).decode()
+    for chance, name in names.items():
+        text = text.replace(chance, name)
+    return from_json(text, Snapshot, what="a snapshot")
+
+
+def _configured(config: Config) -> dict[str, Any]:
+    """Return all objects by kind and UUID, without what counts and dates their changes."""
+    cluster = replace(config.cluster, master=NodeName(""), overrides=())
+    tables: Mapping[str, Any] = {
+        "group": config.groups, "node": config.nodes, "instance": config.instances,
+        "disk": config.disks, "nic": config.nics, "cluster": {cluster.uuid: cluster},
+    }  # fmt: skip
+    return {
+        f"{kind} {uuid}": to_builtins(replace(item, ctime=0.0, mtime=0.0, serial_no=0))
+        for kind, table in tables.items()
+        for uuid, item in table.items()
+    }
+
+
+async def _guests(machine: Machine) -> dict[str, str]:
+    return {guest.name: str(guest.state) for guest in await machine.guest_list()}
+
+
+def _tasks(machine: Machine) -> tuple[str, ...]:
+    return () if machine.noded is None else machine.noded._tasks.running
+
+
+def _membership(machine: Machine) -> dict[str, Any]:
+    """Return what a node is by its certificate, and whether it has a copy of the state."""
+    shown = machine.shows()
+    return {
+        "shows": None if shown is None else tuple(shown.peer),
+        "replica": machine.paths.replica.exists(),
+    }

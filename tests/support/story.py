@@ -1,0 +1,143 @@
+"""Operations told as stories: the cluster they find, and how they go when nothing disturbs them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from common.model.job import Status
+from coordinator.operations.base import REGISTRY, Operation
+from coordinator.operations.registry import load_all
+from coordinator.operations.step import Step
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Watching
+from tests.support.network import Trip
+from tests.support.seeds import seeds
+from tests.support.snapshot import Snapshot
+
+Setting = Callable[[SimulatedCluster], Awaitable[None]]
+Maker = Callable[[SimulatedCluster], Operation[Any]]
+
+
+async def nothing(cluster: SimulatedCluster) -> None:
+    """Set no scene."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """An operation on a cluster.
+
+    ``setting`` brings the cluster into the state that the operation finds. After a crash a
+    coordinator is started anew on alpha, or takes over on ``successor`` if there is one.
+    ``uncertain`` are the parts of a snapshot that may be either way when a node's answer is
+    lost or bad and the operation cannot mend that. ``again`` does what is left to do after a
+    failure from which there was no return; None if only an operator can.
+    """
+
+    operation: Operation[Any] | Maker
+    setting: Setting = nothing
+    again: Operation[Any] | None = None
+    nodes: int = 3
+    candidates: int = 10
+    strangers: int = 0
+    successor: str = "beta"
+    uncertain: frozenset[str] = frozenset()
+    rest_s: float = 12.0  # until nothing changes by itself any more
+    seed: int = seeds()[0]
+
+    @asynccontextmanager
+    async def told(self) -> AsyncIterator[SimulatedCluster]:
+        """Run the cluster up to the operation, and let it come to rest."""
+        async with simulated_cluster(
+            self.nodes, seed=self.seed, candidates=self.candidates, strangers=self.strangers
+        ) as cluster:
+            await self.setting(cluster)
+            await cluster.settle(self.rest_s)
+            yield cluster
+
+    @property
+    def opcode(self) -> str:
+        if isinstance(self.operation, Operation):
+            return self.operation.opcode
+        kind: type[Operation[Any]] = get_type_hints(self.operation)["return"]
+        return kind.opcode
+
+    def made(self, cluster: SimulatedCluster) -> Operation[Any]:
+        return self.operation if isinstance(self.operation, Operation) else self.operation(cluster)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a story went when nothing disturbed it."""
+
+    before: Snapshot
+    after: Snapshot
+    result: Any
+    calls: list[Trip]
+    crossings: list[Trip]  # calls and commits
+    steps: list[Step]
+
+    @property
+    def undoable(self) -> list[Step]:
+        """The steps that are undone when they fail."""
+        points = (n for n, step in enumerate(self.steps) if step.point_of_no_return)
+        return self.steps[: next(points, len(self.steps)) + 1]
+
+
+def undisturbed(story: Story) -> Told:
+    """Run the operation; it succeeds."""
+    return simulate(_undisturbed(story))
+
+
+async def _undisturbed(story: Story) -> Told:
+    calls, crossings = Watching(is_call), Watching(is_crossing)
+    recipe: list[Step] = []
+    async with story.told() as cluster:
+        before = await cluster.snapshot()
+        operation = story.made(cluster)
+        with changed_recipes(operation, lambda steps: _noted(steps, recipe)):
+            number = await cluster.submit(operation)
+            cluster.network.faults += [calls, crossings]
+            job = await cluster.finished(number)
+        cluster.network.faults.clear()
+        assert job.status is Status.SUCCESS, job.ops[-1].failure
+        await cluster.settle(story.rest_s)
+        cluster.check_replicas()
+        return Told(
+            before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
+            recipe,
+        )  # fmt: skip
+
+
+def is_call(trip: Trip) -> bool:
+    return trip.is_of_a_job and not trip.is_commit
+
+
+def is_crossing(trip: Trip) -> bool:
+    return trip.is_of_a_job or trip.is_commit
+
+
+@contextmanager
+def changed_recipes(
+    operation: Operation[Any], change: Callable[[Iterator[Step]], Iterator[Step]]
+) -> Iterator[None]:
+    """Have the recipe of every such operation go through ``change``."""
+    load_all()
+    kind = REGISTRY[operation.opcode]
+
+    class Changed(kind):  # type: ignore[misc,valid-type]
+        def recipe(self, cluster: Any, plan: Any) -> Iterator[Step]:
+            return change(super().recipe(cluster, plan))
+
+    REGISTRY[operation.opcode] = Changed
+    try:
+        yield
+    finally:
+        REGISTRY[operation.opcode] = kind
+
+
+def _noted(steps: Iterator[Step], titles: list[Step]) -> Iterator[Step]:
+    for step in steps:
+        titles.append(step)
+        yield step
