@@ -33,7 +33,7 @@ from coordinator.htools.view import moved, nodes_now
 
 PRINT_INSTANCES = Option(
     key="print_instances", name="print-instances", default=False,
-    help="print the final instance map",
+    help="show where every instance ends up, on standard error",
 )  # fmt: skip
 
 OPTIONS = (
@@ -42,40 +42,35 @@ OPTIONS = (
     Option(
         key="commands", name="print-commands", letter="C", argument="FILE", takes=Takes.PERHAPS,
         without="",
-        help="print the ganeti command list for reaching the solution, if an argument is passed"
-        " then write the commands to a file named as such",
+        help="list the commands that make the moves; with FILE, write them there as a script",
     ),
     source.TEXT,
     Option(
         key="evacuate", name="evac-mode", letter="E", default=False,
-        help="enable evacuation mode, where the algorithm only moves instances away from offline"
-        " and drained nodes",
+        help="only empty nodes that are offline or drained",
     ),
     Option(
         key="restricted", name="restricted-migration", default=False,
-        help="disallow replace-primary moves (aka frf-moves); in evacuation mode, this will"
-        " ensure that the only migrations are off the drained nodes",
+        help="never move a primary onto a new node; when emptying, migrate off drained nodes only",
     ),
     source.LUXI,
     Option(
         key="execute", name="exec", letter="X", default=False,
-        help="execute the suggested moves via Luxi (only available when using it for data"
-        " gathering)",
+        help="make the moves, as jobs; needs -L",
     ),
     Option(
         key="first_set", name="first-job-group", default=False,
-        help="only execute the first group of jobs",
+        help="make only the first set of moves that can run side by side",
     ),
     Option(
         key="reason", name="reason", argument="REASON", takes=Takes.SOMETHING,
-        help="The reason to pass to the submitted jobs",
+        help="why, for the trail of the jobs",
     ),
     source.GROUP,
     Option(
         key="length", name="max-length", letter="l", argument="N", takes=Takes.SOMETHING,
         read=number("max solution length", int), default=-1,
-        help="cap the solution at this many balancing or allocation rounds (useful for very"
-        " unbalanced clusters or empty clusters)",
+        help="stop after N moves",
     ),
     source.VERBOSE,
     source.QUIET,
@@ -84,34 +79,32 @@ OPTIONS = (
     Option(
         key="min_score", name="min-score", letter="e", argument="EPSILON", takes=Takes.SOMETHING,
         read=number("epsilon", float), default=1e-9,
-        help="mininum excess to the N+1 limit to aim for",
+        help="stop when the score is this close to the best possible one",
     ),
     source.MAX_CPU,
     source.MIN_DISK,
     Option(
         key="min_gain", name="min-gain", letter="g", argument="DELTA", takes=Takes.SOMETHING,
         read=number("min gain", float), default=0.01,
-        help="minimum gain to aim for in a balancing step before giving up",
+        help="stop when a move gains less than this",
     ),
     Option(
         key="min_gain_limit", name="min-gain-limit", argument="SCORE", takes=Takes.SOMETHING,
         read=number("min gain limit", float), default=0.1,
-        help="minimum cluster score for which we start checking the min-gain",
+        help="heed --min-gain only once the score is below this",
     ),
     Option(
         key="disk_moves", name="no-disk-moves", default=True, without=False,
-        help="disallow disk moves from the list of allowed instance changes, thus allowing only"
-        " the 'cheap' failover/migrate operations",
+        help="move no disks: only migrate and fail over",
     ),
     source.SELECT,
     Option(
         key="instance_moves", name="no-instance-moves", default=True, without=False,
-        help="disallow instance (primary node) moves from the list of allowed, instance changes,"
-        " thus allowing only slower, but sometimes safer, drbd secondary changes",
+        help="move no primaries: only replace secondaries",
     ),
     Option(
         key="ignore_soft_errors", name="ignore-soft-errors", default=False,
-        help="Ignore any soft restrictions in balancing",
+        help="let moves break limits that may be broken",
     ),
     source.DYNU,
     source.IGNORE_DYNU,
@@ -121,7 +114,7 @@ OPTIONS = (
     source.SAVE,
     Option(
         key="priority", name="priority", argument="PRIO", takes=Takes.SOMETHING,
-        help="set the priority of submitted jobs",
+        help="of the jobs: low, normal or high",
     ),
 )  # fmt: skip
 

@@ -18,88 +18,83 @@ from coordinator.htools.text import parse_cluster
 
 TEXT = Option(
     key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
-    help="the cluster data FILE",
+    help="read the cluster from FILE",
 )  # fmt: skip
 LUXI = Option(
     key="luxi", name="luxi", letter="L", argument="SOCKET", takes=Takes.PERHAPS, without="",
-    help="collect data via Luxi, optionally using the given SOCKET path",
+    help="read the cluster from the master's socket",
 )  # fmt: skip
 VERBOSE = Option(
-    key="verbosity", name="verbose", letter="v", help="increase the verbosity level", step=1,
+    key="verbosity", name="verbose", letter="v", help="say more; may be repeated", step=1,
     default=1,
 )  # fmt: skip
-QUIET = Option(
-    key="verbosity", name="quiet", letter="q", help="decrease the verbosity level", step=-1
-)
+QUIET = Option(key="verbosity", name="quiet", letter="q", help="say less", step=-1)
 OFFLINE = Option(
     key="offline", name="offline", letter="O", argument="NODE", takes=Takes.SOMETHING,
-    repeats=True, help="set node as offline",
+    repeats=True, help="treat NODE as offline; may be repeated",
 )  # fmt: skip
 GROUP = Option(
     key="group", name="group", letter="G", argument="ID", takes=Takes.SOMETHING,
-    help="the target node group (name or UUID)",
+    help="work on this node group, given by name or UUID",
 )  # fmt: skip
 MAX_CPU = Option(
     key="max_cpu", name="max-cpu", argument="RATIO", takes=Takes.SOMETHING,
     read=number("max-cpu ratio", float, positive=True),
-    help="maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from"
-    " cluster]",
+    help="most virtual processors a real one, instead of the policy's",
 )  # fmt: skip
 MIN_DISK = Option(
     key="min_disk", name="min-disk", argument="RATIO", takes=Takes.SOMETHING, default=0.0,
     read=number("min-disk ratio", float),
-    help="minimum free disk space for nodes (between 0 and 1) [0]",
+    help="share of each node's disk space to keep free, 0 to 1",
 )  # fmt: skip
 DYNU = Option(
     key="dynu", name="dynu-file", letter="U", argument="FILE", takes=Takes.SOMETHING,
-    help="Import dynamic utilisation data from the given FILE",
+    help="read what instances use of each resource from FILE",
 )  # fmt: skip
 IGNORE_DYNU = Option(
     key="ignore_dynu", name="ignore-dynu", default=False,
-    help="Ignore any dynamic utilisation information",
+    help="count no use of resources at all",
 )  # fmt: skip
 MOND_DATA = Option(
     key="mond_data", name="mond-data", argument="FILE", takes=Takes.SOMETHING,
-    help="Import data provided by MonDs from the given FILE",
+    help="take the reports of the monitoring agents from FILE",
 )  # fmt: skip
 EXCLUSION = Option(
     key="exclusion_tags", name="exclusion-tags", argument="TAG,...", takes=Takes.SOMETHING,
     read=lambda text: tuple(text.split(",")), default=(),
-    help="Enable instance exclusion based on given tag prefix",
+    help="keep instances apart that share a tag with one of these prefixes",
 )  # fmt: skip
 SELECT = Option(
     key="select", name="select-instances", argument="INSTS", takes=Takes.SOMETHING,
     read=lambda text: tuple(text.split(",")),
-    help="only select given instances for any moves",
+    help="move these instances only",
 )  # fmt: skip
 EXCLUDE = Option(
     key="exclude", name="exclude-instances", argument="INSTS", takes=Takes.SOMETHING,
     read=lambda text: tuple(text.split(",")), default=(),
-    help="exclude given instances from any moves",
+    help="leave these instances where they are",
 )  # fmt: skip
 STATIC_MEMORY = Option(
     key="static_memory", name="static-kvm-node-memory", argument="N", takes=Takes.SOMETHING,
     read=number("node memory", int), default=4096,
-    help="use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0"
-    " to take value reported from hypervisor.",
+    help="MiB that a KVM node needs for itself; 0 to take what it reports",
 )  # fmt: skip
 SAVE = Option(
     key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
-    help="Save cluster state at the end of the processing to FILE",
+    help="write the cluster, as it was and as it would be, to FILE.original and FILE.balanced",
 )  # fmt: skip
 PRINT_NODES = Option(
     key="print_nodes", name="print-nodes", letter="p", argument="FIELDS", takes=Takes.PERHAPS,
-    without="", help="print the final node list",
+    without="", help="show the nodes before and after, on standard error",
 )  # fmt: skip
 MACHINE = Option(
     key="machine", name="machine-readable", argument="CHOICE", takes=Takes.PERHAPS, default=False,
     read=yes_no,
-    help="enable machine readable output (pass either 'yes' or 'no' to explicitly control the"
-    " flag, or without an argument defaults to yes)",
+    help="print NAME=VALUE lines for programs; yes or no",
 )  # fmt: skip
 SIMULATE = Option(
     key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING, repeats=True,
-    help="simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
+    help="take an empty cluster: 'alloc_policy,num_nodes,disk,ram,cpu' for each group",
 )  # fmt: skip
 
 
