@@ -61,12 +61,17 @@ class Move:
 
 
 class Balance:
-    """A group that is being balanced; iterate ``moves`` for as long as wanted."""
+    """A group that is being balanced; iterate ``moves`` for as long as wanted.
+
+    Attributes:
+        board: the books at this moment.
+        movable: positions of the instances that may be moved.
+    """
 
     def __init__(self, opening: Opening, nodes: Ints, limits: Limits) -> None:
         self.board = Board(opening, nodes)
         self.limits = limits
-        self._movable = np.array(
+        self.movable = np.array(
             [index for index in range(len(self.board.instances)) if self._may_move(index)],
             dtype=np.int64,
         )
@@ -114,7 +119,7 @@ class Balance:
         if not np.isfinite(score.value):
             return None
         board, limits = self.board, self.limits
-        some = self._movable
+        some = self.movable
         if limits.evacuate:
             is_stranded = board.is_offline(board.primary[some]) | (
                 board.demands.mirrored[some] & board.is_offline(board.secondary[some])

@@ -350,7 +350,10 @@ class _Moves:
             np.maximum(variances, 0, out=variances)
             np.sqrt(variances, out=variances)
             estimates += variances
-        ok = self._checks.matrix(part, self._strict[part], sieve.clashes(some, self._as_primary))
+        clashes = sieve.clashes(some, self._as_primary)
+        if clashes is not None:  # a forthcoming instance is let in all the same
+            clashes = clashes * self._real[part][:, None]
+        ok = self._checks.matrix(part, self._strict[part], clashes)
         self._add_rare(estimates, part)
         if self._kind is not Kind.FAILOVER_TO_ANY:
             self._add_reserve(estimates, ok, part)

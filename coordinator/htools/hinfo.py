@@ -67,7 +67,7 @@ def inform(options: Parsed) -> int:
     if options.print_nodes is not None:
         now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
         table = node_table(now, range(len(cluster.nodes)), options.print_nodes)
-        sys.stderr.write(f"\nInitial cluster status:\n{table}\n")
+        sys.stderr.write(f"\nCluster status:\n{table}\n")
     if options.verbosity > 1:
         _say_groups(cluster, opening)
     books = board.books

@@ -203,7 +203,7 @@ def instance_table(instances: Sequence[Instance], cluster: Inventory) -> str:
     rows = [[*header, "lCpu", "lMem", "lDsk", "lNet"]]
     for one in instances:
         secondary = one.secondary
-        flag = "F" if one.forthcoming else "R" if one.status in IS_RUNNING else " "
+        flag = "R" if one.status in IS_RUNNING else " "
         rows.append(
             [
                 flag,

@@ -103,10 +103,8 @@ def _node(line: str, groups: Mapping[str, int]) -> Node:
     own_cpus = number(rest.get(4, "0"), int, "processors for itself")
     speed = number(rest.get(5, "1.0"), float, "processor speed")
     tags = _list(rest.get(1, ""))
-    if "?" in numbers:
-        return Node(
-            name=name, group=groups[group], offline=True, exclusive=exclusive == "Y", spindles=0
-        )
+    if "?" in numbers:  # then nothing else of the line counts
+        return Node(name=name, group=groups[group], offline=True, spindles=0)
     tmem, nmem, fmem, tdsk, fdsk, tcpu = numbers
     return Node(
         name=name,

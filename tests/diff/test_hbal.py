@@ -1,5 +1,6 @@
 """hbal: the same moves, scores, commands and exit status as Debian's."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 from coordinator.allocator.balance import Balance, Limits
+from coordinator.allocator.board import Kind
 from coordinator.allocator.books import open_books
+from coordinator.allocator.sieve import Allowed, Candidates, Sieve
 from coordinator.htools import hbal, hinfo
 from coordinator.htools.text import format_cluster, parse_cluster
 from coordinator.htools.view import moved
@@ -77,3 +80,45 @@ def test_text_is_read_as_it_was_written(seed: int) -> None:
     cluster = parse_cluster(random_text(rng, Taste.random(rng)))
     text = format_cluster(cluster)
     assert format_cluster(parse_cluster(text)) == text
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 40))
+def test_estimates_are_the_scores(seed: int) -> None:
+    """The sieve lets through what fits, all of it, and estimates it right."""
+    rng = Random(seed)
+    cluster = parse_cluster(random_text(rng, Taste.random(rng)))
+    nodes = np.array([i for i, node in enumerate(cluster.nodes) if node.group == 0])
+    balance = Balance(open_books(cluster), nodes, Limits())
+    board, score = balance.board, balance.score()
+    if not np.isfinite(score.value):
+        return
+    force = rng.random() < 0.2
+    allowed = Allowed(np.flatnonzero(~board.books.offline), force=force)
+    some = balance.movable
+    mirrored = board.demands.mirrored[some]
+    near = Sieve(board, score, some, allowed).near_best(1e9, 1e9)
+    for kind in Kind:
+        found = [each for each in near if each.kind is kind]
+        pairs = {(i, t): e for c in found for i, t, e in _each(c)}
+        movers = some[mirrored == (kind is not Kind.FAILOVER_TO_ANY)]
+        if kind in {Kind.FAILOVER, Kind.REPLACE_PRIMARY, Kind.FAILOVER_AND_REPLACE}:
+            movers = movers[np.isin(board.secondary[movers], allowed.targets)]
+        targets = np.zeros(1, dtype=np.int64) if kind is Kind.FAILOVER else allowed.targets
+        instance, target = (table.ravel() for table in np.meshgrid(movers, targets, indexing="ij"))
+        if kind is not Kind.FAILOVER:
+            moves = (board.primary[instance] != target) & (board.secondary[instance] != target)
+            instance, target = instance[moves], target[moves]
+        if not len(instance):
+            assert not pairs
+            continue
+        outcome = board.carry_out(kind, instance, target, force=force)
+        exact = score.exact(outcome.changed)
+        fits = outcome.codes == 0
+        wanted = dict(zip(zip(instance[fits], target[fits], strict=True), exact[fits], strict=True))
+        assert pairs.keys() == wanted.keys(), kind
+        assert all(abs(pairs[key] - value) < 1e-7 for key, value in wanted.items()), kind
+
+
+def _each(candidates: Candidates) -> Iterator[tuple[int, int, float]]:
+    columns = (candidates.instances, candidates.targets, candidates.estimates)
+    yield from zip(*(column.tolist() for column in columns), strict=True)
