@@ -1,7 +1,6 @@
 """Debian's hail, asked the same question."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from common.model.policy import InstancePolicy, Spec
 from coordinator.allocator.picture import Demand, GroupPicture, NodePicture, Picture
 from coordinator.allocator.request import Allocate, Relocate
 
-HAIL = shutil.which("hail", path=f"{os.environ.get('PATH', '')}:/usr/lib/ganeti/iallocators")
+HAIL = shutil.which("hail", path="/usr/lib/ganeti/iallocators:/usr/bin")  # not our own
 
 needs_hail = pytest.mark.skipif(
     HAIL is None, reason="HAIL IS NOT INSTALLED (apt install ganeti-htools): nothing compared"
