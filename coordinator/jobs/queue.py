@@ -8,14 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, Deposed, GntError, InvalidRequest, Unreachable
+from common.errors import Conflict, Deposed, GntError, Unreachable
 from common.luxi.failures import JobLost, QueueDrained
-from common.messages import Order, from_builtins
-from common.model.job import Dependency, Failure, Job, OperationRecord, Status
+from common.model.job import Dependency, Failure, Job, Status
 from common.names import JobId
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.running import RunningJob
-from coordinator.operations.base import read_operation
+from coordinator.jobs.submission import check_priority, read_job
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -23,18 +22,6 @@ from coordinator.state.store import Store
 log = logging.getLogger(__name__)
 
 SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our knowing yet
-PRIORITIES = range(-20, 20)
-
-
-class _Common(Order):
-    """Attributes that any operation may carry besides its parameters."""
-
-    dry_run: bool = False
-    debug_level: int = 0
-    priority: int = 0
-    depends: tuple[tuple[int, tuple[str, ...]], ...] | None = None
-    comment: str | None = None
-    reason: list[Any] = []
 
 
 class JobQueue:
@@ -208,7 +195,7 @@ class JobQueue:
 
     async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
         """Change the priority of operations that have not begun."""
-        _check_priority(priority)
+        check_priority(priority)
         running = self._live.get(number)
         if running is None:
             return False, f"Job {number} is not waiting."
@@ -234,38 +221,12 @@ class JobQueue:
             log.info("a submission was not stored: %s", storing.exception())
 
     def _read(self, batch: Sequence[Mapping[str, Any]], before: list[JobId]) -> Job:
-        if not batch:
-            raise InvalidRequest("A job has at least one operation.")
-        records, depends = [], []
-        for wire in batch:
-            operation = read_operation(dict(wire))
-            extra = {name: wire[name] for name in _Common.__struct_fields__ if name in wire}
-            common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
-            _check_priority(common.priority)
-            depends += [self._dependency(*pair, before) for pair in common.depends or ()]
-            kept = {"dry_run": True} if common.dry_run else {}
-            records.append(
-                OperationRecord(
-                    input=operation.to_input() | kept,
-                    secret=tuple(n for n, p in operation.parameters().items() if p.secret),
-                    summary=operation.summary(),
-                    priority=common.priority,
-                )
-            )
-        number, self._next = JobId(self._next), self._next + 1
-        return Job(id=number, ops=tuple(records), received=self._now(), depends=tuple(depends))
-
-    def _dependency(self, ref: int, statuses: tuple[str, ...], before: list[JobId]) -> Dependency:
-        """Resolve a job number, or a negative one that counts back in the same submission."""
-        number = JobId(ref)
-        if ref < 0:
-            if -ref > len(before):
-                raise InvalidRequest(f"The dependency {ref} points before the first job sent.")
-            number = before[ref]
-        elif self.find(number) is None:
-            raise InvalidRequest(f"The job depends on job {ref}, which does not exist.")
-        wanted = tuple(Status(s) for s in statuses if s in tuple(Status)) or (Status.SUCCESS,)
-        return Dependency(job=number, statuses=wanted)
+        job = read_job(
+            batch, JobId(self._next), now=self._now(), before=before,
+            exists=lambda number: self.find(number) is not None,
+        )  # fmt: skip
+        self._next += 1
+        return job
 
     def _enqueue(self, running: RunningJob) -> None:
         waits = [d.job for d in running.job.depends if not self._has_ended(d.job)]
@@ -343,8 +304,3 @@ class JobQueue:
             dependant = self._live.get(number)
             if dependant is not None and dependant.task is None:
                 self._enqueue(dependant)
-
-
-def _check_priority(priority: int) -> None:
-    if priority not in PRIORITIES:
-        raise InvalidRequest(f"A priority is from -20 (first) to 19 (last), not {priority}.")
