@@ -117,17 +117,14 @@ def opcodes(move: Move, cluster: Inventory) -> list[dict[str, object]]:
             return [switch(None), replace]
 
 
+# The stop file is beside the script: in a directory that all may write to, anybody could stop it.
 SCRIPT_HEADER = """#!/bin/sh
-
-# Auto-generated script for executing cluster rebalancing
-
-# To stop, touch the file /tmp/stop-htools
-
+# Moves that hbal proposes. Create the file "$0.stop" to have it end before the next job.
 set -e
 
 check() {
-  if [ -f /tmp/stop-htools ]; then
-    echo 'Stop requested, exiting'
+  if [ -e "$0.stop" ]; then
+    echo "Asked to stop by $0.stop."
     exit 0
   fi
 }

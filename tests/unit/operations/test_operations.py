@@ -122,3 +122,16 @@ def _sample(kind: type[Operation[Any]]) -> Operation[Any]:
 def test_an_instance_on_the_command_line_needs_a_name_and_a_template_only() -> None:
     needed = [field.name for field in msgspec.structs.fields(CreateInstance) if field.required]
     assert needed == ["instance_name", "disk_template"]
+
+
+def test_migration_as_ganetis_programs_ask_for_it_is_understood() -> None:
+    load_all()
+    asked = read_operation(
+        {
+            "OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": "web1", "instance_uuid": None,
+            "target_node": "beta", "target_node_uuid": None, "mode": None, "live": None,
+            "allow_runtime_changes": False, "ignore_ipolicy": False, "cleanup": False,
+            "iallocator": None, "allow_failover": True, "ignore_hvversions": True,
+        }
+    )  # fmt: skip
+    assert asked.summary() == "INSTANCE_MIGRATE(web1)"
