@@ -10,6 +10,7 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.names import ClusterName, NodeName
 from common.paths import Paths
+from common.ports import port
 from coordinator.cli import service
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import typed
@@ -197,7 +198,7 @@ def _both_memories(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_port(parser: Parser) -> None:
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="of noded here (1811)")
+    parser.add_argument("--port", type=port, default=PORT, metavar="N", help="of noded here (1811)")
 
 
 def _port_words(port: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import uvloop
 from common.errors import Bug, Deposed, GntError
 from common.model.node import Node
 from common.paths import Paths
+from common.ports import port
 from common.systemd import JournalFormatter, Supervisor, is_journalled
 from common.tasks import Background
 from coordinator.master.local import calling, this_node
@@ -68,7 +69,7 @@ def _leave(error: GntError, supervisor: Supervisor) -> NoReturn:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gantry-coordinator", description=__doc__)
-    parser.add_argument("--port", type=int, default=1811, help="of this node's noded (1811)")
+    parser.add_argument("--port", type=port, default=1811, help="of this node's noded (1811)")
     parser.add_argument(
         "--take-over", action="store_true",
         help="become master in place of another node; gnt-cluster master-failover does this",

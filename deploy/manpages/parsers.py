@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import coordinator.daemon.main
 import noded.daemon.main
+import noded.monitor.main
 from coordinator.cli.commands import AREAS, UMBRELLA, Command
 from coordinator.cli.parser import Parser
 from coordinator.cli.submit import parser_for
@@ -53,6 +54,7 @@ def parser_of(program: str, name: str) -> argparse.ArgumentParser:
 def daemons() -> dict[str, argparse.ArgumentParser]:
     """Return the parsers of the programs that have no commands."""
     return {
+        "gantry-monitor": noded.monitor.main._parser(),  # noqa: SLF001
         "gantry-noded": noded.daemon.main._parser(),  # noqa: SLF001 -- it has no other reader
         "gantry-coordinator": coordinator.daemon.main._parser(),  # noqa: SLF001
     }

@@ -116,6 +116,22 @@ class Daemon(NamedTuple):
 
 
 DAEMONS = {
+    "gantry-monitor": Daemon(
+        "the monitoring agent of Gantry",
+        [
+            "Tells how busy the processors of this node were in the last ten minutes, to whoever "
+            "asks over HTTP. hbal and hail ask it with --mond, Ganeti's and ours, so that load is "
+            "balanced as it is and not as it is guessed.",
+            "It need not run. deploy/install puts it there without enabling it: systemctl enable "
+            "--now gantry-monitor starts it. It has no rights, and nothing is kept from anybody "
+            "who can reach its port.",
+            "/ tells the versions of the protocol, /1/list/collectors what there is, "
+            "/1/report/all everything, /1/report/default/cpu-avg-load the load. Figures are in "
+            "processors: 1.5 is one and a half kept busy.",
+        ],
+        [("/proc/stat", "Read every five seconds.")],
+        [("SIGTERM, SIGINT", "End.")],
+    ),
     "gantry-noded": Daemon(
         "the node daemon of Gantry",
         [

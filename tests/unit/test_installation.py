@@ -47,10 +47,14 @@ def test_units_start_programs_that_are_installed(unit: Path) -> None:
 
 
 def test_units_that_begin_with_the_machine_are_enabled() -> None:
-    listed = re.search(r"^UNITS=\((.*)\)$", (PROJECT / "deploy/install").read_text(), re.MULTILINE)
-    assert listed
-    assert set(listed[1].split()) == {u.name for u in UNITS if read(u).has_section("Install")}
-    assert service.UNIT in listed[1].split()
+    text = (PROJECT / "deploy/install").read_text()
+    enabled, optional = (
+        set(re.findall(rf"^{name}=\((.*?)\)", text, re.MULTILINE)[0].split())
+        for name in ("UNITS", "OPTIONAL")
+    )
+    assert enabled | optional == {u.name for u in UNITS if read(u).has_section("Install")}
+    assert service.UNIT in enabled
+    assert optional == {"gantry-monitor.service"}
 
 
 def test_the_coordinators_unit_knows_its_paths() -> None:

@@ -1,0 +1,1 @@
+"""The monitoring agent of a node: ``gantry-monitor``."""

@@ -1,0 +1,121 @@
+"""``gantry-monitor``: tells whoever asks how busy this node is; HTTP, read-only, unprivileged."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+
+import msgspec
+
+from common.errors import GntError, NodeFailure
+from common.ports import port
+from common.systemd import Supervisor
+from common.version import VERSION
+from noded import web
+from noded.monitor.cpu_load import Samples, parse_stat
+from noded.monitor.reports import answer
+
+PORT = 1815  # of Ganeti's monitoring agent
+EVERY_S = 5.0
+IDLE_S = 15.0  # until a connection is closed on which nothing is asked
+STATISTICS = Path("/proc/stat")
+
+log = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """Run the agent until SIGTERM or SIGINT; return the exit status."""
+    options = _parser().parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        asyncio.run(_serve(options.address, options.port, options.every))
+    except GntError as error:
+        sys.stderr.write(f"gantry-monitor: {error.message}\n")
+        return error.exit_code
+    return 0
+
+
+class Monitor:
+    """Samples the processors' counters, and answers what is asked."""
+
+    def __init__(self, statistics: Path = STATISTICS) -> None:
+        self._statistics = statistics
+        self._samples = Samples(os.sysconf("SC_CLK_TCK"))
+
+    def sample(self) -> None:
+        """Read the counters.
+
+        Raises:
+            NodeFailure: they cannot be read or understood.
+        """
+        try:
+            text = self._statistics.read_text()
+        except OSError as error:
+            raise NodeFailure(f"Cannot read {self._statistics}: {error.strerror}.") from error
+        self._samples.add(time.monotonic(), parse_stat(text))
+
+    async def handle(self, request: web.BaseRequest) -> web.Response:
+        """Answer a request with JSON; its body, if it has any, is not read."""
+        if request.method not in {"GET", "HEAD"}:
+            return web.Response(
+                status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"}
+            )
+        document = answer(request.path, self._samples.average(), time.time_ns())
+        if document is None:
+            return web.Response(status=HTTPStatus.NOT_FOUND, text="There is no such report.\n")
+        return web.Response(body=msgspec.json.encode(document), content_type="application/json")
+
+
+async def _serve(address: str | None, port: int, every_s: float) -> None:
+    loop, stop, monitor = asyncio.get_running_loop(), asyncio.Event(), Monitor()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    monitor.sample()
+    http = web.Server(monitor.handle, access_log=None, keepalive_timeout=IDLE_S)
+    try:
+        server = await loop.create_server(http, address, port)
+    except OSError as error:
+        where = f"{address or 'all addresses'} port {port}"
+        raise NodeFailure(f"Cannot listen on {where}: {error.strerror or error}.") from error
+    supervisor = Supervisor()
+    supervisor.tell("READY=1")
+    log.info("gantry-monitor %s listens on %s port %d.", VERSION, address or "all addresses", port)
+    try:
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), every_s)
+            monitor.sample()
+    finally:
+        server.close()
+        await http.shutdown(0)
+        supervisor.close()
+
+
+def _seconds(text: str) -> float:
+    if not 0.05 <= (value := float(text)) <= 60:  # also what is no number at all
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.05 and 60 seconds")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gantry-monitor", description="Tells how busy this node is, for hail --mond and hbal."
+    )
+    parser.add_argument("--address", help="listen on this address only")
+    parser.add_argument("--port", type=port, default=PORT, help=f"listen on this port ({PORT})")
+    parser.add_argument(
+        "--every", type=_seconds, default=EVERY_S, metavar="SECONDS",
+        help=f"how often to look at the processors ({EVERY_S:g})",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"gantry-monitor {VERSION}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
