@@ -16,7 +16,11 @@ Choose the class by what the caller can do about it. The message is a full sente
 an operator; values for programs are keyword detail (strings, numbers, lists of them).
 """
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing typing would cost the short commands 8 ms
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 
 class GntError(Exception):
@@ -25,7 +29,7 @@ class GntError(Exception):
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
     exit_code: ClassVar[int] = 1
-    by_code: ClassVar[dict[str, type["GntError"]]] = {}
+    by_code: ClassVar[dict[str, type[GntError]]] = {}
 
     def __init__(self, message: str, **detail: Any) -> None:
         super().__init__(message)
@@ -36,7 +40,7 @@ class GntError(Exception):
         GntError.by_code[cls.code] = cls
 
     @staticmethod
-    def from_code(code: str, message: str, detail: dict[str, Any]) -> "GntError":
+    def from_code(code: str, message: str, detail: dict[str, Any]) -> GntError:
         """Rebuild an error that crossed a wire; an unknown code keeps its nearest parent."""
         while code and code not in GntError.by_code:
             code = code.rpartition(".")[0]

@@ -7,6 +7,12 @@ below a directory of its own.
 import os
 from pathlib import Path
 
+GANETIS_ALLOCATORS = (
+    Path("/usr/local/lib/ganeti/iallocators"),
+    Path("/usr/lib/ganeti/iallocators"),
+)
+"""Where Ganeti and others put allocator programs."""
+
 
 class Paths:
     """The directories of one node; files in them belong to who is named."""
@@ -46,6 +52,12 @@ class Paths:
     @property
     def ssconf(self) -> Path:
         return self.state / "ssconf"
+
+    def own_allocators(self) -> tuple[Path, ...]:
+        """Where allocator programs are looked for that replace the built-in one."""
+        prefix = "" if str(self.root) == "." else str(self.root)
+        places = ("/usr/local/lib/gantry/iallocators", "/usr/lib/gantry/iallocators")
+        return tuple(Path(f"{prefix}{place}") for place in places)
 
     # the coordinator's
     @property

@@ -5,7 +5,6 @@ Nothing of it does anything where systemd did not start us.
 Source: sd_notify(3), sd_watchdog_enabled(3), sd-daemon(3); $JOURNAL_STREAM in systemd.exec(5).
 """
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -51,6 +50,8 @@ class Supervisor:
 
         Returns at once where nobody wants to know.
         """
+        import asyncio  # the watcher does without, which would take longer than all it does
+
         if self._socket is None or self.patience_s is None:
             return
         while True:

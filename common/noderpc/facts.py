@@ -21,7 +21,8 @@ class NodeFacts(Report):
     """A node as it is now.
 
     ``memory_dom0`` is what the node itself uses: neither free nor given to guests.
-    ``clock`` is its idea of the time, in seconds since 1970.
+    ``clock`` is its idea of the time, in seconds since 1970. ``guests`` are those that
+    ``memory_free`` leaves out already, by UUID; None if the node is too old to say.
     """
 
     name: NodeName
@@ -39,6 +40,7 @@ class NodeFacts(Report):
     accelerator: str = ""  # "kvm" where it was seen working, else "tcg"
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
+    guests: dict[str, MiB] | None = None
 
 
 class Facts(NodeService, prefix="facts"):

@@ -83,6 +83,7 @@ class FactsHandlers(Facts):
             accelerator=await self._accelerator(),
             storage=await self._spaces(storage),
             memory_locked=self._memory_locked(),
+            guests={guest.id: guest.memory for guest in guests},
         )
 
     async def powercycle(self) -> None:

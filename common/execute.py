@@ -1,0 +1,189 @@
+"""Run a program: an argument list, never a shell; a time limit; limited output."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from common.errors import NodeFailure
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "HOME": "/",
+}
+STDOUT_LIMIT = 4 << 20
+STDERR_LIMIT = 64 << 10
+KILL_AGAIN_S = 0.2
+TOLD_LIMIT = 2000  # characters of stderr that go into an error
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a program left; ``stderr`` holds its last 64 KiB at most."""
+
+    stdout: bytes
+    stderr: bytes
+
+
+class CommandFailed(NodeFailure):
+    """A program could not be started, took too long, or ended with a status other than 0.
+
+    Details: ``argv``, ``status`` (negative: the signal; None: it did not end by itself), and
+    ``stderr``, the last of what it said.
+    """
+
+    code = "node-failure.command"
+
+    def __init__(self, message: str, *, argv: Sequence[str] = (), **detail: object) -> None:
+        super().__init__(message, argv=list(argv), **detail)
+
+
+async def execute(
+    *argv: str,
+    timeout_s: float,
+    stdin: bytes | None = None,
+    extra_environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run ``argv`` to its end in a session of its own, from ``/``, with a bare environment.
+
+    Cancelled or out of time, the program and its children are killed before this returns.
+    Only a daemon, which made a session of its own, survives; it has to close the standard
+    streams, or it is waited for.
+
+    Args:
+        argv: the program, by path or name, and its arguments.
+        timeout_s: how long it may take.
+        stdin: what it can read; nothing if None.
+        extra_environment: laid over the bare environment.
+
+    Raises:
+        CommandFailed: see there; also when it prints more than 4 MiB, since half of an output
+            must not be taken for all of it.
+    """
+    try:
+        process = await _start(argv, stdin=stdin, environment=extra_environment or {})
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=argv) from error
+    stdout, stderr = _Kept(STDOUT_LIMIT), _Kept(STDERR_LIMIT)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _attend(process, stdin, stdout, stderr)
+    except TimeoutError as error:
+        raise CommandFailed(
+            f"{_shown(argv)} did not end within {timeout_s:g} s and was killed.{stderr.quoted()}",
+            argv=argv, status=None, stderr=stderr.tail(),
+        ) from error  # fmt: skip
+    finally:
+        await _end(process)
+    if process.returncode != 0:
+        raise CommandFailed(
+            f"{_shown(argv)} {_ending(process.returncode)}.{stderr.quoted()}",
+            argv=argv, status=process.returncode, stderr=stderr.tail(),
+        )  # fmt: skip
+    if stdout.overflowed:
+        raise CommandFailed(
+            f"{_shown(argv)} printed more than {STDOUT_LIMIT >> 20} MiB.",
+            argv=argv, status=0, stderr=stderr.tail(),
+        )  # fmt: skip
+    return Finished(bytes(stdout.data), bytes(stderr.data))
+
+
+async def _start(
+    argv: tuple[str, ...], *, stdin: bytes | None, environment: Mapping[str, str]
+) -> Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            stdin=DEVNULL if stdin is None else PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd="/",
+            env={**ENVIRONMENT, **environment},
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Left to asyncio, the program alone would be killed, and its children waited for.
+        with contextlib.suppress(OSError, ValueError):
+            await _end(await starting)
+        raise
+
+
+class _Kept:
+    """The last ``limit`` bytes of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self.data = bytearray()
+        self.overflowed = False
+        self._limit = limit
+
+    async def follow(self, stream: asyncio.StreamReader | None) -> None:
+        while stream and (chunk := await stream.read(65536)):
+            self.data += chunk
+            if len(self.data) > self._limit:
+                self.overflowed = True
+                del self.data[: -self._limit]
+
+    def tail(self) -> str:
+        return self.data.decode(errors="replace").strip()[-TOLD_LIMIT:]
+
+    def quoted(self) -> str:
+        return f" It said: {self.tail()}" if self.tail() else ""
+
+
+async def _attend(process: Process, stdin: bytes | None, stdout: _Kept, stderr: _Kept) -> None:
+    """Feed the program and follow its output until it has ended."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(stdout.follow(process.stdout))
+        group.create_task(stderr.follow(process.stderr))
+        if process.stdin and stdin is not None:
+            group.create_task(_feed(process.stdin, stdin))
+        await process.wait()
+
+
+async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with contextlib.suppress(ConnectionError):  # it need not read everything
+        stream.write(data)
+        await stream.drain()
+    stream.close()
+
+
+async def _end(process: Process) -> None:
+    """Kill what is left of the program's session; there is nothing where it ended by itself."""
+    if _has_ended(process):
+        return
+    while not _has_ended(process):
+        _kill_session(process)
+        with contextlib.suppress(TimeoutError):  # a child that still has the pipes delays the end
+            async with asyncio.timeout(KILL_AGAIN_S):
+                await process.wait()
+    _kill_session(process)  # and whoever was being started at that moment
+
+
+def _has_ended(process: Process) -> bool:
+    return process.returncode is not None
+
+
+def _kill_session(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ending(status: int | None) -> str:
+    if status is not None and status < 0:
+        return f"was ended by signal {-status} ({signal.strsignal(-status)})"
+    return f"ended with status {status}"
+
+
+def _shown(argv: tuple[str, ...]) -> str:
+    """Give the program and its first arguments; command lines of guests fill a screen."""
+    text = shlex.join(argv)
+    return text if len(text) <= 120 else f"{text[:117]}..."
