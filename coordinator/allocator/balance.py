@@ -5,8 +5,10 @@ whose estimate is next to the best, these are scored exactly, and among equals t
 instance's first move is taken.
 """
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +19,8 @@ from coordinator.allocator.inventory import MOVABLE
 from coordinator.allocator.sieve import Allowed, Candidates, Sieve
 from coordinator.allocator.terms import Score
 
-_TOLERANCE = 1e-9  # far more than an estimate errs
-_IN_DOUBT = 1e-7  # where rounding may have made a variance of a few 1e-16 from none
+# Far more than an estimate errs, and rounding may make of a variance of none.
+IN_DOUBT = 1e-9 + 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,16 @@ class Move:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A move before it is made; instance and target are positions in the group."""
+
+    kind: Kind
+    instance: int
+    target: int
+    score: float
+
+
 class Balance:
     """A group that is being balanced; iterate ``moves`` for as long as wanted.
 
@@ -77,9 +89,10 @@ class Balance:
         )
 
     def _may_move(self, index: int) -> bool:
-        instance = self.board.opening.inventory.instances[int(self.board.instances[index])]
+        inventory = self.board.opening.inventory
+        instance = inventory.instances[int(self.board.instances[index])]
         chosen = self.limits.selected is None or instance.name in self.limits.selected
-        is_split = self.board.secondary[index] < -1
+        is_split = len({inventory.nodes[home].group for home in instance.homes}) > 1
         return (
             chosen
             and instance.name not in self.limits.excluded
@@ -115,50 +128,70 @@ class Balance:
             yield move
             score = self.score()
 
-    def _step(self, score: Score) -> Move | None:
-        if not np.isfinite(score.value):
-            return None
-        board, limits = self.board, self.limits
-        some = self.movable
-        if limits.evacuate:
-            is_stranded = board.is_offline(board.primary[some]) | (
-                board.demands.mirrored[some] & board.is_offline(board.secondary[some])
-            )
-            some = some[is_stranded]
+    def fork(self) -> "Balance":
+        """The same group for moves that are only tried."""
+        other = copy(self)
+        other.board = self.board.copy()
+        return other
+
+    def is_gain(self, before: float, after: float, moves: int = 1) -> bool:
+        """Whether so many moves that lead from one score to another are worth making."""
+        limits = self.limits
+        if not after < before:
+            return False
+        return before > limits.min_gain_limit or before - after >= moves * limits.min_gain
+
+    def movers(self) -> Ints:
+        """Positions of the instances that may be moved as things stand."""
+        board, some = self.board, self.movable
+        if not self.limits.evacuate:
+            return some
+        is_stranded = board.is_offline(board.primary[some]) | (
+            board.demands.mirrored[some] & board.is_offline(board.secondary[some])
+        )
+        return some[is_stranded]
+
+    def near_best(
+        self, score: Score, some: Ints, targets: Ints, bound: float, width: float
+    ) -> list[Candidates]:
+        """Moves of some instances to some nodes that may be within ``width`` of the best."""
+        limits = self.limits
         allowed = Allowed(
-            np.flatnonzero(~board.books.offline),
+            targets,
             disk_moves=limits.disk_moves,
             instance_moves=limits.instance_moves,
             restricted=limits.restricted,
             force=limits.ignore_soft_errors,
         )
-        near = Sieve(board, score, some, allowed).near_best(score.value, _TOLERANCE + _IN_DOUBT)
-        best = self._best_of(score, near)
-        if best is None:
-            return None
-        kind, instance, target, value = best
-        gain = score.value - value
-        if score.value <= limits.min_gain_limit and gain < limits.min_gain:
-            return None
-        return self._make(kind, instance, target, value)
+        return Sieve(self.board, score, some, allowed).near_best(bound, width + IN_DOUBT)
 
-    def _best_of(self, score: Score, near: list[Candidates]) -> tuple[Kind, int, int, float] | None:
-        """The best by exact scores: kind, instance, target, score; None if none is better."""
+    @property
+    def targets(self) -> Ints:
+        """Positions of the nodes that take instances."""
+        return np.flatnonzero(~self.board.books.offline)
+
+    def _step(self, score: Score) -> Move | None:
+        if not np.isfinite(score.value):
+            return None
+        near = self.near_best(score, self.movers(), self.targets, score.value, 0.0)
+        best = self.best_of(score, near, score.value)
+        if best is None or not self.is_gain(score.value, best.score):
+            return None
+        return self.make(best)
+
+    def best_of(self, score: Score, near: list[Candidates], bound: float) -> Choice | None:
+        """The best by exact scores; None if none is better than ``bound``."""
         values: list[Floats] = []
         ranks: list[Ints] = []
         size = len(self.board.nodes)
         for some in near:
-            outcome = self.board.carry_out(
-                some.kind, some.instances, some.targets, force=self.limits.ignore_soft_errors
-            )
-            value = score.exact(outcome.changed)
-            values.append(np.where(outcome.codes == 0, value, np.inf))
+            values.append(self._exact(score, some))
             within = some.targets * len(Kind) + int(some.kind) if some.kind else -1
             ranks.append(some.instances * (size * len(Kind) + 1) + within)
         if not values:
             return None
         value, rank = np.concatenate(values), np.concatenate(ranks)
-        if not len(value) or not value.min() < score.value:
+        if not len(value) or not value.min() < bound:
             return None
         winner = int(np.lexsort((rank, value))[0])
         which = 0
@@ -167,24 +200,59 @@ class Balance:
             winner -= len(values[which])
             which += 1
         chosen = near[which]
-        return chosen.kind, int(chosen.instances[winner]), int(chosen.targets[winner]), lowest
+        return Choice(
+            chosen.kind, int(chosen.instances[winner]), int(chosen.targets[winner]), lowest
+        )
 
-    def _make(self, kind: Kind, one: int, target: int, value: float) -> Move:
-        board = self.board
-        before = self._homes(one)
+    def _exact(self, score: Score, some: Candidates) -> Floats:
+        outcome = self.board.carry_out(
+            some.kind, some.instances, some.targets, force=self.limits.ignore_soft_errors
+        )
+        return np.where(outcome.codes == 0, score.exact(outcome.changed), np.inf)
+
+    def make(self, choice: Choice) -> Move:
+        """Make a move that fits."""
+        move = self.attempt(choice.kind, choice.instance, choice.target)
+        assert move is not None, "it was found to fit"
+        return replace(move, score=choice.score)
+
+    def attempt(self, kind: Kind, one: int, target: int) -> Move | None:
+        """Make a move if it fits; its score is left open (NaN).
+
+        Args:
+            kind: of the move.
+            one: position of the instance.
+            target: position of a node; of no meaning for a failover.
+        """
+        board, before = self.board, self.homes(one)
         outcome = board.carry_out(
             kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
         )
+        if outcome.codes[0]:
+            return None
         board.apply(outcome, one)
-        return Move(
-            int(board.instances[one]),
-            kind,
-            int(board.nodes[target]),
-            before,
-            self._homes(one),
-            value,
+        node = int(board.nodes[target])
+        return Move(int(board.instances[one]), kind, node, before, self.homes(one), math.nan)
+
+    def may(self, kind: Kind, one: int) -> bool:
+        """Whether the limits allow a move of this kind, whatever there is room for."""
+        board, limits = self.board, self.limits
+        offline, mirror = board.books.offline, int(board.secondary[one])
+        leaves_primary = kind is not Kind.REPLACE_SECONDARY
+        copies_disks = kind not in {Kind.FAILOVER, Kind.FAILOVER_TO_ANY}
+        uses_mirror = kind in {Kind.FAILOVER, Kind.REPLACE_PRIMARY, Kind.FAILOVER_AND_REPLACE}
+        strays = kind is Kind.REPLACE_PRIMARY or (
+            kind in {Kind.REPLACE_AND_FAILOVER, Kind.FAILOVER_AND_REPLACE}
+            and not offline[board.primary[one]]
+        )
+        return not (
+            (leaves_primary and not limits.instance_moves)
+            or (copies_disks and not limits.disk_moves)
+            or (uses_mirror and (mirror < 0 or bool(offline[mirror])))
+            or (strays and limits.restricted)
         )
 
-    def _homes(self, one: int) -> tuple[int, int]:
+    def homes(self, one: int) -> tuple[int, int]:
+        """Primary and secondary of the instance at a position; indices in the inventory."""
         nodes, secondary = self.board.nodes, int(self.board.secondary[one])
         return int(nodes[self.board.primary[one]]), int(nodes[secondary]) if secondary >= 0 else -1

@@ -4,63 +4,19 @@ Nodes are positions within the group, instances positions within those that have
 primary there. A move is one of six kinds, with a target node where it has one.
 """
 
-from dataclasses import dataclass
-from enum import IntEnum
+from copy import copy
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books import Books, Demands, Opening
+from coordinator.allocator.carrying import Carrying
 from coordinator.allocator.inventory import NOWHERE
-from coordinator.allocator.shift import (
-    Failure,
-    add_primary,
-    add_secondary,
-    first_failure,
-    remove_primary,
-    remove_secondary,
-)
-from coordinator.allocator.terms import Changed, figures
+from coordinator.allocator.moves import Kind as Kind
+from coordinator.allocator.moves import Outcome as Outcome
+from coordinator.allocator.shift import remove_primary, remove_secondary
 
 OUTSIDE = -2  # a secondary in another group
-
-
-class Kind(IntEnum):
-    """What is done, in the order in which a target's moves are tried."""
-
-    FAILOVER = 0
-    FAILOVER_TO_ANY = 1
-    REPLACE_SECONDARY = 2
-    REPLACE_AND_FAILOVER = 3
-    REPLACE_PRIMARY = 4
-    FAILOVER_AND_REPLACE = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Candidates of one kind, carried out.
-
-    Attributes:
-        codes: of ``Failure``.
-        nodes: shape (nodes touched, candidates), the new primary's among them.
-        books: of those nodes, afterwards; one per row of ``nodes``.
-        primary, secondary, location: of the instance, afterwards.
-        crowding: what is added to the count of crowded locations.
-    """
-
-    codes: Ints
-    nodes: Ints
-    books: tuple[Books, ...]
-    primary: Ints
-    secondary: Ints
-    location: Ints
-    crowding: Ints
-
-    @property
-    def changed(self) -> Changed:
-        return Changed(
-            self.nodes, np.stack([figures(one) for one in self.books], axis=1), self.crowding
-        )
 
 
 class Board:
@@ -101,6 +57,13 @@ class Board:
         real = (self.demands.count > 0) & online[self.primary]
         # Primaries online by location tag of the node and exclusion tag of the instance.
         self.crowds = self.places[self.primary[real]].T @ self.tagged[real]
+
+    def copy(self) -> "Board":
+        """A board on which moves can be tried."""
+        other = copy(self)
+        for name in ("primary", "secondary", "books", "promised", "holders", "location", "crowds"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     @property
     def crowding(self) -> int:
@@ -184,110 +147,7 @@ class Board:
             targets: positions of nodes.
             force: ignore soft limits everywhere.
         """
-        demands, books = self.demands.at(some), self.books
-        home, mirror = self.primary[some], self.secondary[some]
-        from_offline = self.is_offline(home) | force
-        replaced_offline = self.is_offline(mirror) | force
-        always = np.ones(len(some), dtype=np.bool_)
-        forced = np.full(len(some), force)
-        ways: list[tuple[Bools, Failure]] = []
-        less, mirror_less = self.at_home(some)
-
-        def forbid(sources: Ints, ends: Ints) -> None:
-            ways.append((~self.may_migrate[sources, ends], Failure.MIG))
-
-        def run(on: Books, at: Ints, location: Ints, force: Bools) -> Books:
-            codes, after = add_primary(
-                on,
-                demands,
-                clashes=self.clashes(some, at),
-                location=location,
-                force=force,
-            )
-            steps.append(codes)
-            return after
-
-        def keep(on: Books, at: Ints, of: Ints, force: Bools, any_disk: Bools | None) -> Books:
-            promised = self.promised[at, of]
-            codes, after = add_secondary(
-                on, demands, promised=promised, force=force, any_disk=any_disk
-            )
-            steps.append(codes)
-            return after
-
-        def newly(first: Ints, second: Ints) -> Ints:
-            shared: Ints = self.shared_places[first, second]
-            return shared + self.unmet[some, first]
-
-        steps: list[Ints] = []
-        after: tuple[Books, ...]
-        nodes: tuple[Ints, ...]
-        match kind:
-            case Kind.FAILOVER:
-                location = newly(mirror, home)
-                forbid(home, mirror)
-                first = run(mirror_less, mirror, location, from_offline)
-                second = keep(less, home, mirror, from_offline, self.is_offline(home))
-                after, nodes, ends = (first, second), (mirror, home), (mirror, home)
-            case Kind.FAILOVER_TO_ANY:
-                location = self.unmet[some, targets]
-                forbid(home, targets)
-                first = run(books.at(targets), targets, location, from_offline)
-                after, nodes, ends = (first, less), (targets, home), (targets, mirror)
-            case Kind.REPLACE_SECONDARY:
-                location = newly(home, targets)
-                second = keep(books.at(targets), targets, home, replaced_offline, None)
-                first = self._put_back(some, less, location, always, steps)
-                after, nodes = (first, second, mirror_less), (home, targets, mirror)
-                ends = (home, targets)
-            case Kind.REPLACE_AND_FAILOVER:
-                location = newly(targets, home)
-                forbid(home, targets)
-                first = run(books.at(targets), targets, location, forced)
-                second = keep(less, home, targets, replaced_offline, None)
-                after, nodes = (first, second, mirror_less), (targets, home, mirror)
-                ends = (targets, home)
-            case Kind.REPLACE_PRIMARY:
-                location = newly(targets, mirror)
-                forbid(home, mirror)
-                forbid(mirror, targets)
-                run(mirror_less, mirror, location, from_offline)
-                first = run(books.at(targets), targets, location, from_offline)
-                second = keep(mirror_less, mirror, targets, from_offline, None)
-                after, nodes, ends = (
-                    (first, second, less),
-                    (targets, mirror, home),
-                    (targets, mirror),
-                )
-            case _:
-                location = newly(mirror, targets)
-                forbid(home, mirror)
-                first = run(mirror_less, mirror, location, from_offline)
-                second = keep(books.at(targets), targets, mirror, from_offline, None)
-                after, nodes, ends = (
-                    (first, second, less),
-                    (mirror, targets, home),
-                    (mirror, targets),
-                )
-        checks = [*ways, *((codes > 0, Failure.MEM) for codes in steps)]
-        codes = first_failure(checks)
-        crowding = self.crowding_of(some, ends[0])
-        return Outcome(codes, np.stack(nodes), after, ends[0], ends[1], location, crowding)
-
-    def _put_back(
-        self, some: Ints, less: Books, location: Ints, always: Bools, steps: list[Ints]
-    ) -> Books:
-        """The instance on its primary again, which looks anew at whether that fails N+1."""
-        freed = self.freed(some)
-        codes, after = add_primary(
-            less,
-            self.demands.at(some),
-            clashes=freed,
-            location=location,
-            force=always,
-        )
-        steps.append(codes)
-        return after
+        return Carrying(self, some, targets, force=force).out(kind)
 
     def apply(self, outcome: Outcome, one: int) -> None:
         """Make the only candidate of ``outcome``, a move of instance ``one``, true."""

@@ -5,12 +5,13 @@ length that numpy combines, broadcasting where shapes differ.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
+from coordinator.allocator.columns import InstanceColumns, NodeColumns, instance_columns
+from coordinator.allocator.inventory import LOCAL, NOWHERE, USES_MEMORY, Instance, Inventory
 from coordinator.allocator.tags import TagRules
 
 UNKNOWN = -1  # spindles of an instance whose disks do not tell
@@ -46,33 +47,52 @@ class Demands:
     next_spindles: Ints
 
     def at(self, some: Ints) -> "Demands":
-        return Demands(*(getattr(self, field.name)[..., some] for field in fields(self)))
+        return Demands(*(getattr(self, name)[..., some] for name in Demands.__slots__))
+
+    def followed_by(self, others: "Demands") -> "Demands":
+        """These and others after them."""
+        return Demands(
+            *(
+                np.concatenate((getattr(self, name), getattr(others, name)), axis=-1)
+                for name in Demands.__slots__
+            )
+        )
 
 
 def demands_of(instances: Sequence[Instance]) -> Demands:
-    def column(values: list[int]) -> Ints:
+    """What these instances ask."""
+    return demands_in(instance_columns(instances))
+
+
+def demands_in(instances: InstanceColumns) -> Demands:
+    """What the instances of these columns ask."""
+
+    def ints(values: Sequence[int]) -> Ints:
         return np.array(values, dtype=np.int64)
 
-    count = column([not i.forthcoming for i in instances])
-    local = np.array([i.is_local for i in instances], dtype=np.bool_)
-    cpus = column([i.used_vcpus for i in instances])
-    disk = column([i.disk for i in instances]) * local
-    spindles = column([i.spindle_use for i in instances]) * local
-    load = np.array([i.load for i in instances], dtype=np.float64).reshape(-1, 4).T
+    count = 1 - ints(instances.forthcoming)
+    memory = ints(instances.memory)
+    runs = ints([status in USES_MEMORY for status in instances.status])
+    is_kept = ints([status != "ADMIN_offline" for status in instances.status])
+    local = np.array([kind in LOCAL for kind in instances.template], dtype=np.bool_)
+    cpus = ints(instances.vcpus) * is_kept
+    disk = ints(instances.disk) * local
+    spindles = ints(instances.spindle_use) * local
+    load = np.ones((4, len(count)))
+    if instances.load is not None:
+        load = np.array(instances.load, dtype=np.float64).reshape(-1, 4).T
     return Demands(
         count=count,
-        memory=column([i.memory if i.uses_memory else 0 for i in instances]),
+        memory=memory * runs * count,
         cpus=cpus * count,
         disk=disk * count,
         spindles=spindles * count,
-        needed=column([i.memory if i.reserves_memory else 0 for i in instances]),
+        needed=memory * is_kept * ints(instances.auto_balance),
         load=np.where(count > 0, load, 0.0),
         local=local,
-        mirrored=np.array([i.template == "drbd" for i in instances], dtype=np.bool_),
-        disk_spindles=column(
-            [UNKNOWN if i.disk_spindles is None else i.disk_spindles for i in instances]
-        ),
-        next_memory=column([i.memory for i in instances]),
+        mirrored=np.array([kind == "drbd" for kind in instances.template], dtype=np.bool_),
+        disk_spindles=ints([UNKNOWN if s is None else s for s in instances.disk_spindles]),
+        next_memory=memory,
         next_cpus=cpus,
         next_disk=disk,
         next_spindles=spindles,
@@ -126,15 +146,20 @@ class Books:
 
     def at(self, nodes: Ints) -> "Books":
         """Copies of some columns."""
-        return Books(*(getattr(self, field.name)[..., nodes] for field in fields(self)))
+        return Books(*[getattr(self, name)[..., nodes] for name in Books.__slots__])
+
+    def changed(self, **columns: Ints | Floats | Bools) -> "Books":
+        """The same with other columns here and there; ``replace`` takes four times as long."""
+        names = Books.__slots__
+        return Books(*[columns[n] if n in columns else getattr(self, n) for n in names])  # type: ignore[arg-type]
 
     def put(self, node: int, other: "Books") -> None:
         """Overwrite one column by the only one of ``other``."""
-        for field in fields(self):
-            getattr(self, field.name)[..., node] = getattr(other, field.name)[..., 0]
+        for name in Books.__slots__:
+            getattr(self, name)[..., node] = getattr(other, name)[..., 0]
 
     def copy(self) -> "Books":
-        return replace(self, **{f.name: getattr(self, f.name).copy() for f in fields(self)})
+        return Books(*[getattr(self, name).copy() for name in Books.__slots__])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,101 +202,144 @@ def open_books(inventory: Inventory, *, least_disk: float = 0.0) -> Opening:
         inventory: the cluster.
         least_disk: share of a node's disk that has to stay free.
     """
-    nodes, instances = inventory.nodes, inventory.instances
-    size = len(nodes)
-    demands = demands_of(instances)
-    primary = np.array([i.primary for i in instances], dtype=np.int64)
-    secondary = np.array([i.secondary for i in instances], dtype=np.int64)
-    real = demands.count > 0
+    nodes, instances = inventory.columns
+    demands = demands_in(instances)
+    primary, secondary = np.array((instances.primary, instances.secondary), dtype=np.int64)
+    size = len(nodes.names)
+    promised = np.zeros((size, size), dtype=np.int64)
+    pairs = (demands.count > 0) & (secondary != NOWHERE)
+    np.add.at(promised, (secondary[pairs], primary[pairs]), demands.needed[pairs])
+    rules = TagRules.of(inventory.tags)
+    tagging = _Tagging(inventory, rules, primary, secondary)
+    ratios = [(group.policy.vcpu_ratio, group.policy.spindle_ratio) for group in inventory.groups]
+    opened = OpenedNodes(nodes, demands, primary, secondary, ratios, least_disk=least_disk)
+    books = opened.books(
+        reserved=promised.max(axis=1, initial=0),
+        conflicts=np.maximum(tagging.holders - 1, 0).sum(axis=0),
+        location=opened.per_node(tagging.own_location * demands.count, primary),
+    )
+    if inventory.cpu_loads is not None:
+        books.load[0] = inventory.cpu_loads
+    return Opening(
+        inventory, rules, books, demands, primary, secondary, promised, opened.measured,
+        opened.missing, tagging.holders, tagging.tagged, tagging.places, tagging.unmet,
+        tagging.own_location, tagging.may_migrate,
+    )  # fmt: skip
 
-    def ints(values: list[int]) -> Ints:
-        return np.array(values, dtype=np.int64)
 
-    def floats(values: list[float]) -> Floats:
-        return np.array(values, dtype=np.float64)
+class OpenedNodes:
+    """Sums over what is on each node.
 
-    def per_node(amounts: Ints, *homes: Ints) -> Ints:
-        sums = np.zeros(size, dtype=np.int64)
+    Attributes:
+        measured: free memory as reported.
+        missing: memory that nothing accounts for.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeColumns,
+        demands: Demands,
+        primary: Ints,
+        secondary: Ints,
+        ratios: Sequence[tuple[float, float]],
+        *,
+        least_disk: float = 0.0,
+    ) -> None:
+        """Read the columns.
+
+        Args:
+            nodes: the nodes.
+            demands: what instances ask.
+            primary: where they are.
+            secondary: the other node, or ``NOWHERE``.
+            ratios: per group: virtual processors to real ones, spindle use to spindles.
+            least_disk: share of a node's disk that has to stay free.
+        """
+        self._nodes, self._demands, self._ratios = nodes, demands, ratios
+        self._primary, self._secondary, self._least_disk = primary, secondary, least_disk
+        self.measured: Ints = np.array(nodes.free_memory, dtype=np.int64)
+        total = np.array([int(amount) for amount in nodes.total_memory], dtype=np.int64)
+        own = np.array(nodes.own_memory, dtype=np.int64)
+        self._recorded: Ints = total - own - self.per_node(demands.memory, primary)
+        self.missing: Ints = self._recorded - self.measured
+
+    def per_node(self, amounts: Ints, *homes: Ints) -> Ints:
+        """Sum amounts of instances by node."""
+        sums = np.zeros(len(self._nodes.names), dtype=np.int64)
         for home in homes:
             there = home != NOWHERE
             np.add.at(sums, home[there], amounts[there])
         return sums
 
-    promised = np.zeros((size, size), dtype=np.int64)
-    pairs = real & (secondary != NOWHERE)
-    np.add.at(promised, (secondary[pairs], primary[pairs]), demands.needed[pairs])
-    measured = ints([node.free_memory for node in nodes])
-    recorded = ints([int(node.total_memory) - node.own_memory for node in nodes]) - per_node(
-        demands.memory, primary
-    )
-    missing = recorded - measured
-    reserved = promised.max(axis=1, initial=0)
-    exclusive = np.array([node.exclusive for node in nodes], dtype=np.bool_)
-    policies = [inventory.groups[node.group].policy for node in nodes]
-    total_disk = floats([node.total_disk for node in nodes])
-    all_spindles = floats([node.spindles for node in nodes])
-    disk = ints([node.free_disk for node in nodes])
-    free_spindles = ints([node.free_spindles if node.exclusive else 0 for node in nodes])
-    coming = demands.next_disk - demands.disk
-    own_cpus = ints([node.own_cpus for node in nodes])
-    rules = TagRules.of(inventory.tags)
-    tagging = _Tagging(inventory, rules, primary, secondary)
-    books = Books(
-        total_memory=floats([node.total_memory for node in nodes]),
-        disk_unit=np.where(exclusive, all_spindles, total_disk),
-        total_cpus=floats([node.total_cpus for node in nodes]),
-        speed=floats([node.speed for node in nodes]),
-        cpu_ratio=floats([policy.vcpu_ratio for policy in policies]),
-        spindle_limit=floats([policy.spindle_ratio for policy in policies]) * all_spindles,
-        least_disk=np.floor(least_disk * total_disk).astype(np.int64),
-        exclusive=exclusive,
-        offline=np.array([node.offline for node in nodes], dtype=np.bool_),
-        memory=recorded - np.maximum(0, missing),
-        reserved=reserved,
-        fails_n1=measured < reserved,
-        disk=disk,
-        cpus=own_cpus + per_node(demands.cpus, primary),
-        spindles=np.where(exclusive, 0, per_node(demands.spindles, primary, secondary)),
-        free_spindles=free_spindles,
-        primaries=per_node(demands.count, primary),
-        secondaries=per_node(demands.count, secondary),
-        load=_loads(size, demands, primary, secondary),
-        conflicts=np.maximum(tagging.holders - 1, 0).sum(axis=0),
-        location=per_node(tagging.own_location * real, primary),
-        next_memory=measured - per_node(demands.next_memory - demands.memory, primary),
-        next_disk=disk - per_node(coming, primary, secondary),
-        next_cpus=own_cpus + per_node(demands.next_cpus, primary),
-        next_spindles=np.where(exclusive, 0, per_node(demands.next_spindles, primary, secondary)),
-        next_free_spindles=_coming_spindles(inventory, free_spindles),
-    )
-    return Opening(
-        inventory, rules, books, demands, primary, secondary, promised, measured, missing,
-        tagging.holders, tagging.tagged, tagging.places, tagging.unmet, tagging.own_location,
-        tagging.may_migrate,
-    )  # fmt: skip
+    def books(self, *, reserved: Ints, conflicts: Ints, location: Ints) -> "Books":
+        """The books, with the columns that depend on who is whose peer, and on tags."""
+        nodes, demands, ratios = self._nodes, self._demands, np.array(self._ratios, dtype=float)
+        primary, secondary, per_node = self._primary, self._secondary, self.per_node
 
+        def ints(values: Sequence[int]) -> Ints:
+            return np.array(values, dtype=np.int64)
 
-def _coming_spindles(inventory: Inventory, free: Ints) -> Ints:
-    """Free spindles with forthcoming instances; one that does not tell leaves ``UNKNOWN``."""
-    left = free.copy()
-    for instance in inventory.instances:
-        if instance.forthcoming:
-            for node in instance.homes:
-                if inventory.nodes[node].exclusive:
-                    known = instance.disk_spindles
-                    left[node] = UNKNOWN if known is None else left[node] - known
-    return left
+        def floats(values: Sequence[float]) -> Floats:
+            return np.array(values, dtype=np.float64)
 
+        exclusive = np.array(nodes.exclusive, dtype=np.bool_)
+        total_disk, all_spindles = floats(nodes.total_disk), floats(nodes.spindles)
+        disk, own_cpus = ints(nodes.free_disk), ints(nodes.own_cpus)
+        free_spindles = np.where(exclusive, ints(nodes.free_spindles), 0)
+        ratio_of = ratios.reshape(-1, 2)[ints(nodes.group)]
+        coming = demands.next_disk - demands.disk
+        down = demands.next_memory - demands.memory
+        return Books(
+            total_memory=floats(nodes.total_memory),
+            disk_unit=np.where(exclusive, all_spindles, total_disk),
+            total_cpus=floats(nodes.total_cpus),
+            speed=floats(nodes.speed),
+            cpu_ratio=ratio_of[:, 0].copy(),
+            spindle_limit=ratio_of[:, 1] * all_spindles,
+            least_disk=np.floor(self._least_disk * total_disk).astype(np.int64),
+            exclusive=exclusive,
+            offline=np.array(nodes.offline, dtype=np.bool_),
+            memory=np.minimum(self._recorded, self.measured),
+            reserved=reserved,
+            fails_n1=self.measured < reserved,
+            disk=disk,
+            cpus=own_cpus + per_node(demands.cpus, primary),
+            spindles=np.where(exclusive, 0, per_node(demands.spindles, primary, secondary)),
+            free_spindles=free_spindles,
+            primaries=per_node(demands.count, primary),
+            secondaries=per_node(demands.count, secondary),
+            load=self._loads(),
+            conflicts=conflicts,
+            location=location,
+            next_memory=self.measured - per_node(down, primary),
+            next_disk=disk - per_node(coming, primary, secondary),
+            next_cpus=own_cpus + per_node(demands.next_cpus, primary),
+            next_spindles=np.where(
+                exclusive, 0, per_node(demands.next_spindles, primary, secondary)
+            ),
+            next_free_spindles=self._coming_spindles(free_spindles, exclusive),
+        )
 
-def _loads(size: int, demands: Demands, primary: Ints, secondary: Ints) -> Floats:
-    """Loads added in the order of the instances; a secondary has disk load only."""
-    sums = np.zeros((4, size))
-    for kind in (0, 1, 3):
-        np.add.at(sums[kind], primary, demands.load[kind])
-    both = np.stack((primary, secondary), axis=1).ravel()
-    amounts = np.repeat(demands.load[2], 2)
-    np.add.at(sums[2], both[both != NOWHERE], amounts[both != NOWHERE])
-    return sums
+    def _coming_spindles(self, free: Ints, exclusive: Bools) -> Ints:
+        """Free spindles with forthcoming instances; one that does not tell leaves ``UNKNOWN``."""
+        left = free.copy()
+        for one in np.flatnonzero(self._demands.count == 0).tolist():
+            known = self._demands.disk_spindles[one]
+            for node in (self._primary[one], self._secondary[one]):
+                if node != NOWHERE and exclusive[node]:
+                    left[node] = UNKNOWN if known == UNKNOWN else left[node] - known
+        return left
+
+    def _loads(self) -> Floats:
+        """Loads added in the order of the instances; a secondary has disk load only."""
+        primary, load = self._primary, self._demands.load
+        sums = np.zeros((4, len(self._nodes.names)))
+        for kind in (0, 1, 3):
+            np.add.at(sums[kind], primary, load[kind])
+        both = np.stack((primary, self._secondary), axis=1).ravel()
+        amounts = np.repeat(load[2], 2)
+        np.add.at(sums[2], both[both != NOWHERE], amounts[both != NOWHERE])
+        return sums
 
 
 class _Tagging:

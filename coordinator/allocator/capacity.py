@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.arrays import Bools, Ints, among
 from coordinator.allocator.evacuation import can_evacuate
-from coordinator.allocator.freight import freight_of
 from coordinator.allocator.ledger import NOWHERE, Ledger
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.state import Resident, State, residents_of
@@ -32,7 +31,7 @@ class Redundancy:
         self._scored = scored
         self._demand = demand
         self._peers = ledger.peers
-        self._freight = freight_of(ledger)
+        self._freight = ledger.freight
         self._used = demand.used_memory
         self.culprit = NOWHERE
 
@@ -46,7 +45,7 @@ class Redundancy:
             | (~accounts.offline[peers.primary] & (accounts.disk[peers.primary] <= 0))
             | self._forbidden_failovers
             | self._lacking_spindles
-        ) & np.isin(peers.primary, self._scored)
+        ) & among(peers.primary, self._scored, self._ledger.size)
         outlook = self._freight.judge(self._ledger, self._scored, accounts.memory, accounts.disk)
         lost = np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
         if len(lost):
@@ -82,7 +81,8 @@ class Redundancy:
             return ok  # what is there already fails over between its old nodes, and could
         peers, memory = self._peers, self._ledger.accounts.memory
         ok &= memory[secondaries] > self._used
-        here = np.isin(peers.primary, primaries) & np.isin(peers.secondary, secondaries)
+        size = self._ledger.size
+        here = among(peers.primary, primaries, size) & among(peers.secondary, secondaries, size)
         rows = np.searchsorted(primaries, peers.primary[here])
         columns = np.searchsorted(secondaries, peers.secondary[here])
         ok[rows, columns] &= memory[peers.secondary[here]] > peers.arriving[here] + self._used
@@ -120,7 +120,9 @@ class Redundancy:
         after.put_primary(demand, nodes[0], self._ledger.location_score(demand, *nodes))
         after.put_secondary(demand, nodes[1], nodes[0])
         return all(
-            can_evacuate(after.copy(), node, residents_of(self._ledger, node), self._scored)
+            can_evacuate(
+                after.copy(), node, residents_of(self._ledger, node, self._resides), self._scored
+            )
             for node in self._scored.tolist()
         )
 
@@ -150,7 +152,7 @@ class Redundancy:
     def _arriving(self) -> Ints:
         """Per node: most memory that one peer's failure brings."""
         arriving = np.zeros(self._ledger.size, dtype=np.int64)
-        ours = np.isin(self._peers.primary, self._scored)
+        ours = among(self._peers.primary, self._scored, self._ledger.size)
         np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
         return arriving
 
@@ -160,16 +162,9 @@ class Redundancy:
         lacking = np.zeros(len(self._peers.key), dtype=np.bool_)
         accounts, ledger = self._ledger.accounts, self._ledger
         if ledger.exclusive.any():
-            unknown = np.array(
-                [instance.disk_spindles is None for instance in ledger.picture.instances],
-                dtype=np.bool_,
-            )
-            mirrored = ledger.real & (ledger.secondary_of >= 0) & unknown
-            keys = (ledger.primary_of * ledger.size + ledger.secondary_of)[mirrored]
-            has_unknown = np.isin(self._peers.key, keys)
             for end in (self._peers.primary, self._peers.secondary):
                 lacking |= accounts.exclusive[end] & (
-                    has_unknown | (accounts.free_spindles[end] < 0)
+                    self._peers.unknown | (accounts.free_spindles[end] < 0)
                 )
         return lacking
 

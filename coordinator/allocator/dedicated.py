@@ -13,8 +13,8 @@ import numpy as np
 from common.model.disk import DiskTemplate
 from common.model.policy import InstancePolicy
 from common.names import InstanceName
-from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.books import Books
 from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.occupy import add_primary, add_secondary
 from coordinator.allocator.picture import Demand
@@ -130,7 +130,7 @@ def _choose_pair(
     )
 
 
-def _room(books: Accounts, policy: InstancePolicy) -> Ints:
+def _room(books: Books, policy: InstancePolicy) -> Ints:
     """How many instances of each size fit: shape (sizes, nodes), the largest disk first."""
     smallest = [bounds.min for bounds in policy.minmax]
     rows = []
@@ -148,7 +148,7 @@ def _room(books: Accounts, policy: InstancePolicy) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(len(rows), size)
 
 
-def _count(books: Accounts, sample: Demand) -> Ints:
+def _count(books: Books, sample: Demand) -> Ints:
     """How many times ``sample`` can be added to each node, one after the other."""
     counts = np.zeros(len(books.memory), dtype=np.int64)
     if max(sample.memory, sample.disk, sample.vcpus) <= 0:

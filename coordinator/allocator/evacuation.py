@@ -8,18 +8,11 @@ import numpy as np
 
 from common.model.disk import DiskTemplate
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.freight import MOVED, is_mobile
 from coordinator.allocator.ledger import NOWHERE
-from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
+from coordinator.allocator.picture import Demand
 from coordinator.allocator.single import Singles
 from coordinator.allocator.state import Resident, State
-
-# hail makes a block device anew on another node instead of opening it there.
-MOVED = ON_SHARED_STORAGE - {DiskTemplate.BLOCKDEV}
-
-
-def is_mobile(demand: Demand) -> bool:
-    """Whether an instance leaves its node as it is, instead of being made anew elsewhere."""
-    return demand.template is DiskTemplate.DRBD or demand.template in MOVED
 
 
 def can_evacuate(state: State, node: int, residents: list[Resident], scored: Ints) -> bool:

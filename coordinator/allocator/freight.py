@@ -7,16 +7,21 @@ nowhere even now: then the node cannot be emptied. Between the two, counting doe
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from common.model.disk import DiskTemplate
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.evacuation import is_mobile
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
 from coordinator.allocator.policy import check_policy
+
+if TYPE_CHECKING:
+    from coordinator.allocator.ledger import Ledger
+
+# hail makes a block device anew on another node instead of opening it there.
+MOVED = ON_SHARED_STORAGE - {DiskTemplate.BLOCKDEV}
+"""Templates of instances that leave a node as they are, without a mirror."""
 
 _TARGETS = 32  # nodes of a group that are looked at for room; more are rarely needed
 _NONE = -1
@@ -41,6 +46,47 @@ class Freight:
     forbidden: Bools
     tied: Bools
 
+    @classmethod
+    def of(cls, ledger: "Ledger") -> "Freight":
+        """What is on the nodes at the start."""
+        size, on, demands = ledger.size, ledger.primary_of, ledger.demands
+        picky = np.zeros(len(ledger.picture.groups), dtype=np.bool_)
+        picky[ledger.group_of[ledger.exclusive]] = True
+        freight = cls(
+            memory=np.zeros(size, dtype=np.int64),
+            largest=np.full(size, _NONE, dtype=np.int64),
+            disk=np.zeros(size, dtype=np.int64),
+            largest_disk=np.full(size, _NONE, dtype=np.int64),
+            forbidden=np.zeros(size, dtype=np.bool_),
+            tied=ledger.tied | picky[ledger.group_of],
+        )
+        np.add.at(freight.memory, on[ledger.real], demands.memory[ledger.real])
+        others = np.flatnonzero(ledger.real & ~demands.mirrored)
+        np.maximum.at(freight.largest, on[others], demands.memory[others])
+        local = others[demands.local[others]]
+        np.add.at(freight.disk, on[local], demands.disk[local])
+        np.maximum.at(freight.largest_disk, on[local], demands.disk[local])
+        freight._find_forbidden(ledger, others, picky)
+        return freight
+
+    def _find_forbidden(self, ledger: "Ledger", others: Ints, picky: Bools) -> None:
+        known: dict[object, bool] = {}
+        columns = ledger.instances
+        for one in others.tolist():
+            template, node = columns.template[one], int(ledger.primary_of[one])
+            if template in MOVED:
+                continue
+            group = int(ledger.group_of[node])
+            size = (columns.memory[one], columns.vcpus[one], columns.spindle_use[one])
+            spindles, disks = columns.disk_spindles[one], tuple(columns.disks[one])
+            key = (group, template, size, spindles, disks)
+            if key not in known:
+                policy, demand = ledger.picture.groups[group].policy, ledger.picture.instances[one]
+                kinds = (False, True) if picky[group] else (False,)
+                known[key] = all(check_policy(policy, demand, exclusive=kind) for kind in kinds)
+            if known[key]:
+                self.forbidden[node] = True
+
     def with_instance(self, demand: Demand, nodes: Ints) -> "Freight":
         """The same with one more instance on each of ``nodes``."""
         loaded = replace(
@@ -55,12 +101,12 @@ class Freight:
             _load(loaded, nodes, demand)
         return loaded
 
-    def judge(self, ledger: Ledger, scored: Ints, memory: Ints, disk: Ints) -> "Outlook":
+    def judge(self, ledger: "Ledger", scored: Ints, memory: Ints, disk: Ints) -> "Outlook":
         """Judge the ``scored`` nodes by what is free on each node; the others are safe."""
         safe = np.ones(ledger.size, dtype=np.bool_)
         lost = np.zeros(ledger.size, dtype=np.bool_)
         laden = scored[self.largest[scored] > _NONE]
-        for group in np.unique(ledger.group_of[laden]).tolist():
+        for group in set(ledger.group_of[laden].tolist()):
             nodes = laden[ledger.group_of[laden] == group]
             targets = np.flatnonzero(ledger.group_of == group)
             safe[nodes] = _surely_fits(nodes, _roomiest(targets, memory), memory, disk, self)
@@ -80,35 +126,9 @@ class Outlook:
     lost: Bools
 
 
-@lru_cache(maxsize=1)
-def freight_of(ledger: Ledger) -> Freight:
-    """What is on the nodes at the start."""
-    size, instances, on = ledger.size, ledger.picture.instances, ledger.primary_of
-    picky = np.isin(ledger.group_of, ledger.group_of[ledger.exclusive])
-    freight = Freight(
-        memory=np.zeros(size, dtype=np.int64),
-        largest=np.full(size, _NONE, dtype=np.int64),
-        disk=np.zeros(size, dtype=np.int64),
-        largest_disk=np.full(size, _NONE, dtype=np.int64),
-        forbidden=np.zeros(size, dtype=np.bool_),
-        tied=np.array(
-            [bool(ledger.rules.migration_tags(n.tags)) for n in ledger.picture.nodes],
-            dtype=np.bool_,
-        )
-        | picky,
-    )
-    used = ledger.of_instances(lambda i: i.used_memory)
-    np.add.at(freight.memory, on[ledger.real], used[ledger.real])
-    for index in np.flatnonzero(ledger.real).tolist():
-        demand, node = instances[index], int(on[index])
-        if demand.template is not DiskTemplate.DRBD:
-            _load(freight, node, demand)
-            if not is_mobile(demand):
-                policy = ledger.picture.groups[int(ledger.group_of[node])].policy
-                kinds = (False, True) if picky[node] else (False,)
-                if all(check_policy(policy, demand, exclusive=kind) for kind in kinds):
-                    freight.forbidden[node] = True
-    return freight
+def is_mobile(demand: Demand) -> bool:
+    """Whether an instance leaves its node as it is, instead of being made anew elsewhere."""
+    return demand.template is DiskTemplate.DRBD or demand.template in MOVED
 
 
 def _load(freight: Freight, nodes: int | Ints, demand: Demand) -> None:

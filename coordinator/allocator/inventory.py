@@ -5,11 +5,20 @@ the commands read (text, LUXI), with everything that Ganeti's text format can sa
 groups are known by their index. Memory and disk are in MiB.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from common.model.group import AllocationPolicy
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.names import MiB
+from coordinator.allocator.columns import (
+    InstanceColumns,
+    NodeColumns,
+    instance_columns,
+    node_columns,
+)
+from coordinator.allocator.rows import Rows
 
 NOWHERE = -1
 
@@ -142,10 +151,55 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """A cluster; ``tags`` are those of the cluster, ``policy`` its own."""
+    """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
+
+    Attributes:
+        cpu_loads: per node, as measured; None if instances make up all of it.
+    """
 
     groups: tuple[Group, ...]
-    nodes: tuple[Node, ...]
-    instances: tuple[Instance, ...] = ()
+    nodes: Sequence[Node]
+    instances: Sequence[Instance] = ()
     tags: tuple[str, ...] = ()
     policy: InstancePolicy = field(default=DEFAULT_POLICY)
+    cpu_loads: tuple[float, ...] | None = None
+
+    @cached_property
+    def columns(self) -> tuple[NodeColumns, InstanceColumns]:
+        """The same as columns."""
+        return node_columns(self.nodes), instance_columns(self.instances)
+
+
+def inventory_of(
+    groups: tuple[Group, ...],
+    nodes: NodeColumns,
+    instances: InstanceColumns,
+    tags: tuple[str, ...],
+) -> Inventory:
+    """A cluster whose rows are made from columns as they are looked at."""
+
+    def node(at: int) -> Node:
+        return Node(
+            name=nodes.names[at],
+            **{name: getattr(nodes, name)[at] for name in NodeColumns.__slots__ if name != "names"},
+        )
+
+    def instance(at: int) -> Instance:
+        values = {
+            name: getattr(instances, name)[at]
+            for name in InstanceColumns.__slots__
+            if name not in ("names", "load")
+        }
+        values["tags"], values["disks"] = tuple(values["tags"]), tuple(values["disks"])
+        if instances.load is not None:
+            values["load"] = instances.load[at]
+        return Instance(name=instances.names[at], **values)
+
+    inventory = Inventory(
+        groups=groups,
+        nodes=Rows(len(nodes.names), node),
+        instances=Rows(len(instances.names), instance),
+        tags=tags,
+    )
+    vars(inventory)["columns"] = nodes, instances  # as cached_property does it
+    return inventory

@@ -14,15 +14,26 @@ from functools import cached_property
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.arrays import Bools, Floats, Ints, among
+from coordinator.allocator.estimate import (
+    SPREAD_ROWS,
+    SUM_ROWS,
+    WEIGHT,
+    Estimates,
+    Figures,
+    lowest,
+    replaced,
+)
 from coordinator.allocator.occupy import add_primary, add_secondary
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import TOLERANCE, from_best
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.score import SPREADS, WEIGHTS, Kind, Term, figures, kind_of
+from coordinator.allocator.score import SPREADS, Term
 from coordinator.allocator.state import Scope, State
+from coordinator.allocator.terms import figures
 
-_BLOCK = 64  # rows of the matrix at a time, so that what is worked on stays in the cache
+_AT_ONCE = 1 << 15  # pairs scored exactly at a time
+_FIRST = 512  # pairs gone through before all are
 
 
 class Pairs:
@@ -72,7 +83,8 @@ class Pairs:
     def _find_special(self, state: State, demand: Demand) -> None:
         """Work out the pairs that have instances in common."""
         peers, nodes = state.ledger.peers, self.nodes
-        here = np.isin(peers.primary, nodes) & np.isin(peers.secondary, nodes)
+        size = state.ledger.size
+        here = among(peers.primary, nodes, size) & among(peers.secondary, nodes, size)
         secondary = peers.secondary[here]
         self._special_primary = np.searchsorted(nodes, peers.primary[here])
         self._special_secondary = np.searchsorted(nodes, secondary)
@@ -133,174 +145,201 @@ class Pairs:
             allowed: which pairs to look at, row by primary; None for all.
             count: how many are wanted at most; None for no limit, which is slower.
         """
-        estimates = self._estimates
-        if allowed is not None:
-            estimates = np.where(allowed, estimates, np.inf)
-        enough = np.inf
-        best_of_row = estimates.min(axis=1, initial=np.inf)
-        if count is not None and len(best_of_row) > count:
-            enough = np.partition(best_of_row, count - 1)[count - 1] + TOLERANCE
-        rows = np.flatnonzero((best_of_row <= enough) & (best_of_row < np.inf))
-        near = estimates[rows]
-        row, column = np.nonzero((near <= enough) & (near < np.inf))
-        primary = self._rows[rows[row]]
+        if not self._is_finite:
+            yield from self._in_vain(allowed)
+            return
+        if count is not None:
+            yield from self._going_through(*self._near(allowed, count))
+            return
+        # Mostly one of the first is taken, and the others need not be looked at.
+        near = self._near(allowed, _FIRST)
+        limit, done = lowest(near[2], _FIRST), set[tuple[int, int]]()
+        for pair, score in self._going_through(*near):
+            if score > limit:  # others might come before
+                break
+            done.add(pair)
+            yield pair, score
+        if limit < np.inf:
+            for pair, score in self._going_through(*self._near(allowed, None)):
+                if pair not in done:
+                    yield pair, score
+
+    def _going_through(
+        self, row: Ints, column: Ints, estimates: Floats
+    ) -> Iterator[tuple[tuple[int, int], float]]:
+        primary = self._rows[row]
 
         def exact(some: Ints) -> Floats:
             return self._scores(primary[some], column[some])
 
-        options = from_best(near[row, column], exact)
-        if not self._is_finite:
-            scores = self._scores(primary, column)
-            options = ((int(i), float(scores[i])) for i in _in_order(primary, column, scores))
-        for choice, score in options:
+        for choice, score in from_best(estimates, exact):
             yield (int(self.nodes[primary[choice]]), int(self.nodes[column[choice]])), score
+
+    def _near(self, allowed: Bools | None, count: int | None) -> tuple[Ints, Ints, Floats]:
+        """The pairs to go through, rising: places of rows, positions of columns, estimates."""
+        if allowed is not None or count is None:
+            matrix = self._matrix if allowed is None else np.where(allowed, self._matrix, np.inf)
+            enough = np.inf if count is None else lowest(matrix, count) + TOLERANCE
+            row, column = np.nonzero((matrix <= enough) & (matrix < np.inf))
+            return row, column, matrix[row, column]
+        row, column, estimates = self._estimates.near(count, self._is_special)
+        special_row, special_column, of_special = self._specials
+        row = np.concatenate((row, special_row))
+        column = np.concatenate((column, special_column))
+        estimates = np.concatenate((estimates, of_special))
+        near = np.flatnonzero(estimates <= lowest(estimates, count) + TOLERANCE)
+        row, column, estimates = row[near], column[near], estimates[near]
+        order = np.argsort(row * len(self.nodes) + column, kind="stable")
+        return row[order], column[order], estimates[order]
+
+    def _in_vain(self, allowed: Bools | None) -> Iterator[tuple[tuple[int, int], float]]:
+        """Where nodes lack something: the pairs in hail's order, with scores that mean nothing."""
+        possible = self._possible if allowed is None else self._possible & allowed
+        row, column = np.nonzero(possible)
+        primary = self._rows[row]
+        scores = self._scores(primary, column)
+        for at in _in_order(primary, column, scores).tolist():
+            yield (int(self.nodes[primary[at]]), int(self.nodes[column[at]])), float(scores[at])
 
     def count_rejected(self, allowed: Bools) -> int:
         """How many pairs hail tries in vain before it is content, primary by primary."""
+        if not self._is_finite:
+            row, column = np.nonzero(self._possible)
+            return self._count_in_order(row, column, allowed)
         rejected = 0
-        possible = self._estimates < np.inf
-        for row in np.flatnonzero((possible & ~allowed).any(axis=1)).tolist():
-            columns = np.flatnonzero(possible[row])
-            good = allowed[row, columns]
-            primary = np.full(len(columns), self._rows[row])
-            order = _in_order(primary, columns, self._scores(primary, columns))
-            rejected += int(np.argmax(good[order])) if good.any() else len(columns)
+        step = max(1, _AT_ONCE // max(1, len(self.nodes)))
+        for start in range(0, len(allowed), step):
+            part = slice(start, start + step)
+            matrix, is_good = self._matrix[part], allowed[part]
+            good = np.where(is_good, matrix, np.inf).min(axis=1, initial=np.inf)[:, None]
+            surely = ~is_good & (matrix < good - TOLERANCE)
+            # Next to the best that is allowed, only the exact scores tell which comes first.
+            in_doubt = ~surely & (matrix <= good + TOLERANCE) & (good < np.inf)
+            in_doubt[~(in_doubt & ~is_good).any(axis=1)] = False
+            row, column = np.nonzero(in_doubt)
+            rejected += int(np.count_nonzero(surely))
+            rejected += self._count_in_order(row + start, column, allowed)
+        return rejected
+
+    def _count_in_order(self, row: Ints, column: Ints, allowed: Bools) -> int:
+        """Of these pairs, how many come before the first of their row that is allowed."""
+        primary = self._rows[row]
+        scores = self._scores(primary, column)
+        by_secondary = np.where(np.isnan(scores), column, -column)
+        order = np.lexsort((by_secondary, scores, row))
+        is_good = allowed[row, column][order]
+        rejected = 0
+        seen = -1
+        for at, is_allowed in zip(row[order].tolist(), is_good.tolist(), strict=True):
+            if at != seen and is_allowed:
+                seen = at  # the rest of the row does not count
+            rejected += at != seen
         return rejected
 
     def _scores(self, primary: Ints, secondary: Ints) -> Floats:
         """Scores of pairs given by the candidates' positions, rounded as hail does."""
+        if len(primary) <= _AT_ONCE:
+            return self._some_scores(primary, secondary)
+        parts = range(0, len(primary), _AT_ONCE)
+        return np.concatenate(
+            [
+                self._some_scores(primary[at : at + _AT_ONCE], secondary[at : at + _AT_ONCE])
+                for at in parts
+            ]
+        )
+
+    def _some_scores(self, primary: Ints, secondary: Ints) -> Floats:
+        if not self._standing.count:
+            return np.zeros(len(primary))
         before_one, after_one = self._before[:, primary], self._primary[:, primary]
         before_two, after_two = self._before[:, secondary], self._secondary[:, secondary]
-        key = primary * len(self.nodes) + secondary
-        at = np.searchsorted(self._special_key, key)
-        at[at == len(self._special_key)] = 0
         if len(self._special_key):
+            key = primary * len(self.nodes) + secondary
+            at = np.searchsorted(self._special_key, key)
+            at[at == len(self._special_key)] = 0
             special = self._special_key[at] == key
             after_two[:, special] = self._special[:, at[special]]
         if self._shared is not None:
             after_one[Term.LOCATION_SCORE] += self._shared[primary, secondary]
-        total = np.zeros(len(primary))
-        for term in Term:
-            if kind_of(term) is Kind.SPREAD:
-                sums, variances = self._replaced(
-                    self._standing.sums[term],
-                    self._standing.variances[term],
-                    before_one[term],
-                    after_one[term],
-                )
-                _, variances = self._replaced(sums, variances, before_two[term], after_two[term])
-                value = np.sqrt(variances)
-            elif kind_of(term) is Kind.SUM:
-                value = self._standing.sums[term] + (after_one[term] - before_one[term])
-                value = value + (after_two[term] - before_two[term])
-            else:
-                value = self._standing.crowding + self._crowding[primary].astype(np.float64)
-            total = total + WEIGHTS[term] * value
+        n, standing = float(self._standing.count), self._standing
+        values = np.empty((len(Term), len(primary)))
+        sums, variances = replaced(
+            n,
+            standing.sums[SPREAD_ROWS, None],
+            standing.variances[SPREAD_ROWS, None],
+            before_one[SPREAD_ROWS],
+            after_one[SPREAD_ROWS],
+        )
+        _, variances = replaced(n, sums, variances, before_two[SPREAD_ROWS], after_two[SPREAD_ROWS])
+        values[SPREAD_ROWS] = np.sqrt(variances)
+        with np.errstate(invalid="ignore"):
+            grown = standing.sums[SUM_ROWS, None] + (after_one - before_one)[SUM_ROWS]
+            values[SUM_ROWS] = grown + (after_two - before_two)[SUM_ROWS]
+            crowding = standing.crowding + self._crowding[primary]
+            values[Term.LOCATION_EXCLUSION_SCORE] = crowding
+            # Added up strictly in the order of the terms.
+            total: Floats = np.add.accumulate(WEIGHT[:, None] * values, axis=0)[-1]
         return total
-
-    def _replaced(
-        self, sums: float | Floats, variances: float | Floats, before: Floats, after: Floats
-    ) -> tuple[Floats, Floats]:
-        """Sum and variance after one figure changed; rounding may not make it negative."""
-        n = float(self._standing.online)
-        with np.errstate(invalid="ignore", over="ignore"):
-            shift = after - before
-            growth = after * after - before * before
-            change = (n * growth - (2 * sums) * shift) - shift * shift
-            # Not np.maximum: a figure that is no number makes the variance 0, as in hail.
-            return sums + shift, np.fmax(0, variances + change / (n * n))
 
     @property
     def _is_finite(self) -> bool:
         """Whether there are numbers to compare: a node may have no memory, for one."""
-        return bool(np.isfinite(self._standing.score()))
+        return bool(np.isfinite(self._standing.value))
 
     @cached_property
-    def _estimates(self) -> Floats:
-        """The matrix of scores, but for the order in which the terms are added up.
+    def _possible(self) -> Bools:
+        """Matrix of the pairs that are not refused, row by primary."""
+        possible = np.repeat((self.secondary_codes == 0)[None], len(self._rows), axis=0)
+        possible[np.arange(len(self._rows)), self._rows] = False
+        row, column, is_refused = self._special_places
+        possible[row, column] = ~is_refused
+        return possible
 
-        Shape (primaries that are not refused, candidates); infinite where it cannot be.
-        """
-        with np.errstate(invalid="ignore"):
-            return self._estimated()
-
-    def _estimated(self) -> Floats:
-        rows, size = self._rows, len(self.nodes)
-        of_row, of_column = np.zeros(len(rows)), np.zeros(size)
-        both: dict[bytes, tuple[Term, float]] = {}  # equal terms once, with their weights added
-        primary, before = self._primary[:, rows], self._before[:, rows]
-        for term in Term:
-            weight = WEIGHTS[term]
-            if kind_of(term) is Kind.CROWDING:
-                of_row += weight * (self._standing.crowding + self._crowding[rows])
-            elif kind_of(term) is Kind.SUM:
-                of_row += weight * (self._standing.sums[term] + primary[term] - before[term])
-                of_column += weight * (self._secondary[term] - self._before[term])
-            elif np.array_equal(self._secondary[term], self._before[term], equal_nan=True):
-                _, variances = self._replaced(
-                    self._standing.sums[term],
-                    self._standing.variances[term],
-                    before[term],
-                    primary[term],
-                )
-                of_row += weight * np.sqrt(variances)
-            else:
-                content = b"".join(
-                    np.asarray(of_term[term]).tobytes()
-                    for of_term in (
-                        self._standing.sums,  # the nodes beside the candidates
-                        self._standing.variances,
-                        self._before,
-                        primary,
-                        self._secondary,
-                    )
-                )
-                term_of, so_far = both.get(content, (term, 0.0))
-                both[content] = (term_of, so_far + weight)
-        if not self._is_finite:  # nothing to estimate; infinity is to mean "impossible" only
-            both, of_row, of_column = {}, np.zeros(len(rows)), np.zeros(size)
-        matrix = of_row[:, None] + of_column
-        for term, weight in both.values():
-            self._add_spread(matrix, term, weight)
-        if self._shared is not None:
-            matrix += WEIGHTS[Term.LOCATION_SCORE] * self._shared[rows]
-        matrix[:, self.secondary_codes > 0] = np.inf
-        self._set_special(matrix)
-        matrix[np.arange(len(rows)), rows] = np.inf
-        return matrix
-
-    def _add_spread(self, matrix: Floats, term: Term, weight: float) -> None:
-        """Add one spread that depends on both nodes; the same steps as ``_replaced``."""
-        n = float(self._standing.online)
-        sums, variances = self._replaced(
-            self._standing.sums[term],
-            self._standing.variances[term],
-            self._before[term, self._rows],
-            self._primary[term, self._rows],
-        )
-        before, after = self._before[term], self._secondary[term]
-        with np.errstate(invalid="ignore", over="ignore"):
-            shift = after - before
-            growth = n * (after * after - before * before)
-            for start in range(0, len(matrix), _BLOCK):
-                part = slice(start, start + _BLOCK)
-                change = np.multiply.outer(2 * sums[part], shift)
-                np.subtract(growth, change, out=change)
-                change -= shift * shift
-                change /= n * n
-                change += variances[part, None]
-                np.fmax(change, 0, out=change)
-                np.sqrt(change, out=change)
-                change *= weight
-                matrix[part] += change
-
-    def _set_special(self, matrix: Floats) -> None:
+    @cached_property
+    def _special_places(self) -> tuple[Ints, Ints, Bools]:
+        """Pairs with instances in common: places of rows, positions, whether they are refused."""
         chosen = self.primary_codes[self._special_primary] == 0
-        primary = self._special_primary[chosen]
-        secondary = self._special_secondary[chosen]
-        scores = self._scores(primary, secondary) if self._is_finite else np.zeros(len(primary))
-        scores[self._special_codes[chosen] > 0] = np.inf
-        matrix[np.searchsorted(self._rows, primary), secondary] = scores
+        row = np.searchsorted(self._rows, self._special_primary[chosen])
+        return row, self._special_secondary[chosen], self._special_codes[chosen] > 0
+
+    @cached_property
+    def _is_special(self) -> Bools | None:
+        row, column, _ = self._special_places
+        if not len(row):
+            return None
+        table = np.zeros((len(self._rows), len(self.nodes)), dtype=np.bool_)
+        table[row, column] = True
+        return table
+
+    @cached_property
+    def _specials(self) -> tuple[Ints, Ints, Floats]:
+        """Pairs with instances in common that are not refused, with estimates."""
+        row, column, is_refused = self._special_places
+        chosen = self.primary_codes[self._special_primary] == 0
+        figures, fits = self._special[:, chosen][:, ~is_refused], ~is_refused
+        row, column = row[fits], column[fits]
+        return row, column, self._estimates.of_pairs(row, column, figures, self._before[:, column])
+
+    @cached_property
+    def _estimates(self) -> Estimates:
+        return Estimates(
+            self._standing,
+            Figures(self._before, self._primary, self._secondary),
+            self._rows,
+            np.flatnonzero(self.secondary_codes == 0),
+            self._crowding,
+            self._shared,
+        )
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        """The scores of all pairs, roughly; infinite where it cannot be."""
+        matrix = self._estimates.matrix()
+        row, column, _ = self._special_places
+        matrix[row, column] = np.inf
+        row, column, estimates = self._specials
+        matrix[row, column] = estimates
+        return matrix
 
 
 def _in_order(primary: Ints, secondary: Ints, scores: Floats) -> Ints:

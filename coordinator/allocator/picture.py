@@ -4,7 +4,7 @@ The order of groups, nodes and instances counts: it breaks ties, as in hail. Mem
 disk are in MiB.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from common.model.group import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.policy import InstancePolicy
 from common.names import GroupName, InstanceName, MiB, NodeName
+from coordinator.allocator.columns import InstanceColumns
 
 LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
 """Templates that take space of the node's volume group."""
@@ -163,8 +164,8 @@ class Picture:
     """The whole cluster at one moment; told apart by identity, not by content."""
 
     groups: tuple[GroupPicture, ...]
-    nodes: tuple[NodePicture, ...]
-    instances: tuple[InstancePicture, ...] = ()
+    nodes: Sequence[NodePicture]
+    instances: Sequence[InstancePicture] = ()
     cluster_tags: tuple[str, ...] = ()
 
     @cached_property
@@ -174,3 +175,34 @@ class Picture:
     @cached_property
     def group_index(self) -> Mapping[GroupName, int]:
         return {group.name: index for index, group in enumerate(self.groups)}
+
+
+_STATUS = {
+    AdminState.UP: "running",
+    AdminState.DOWN: "ADMIN_down",
+    AdminState.OFFLINE: "ADMIN_offline",
+}
+
+
+def columns_of(demands: Sequence[Demand]) -> InstanceColumns:
+    """Instances as columns, wherever they are: on no node."""
+    nowhere = [-1] * len(demands)
+    loads = [demand.load for demand in demands]
+    return InstanceColumns(
+        names=[demand.name for demand in demands],
+        memory=[demand.memory for demand in demands],
+        disk=[demand.disk for demand in demands],
+        vcpus=[demand.vcpus for demand in demands],
+        status=[_STATUS[demand.state] for demand in demands],
+        primary=nowhere,
+        secondary=nowhere,
+        template=[demand.template for demand in demands],
+        auto_balance=[demand.auto_balance for demand in demands],
+        tags=[demand.tags for demand in demands],
+        spindle_use=[demand.spindle_use for demand in demands],
+        disk_spindles=[demand.disk_spindles for demand in demands],
+        forthcoming=[demand.forthcoming for demand in demands],
+        disks=[demand.disks for demand in demands],
+        load=[(load.cpu, load.memory, load.disk, load.network) for load in loads],
+        networks=[frozenset()] * len(demands),
+    )

@@ -23,7 +23,16 @@ def place(picture: Picture, request: Allocate) -> Placement:
             if that is why).
         NotFound: the group asked for does not exist.
     """
-    found = survey(picture, request)
+    return place_in(ledger_of(picture), request)
+
+
+def place_in(ledger: Ledger, request: Allocate) -> Placement:
+    """The same by the books, which may have gone on since the picture was taken.
+
+    Raises:
+        NoCapacity, NotFound: as ``place``.
+    """
+    found = survey_books(ledger, request)
     if found.best is None:
         raise _no_capacity(request, found)
     chosen, *runners_up = found.best.choices
@@ -57,20 +66,23 @@ def survey_books(ledger: Ledger, request: Allocate) -> Survey:
     search = Search(ledger, request, scored)
     found = [search.in_group(group) for group in wanted]
 
-    refused = {
-        name: Reason.UNALLOCABLE if _is_closed(one.outcome, request) else reason
-        for one in found
-        for name, reason in one.reasons.items()
+    refused = {name: reason for one in found for name, reason in one.reasons.items()}
+    closed = {
+        group for group, one in zip(wanted, found, strict=True) if _is_closed(one.outcome, request)
     }
-    for node in np.flatnonzero(~np.isin(ledger.group_of, wanted)).tolist():
-        refused[ledger.names[node]] = Reason.GROUP
+    if closed or len(wanted) < len(ledger.picture.groups):
+        for name, group in zip(ledger.names, ledger.group_of.tolist(), strict=True):
+            if group not in wanted:
+                refused[name] = Reason.GROUP
+            elif group in closed:
+                refused[name] = Reason.UNALLOCABLE
     outcomes = tuple(one.outcome for one in found)
     return Survey(
         groups=outcomes,
         best=_best_group(outcomes, request),
         score_before=search.score_before,
         considered=sum(one.considered for one in found),
-        refused={name: reason for name, reason in refused.items() if reason},
+        refused=refused,
         unevacuable=search.culprit,
     )
 
@@ -78,7 +90,7 @@ def survey_books(ledger: Ledger, request: Allocate) -> Survey:
 def _wanted_groups(ledger: Ledger, request: Allocate) -> list[int]:
     """The group asked for, else all that have nodes and are not ruled out."""
     if request.group is None:
-        indices: list[int] = np.unique(ledger.group_of).tolist()
+        indices: list[int] = sorted({*ledger.group_of.tolist()})
         allowed = request.groups
         if allowed is None:
             return indices

@@ -1,14 +1,19 @@
 """Instance policy: whether a group allows an instance of this size at all."""
 
-import operator
-from collections.abc import Callable
+from __future__ import annotations
 
-from common.model.disk import DiskTemplate
-from common.model.policy import InstancePolicy, Spec
-from coordinator.allocator.picture import Demand
+import operator
+
 from coordinator.allocator.refusal import Reason
 
-_Compare = Callable[[int, int], bool]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from common.model.policy import InstancePolicy, Spec
+    from coordinator.allocator.picture import Demand
+
+    _Compare = Callable[[int, int], bool]
 
 
 def check_policy(policy: InstancePolicy, demand: Demand, *, exclusive: bool = False) -> Reason:
@@ -41,7 +46,7 @@ def _outside(bound: Spec, demand: Demand, beyond: _Compare, exclusive: bool) -> 
     spindles = demand.disk_spindles if exclusive else demand.spindle_use
     if spindles is None or beyond(spindles, bound.spindle_use):
         return Reason.POLICY_SPINDLES
-    counts_disks = demand.template is not DiskTemplate.DISKLESS
+    counts_disks = demand.template != "diskless"
     if counts_disks and beyond(len(demand.disks), bound.disk_count):
         return Reason.POLICY_DISK_COUNT
     return Reason.NONE

@@ -1,8 +1,13 @@
 """Why a node cannot take an instance, for programs and in words."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from enum import IntEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 class Reason(IntEnum):

@@ -41,7 +41,7 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
 
     location = ledger.location_score(instance, source)
     state = State(ledger)
-    score_before = state.scope(in_group).standing.score()
+    score_before = state.scope(in_group).standing.value
     state.take_primary(instance, source, location)
     singles = Singles.of(
         state,

@@ -14,9 +14,10 @@ from coordinator.allocator.occupy import add_secondary
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.score import Changes, Standing, Term, figures
+from coordinator.allocator.score import Term
 from coordinator.allocator.single import Singles
 from coordinator.allocator.state import State
+from coordinator.allocator.terms import Changed, Score, figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def new_secondaries(
     if ledger.usable[primary] and not demand.forthcoming and primary in scored:
         changed[Term.LOCATION_SCORE] += shared_with(state, primary, targets)
     choices = np.flatnonzero(codes == 0)
-    changes = Changes(
+    changes = Changed(
         np.searchsorted(scored, targets[choices])[None],
         changed[:, None, choices],
         np.zeros(len(choices), dtype=np.int64),
@@ -92,11 +93,11 @@ def shared_with(state: State, node: int, others: Ints) -> Ints:
     return np.array([len(tags[node] & tags[other]) for other in others.tolist()], dtype=np.int64)
 
 
-def ranked(standing: Standing, changes: Changes) -> Iterator[tuple[int, float]]:
+def ranked(standing: Score, changes: Changed) -> Iterator[tuple[int, float]]:
     """Yield (candidate, score), the best first, the last among equals."""
 
     def exact(some: Ints) -> Floats:
-        return standing.scores(changes.at(some))
+        return standing.exact(changes.at(some))
 
     return from_best(standing.estimates(changes), exact, last_if_nan=True)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.books import Books
 from coordinator.allocator.moving import Refusal, Seat, fail_over
 from coordinator.allocator.occupy import (
     add_primary,
@@ -18,9 +18,9 @@ from coordinator.allocator.occupy import (
 )
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.resettle import ranked
-from coordinator.allocator.score import Changes, Term, figures
 from coordinator.allocator.state import State
+from coordinator.allocator.terms import figures
+from coordinator.allocator.two_changes import TwoChanges
 
 FAILOVER = "Failing over to the secondary"
 FIRST_COPY = "Changing secondary to new primary"
@@ -85,26 +85,19 @@ def new_pair(
             return PairFound(None, fails_over, first.steps[row], Reason(int(first.codes[row])))
         return PairFound(None, fails_over, SECOND_COPY, Reason(int(codes[row, column])))
 
-    rows, columns = np.nonzero(possible)
-    after_first, after_second = figures(first.books)[:, rows], figures(as_secondary)[:, columns]
-    place = {key: at for at, key in enumerate(zip(special_row, special_column, strict=True))}
-    if place:
-        index = np.full((size, size), -1, dtype=np.int64)
-        index[special_row, special_column] = np.arange(len(special_row))
-        found = index[rows, columns]
-        after_second[:, found >= 0] = figures(special_books)[:, found[found >= 0]]
-    if ledger.has_locations and not demand.forthcoming:
-        after_first[Term.LOCATION_SCORE] += ledger.shared_locations(targets)[rows, columns]
     scope = work.scope(scored)
-    crowding = work.crowding(demand, scope, targets)
-    positions = np.searchsorted(scored, targets)
-    changes = Changes(
-        np.stack((positions[rows], positions[columns])),
-        np.stack((after_first, after_second), axis=1),
-        crowding[rows],
+    counts_locations = ledger.has_locations and not demand.forthcoming
+    pairs = TwoChanges(
+        scope.standing,
+        np.searchsorted(scored, targets),
+        figures(first.books),
+        figures(as_secondary),
+        work.crowding(demand, scope, targets),
+        ledger.shared_locations(targets) if counts_locations else None,
+        (special_row, special_column, figures(special_books)),
     )
-    best, _ = next(ranked(scope.standing, changes))
-    return PairFound((int(targets[rows[best]]), int(targets[columns[best]])), fails_over)
+    row, column = pairs.best(possible)
+    return PairFound((int(targets[row]), int(targets[column])), fails_over)
 
 
 class _FirstSteps:
@@ -154,20 +147,11 @@ class _FirstSteps:
         codes, _ = add_secondary(
             self.emptied.accounts.at(here),
             demand,
-            promised=self._promised_by(primary, targets),
+            promised=self.emptied.promised_by(primary, targets),
             force=force,
             ignore_disk=is_offline,
         )
         self._refuse(codes)
-
-    def _promised_by(self, node: int, primaries: Ints) -> Ints:
-        return np.array(
-            [
-                int(self.emptied.promised(np.array([node]), primary)[0])
-                for primary in primaries.tolist()
-            ],
-            dtype=np.int64,
-        )
 
     def _refuse(self, codes: Ints) -> None:
         """Note refusals of the failover where nothing was wrong before."""
@@ -178,8 +162,8 @@ class _FirstSteps:
 
 
 def _settle(
-    books: Accounts, demand: Demand, *, clashes: Ints, location: Ints, force: bool
-) -> tuple[Ints, Accounts]:
+    books: Books, demand: Demand, *, clashes: Ints, location: Ints, force: bool
+) -> tuple[Ints, Books]:
     """Put the instance on, off and on again as hail does: loads may round on the way."""
     codes, after = add_primary(books, demand, clashes=clashes, location=location, force=force)
     before = remove_primary(after, demand, clashes=clashes, location=location)

@@ -40,7 +40,7 @@ def why_unusable(node: NodePicture, among: frozenset[NodeName] | None) -> Reason
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The outcome of one group, the number of options, and each node's reason or none."""
+    """The outcome of one group, the number of options, and why nodes were refused."""
 
     outcome: GroupOutcome
     considered: int
@@ -60,7 +60,7 @@ class Search:
 
     @property
     def score_before(self) -> float:
-        return self._scope.standing.score()
+        return self._scope.standing.value
 
     @property
     def culprit(self) -> NodeName | None:
@@ -72,11 +72,11 @@ class Search:
         """Look for the best nodes of a group, given by index."""
         request, picture = self._request, self._ledger.picture.groups[group]
         members = np.flatnonzero(self._ledger.group_of == group)
-        reasons = {
-            node: why_unusable(self._ledger.picture.nodes[node], request.among)
-            for node in members.tolist()
-        }
-        candidates = np.array([node for node, why in reasons.items() if not why], dtype=np.int64)
+        reasons = self._why_unusable(members)
+        candidates = members
+        if reasons:
+            left = [node for node in members.tolist() if node not in reasons]
+            candidates = np.array(left, dtype=np.int64)
         is_pair = request.pair
 
         problem = ""
@@ -107,8 +107,20 @@ class Search:
         )
         return Found(outcome, considered, self._named(reasons))
 
+    def _why_unusable(self, nodes: Ints) -> dict[int, Reason]:
+        """The nodes that are no candidates, and why."""
+        ledger, among = self._ledger, self._request.among
+        if among is None:
+            nodes = nodes[~ledger.usable[nodes]]
+        reasons = {
+            node: why_unusable(ledger.picture.nodes[node], among)
+            for node in nodes.tolist()
+            if not ledger.usable[node] or (among is not None and ledger.names[node] not in among)
+        }
+        return {node: why for node, why in reasons.items() if why}
+
     def _named(self, reasons: Mapping[int, Reason]) -> dict[NodeName, Reason]:
-        return {self._ledger.names[node]: why for node, why in reasons.items()}
+        return {self._ledger.names[node]: reasons[node] for node in sorted(reasons)}
 
     def _singles(
         self, candidates: Ints, reasons: dict[int, Reason]
@@ -129,7 +141,7 @@ class Search:
         else:
             options: _Options = (((node,), score) for node, score in singles.from_best())
             choices, rejected = self._choose(options)
-            codes[np.isin(candidates, [nodes[0] for nodes in rejected])] = Reason.REDUNDANCY
+            codes[np.searchsorted(candidates, [nodes[0] for nodes in rejected])] = Reason.REDUNDANCY
         reasons.update(_by_node(candidates, codes))
         return tuple(choices), Counter(_REASONS[code] for code in codes.tolist() if code)
 
@@ -191,7 +203,7 @@ class Search:
 
 
 def _refused_by_pairs(pairs: Pairs, is_possible: bool, *, is_found: bool) -> dict[int, Reason]:
-    """Nodes that can be neither primary nor secondary, or, if nothing was found, all."""
+    """Nodes that can be neither primary nor secondary; all of them if nothing was found."""
     first, second = pairs.primary_codes, pairs.secondary_codes
     codes = np.where(second > 0, first, 0)
     if not is_found:
@@ -205,4 +217,7 @@ def _refused_by_pairs(pairs: Pairs, is_possible: bool, *, is_found: bool) -> dic
 
 
 def _by_node(nodes: Ints, codes: Ints) -> dict[int, Reason]:
+    """The nodes that are refused, and why."""
+    refused = np.flatnonzero(codes)
+    nodes, codes = nodes[refused], codes[refused]
     return {node: _REASONS[code] for node, code in zip(nodes.tolist(), codes.tolist(), strict=True)}

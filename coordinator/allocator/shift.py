@@ -4,17 +4,18 @@ The order of the checks is htools', since the first that fails is the one counte
 fails the books afterwards mean nothing.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books import UNKNOWN, Books, Demands
+from coordinator.allocator.refusal import Reason
 
 
 class Failure(IntEnum):
-    """Why an instance does not fit; the order is the one in which they are listed."""
+    """Reasons as htools counts them; the order is the one in which they are listed."""
 
     NONE = 0
     MEM = 1
@@ -43,7 +44,7 @@ _LABELS = {
     Failure.SPINDLES: "FailSpindles",
 }
 
-_Check = tuple[Bools, Failure]
+_Check = tuple[Bools, Reason]
 
 
 def add_primary(
@@ -59,7 +60,7 @@ def add_primary(
         force: where only lack of memory, disk or spindles counts.
 
     Returns:
-        Codes of ``Failure``, and the books after.
+        Codes of ``Reason``, and the books after.
     """
     one, strict, real, local = books, ~force, demands.count > 0, demands.local
     shared = ~one.exclusive
@@ -76,22 +77,21 @@ def add_primary(
     next_cpus = one.next_cpus + demands.next_cpus
     crowded = one.exclusive & local
     checks: list[_Check] = [
-        (real & (memory <= 0), Failure.MEM),
-        (real & local & (disk <= 0), Failure.DISK),
-        (real & strict & local & (disk < one.least_disk), Failure.DISK),
-        (real & crowded & (free_spindles < 0), Failure.SPINDLES),
-        (real & strict & local & (spindles > one.spindle_limit), Failure.DISK),
-        (real & strict & fails_n1 & ~one.fails_n1, Failure.MEM),
-        (real & strict & too_many(one, cpus), Failure.CPU),
-        (real & strict & (clashes > 0), Failure.TAGS),
-        (strict & (next_memory <= 0), Failure.MEM),
-        (strict & local & ((next_disk <= 0) | (next_disk < one.least_disk)), Failure.DISK),
-        (strict & crowded & (next_free < 0), Failure.SPINDLES),
-        (strict & local & (next_spindles > one.spindle_limit), Failure.DISK),
-        (strict & too_many(one, next_cpus), Failure.CPU),
+        (real & (memory <= 0), Reason.MEMORY),
+        (real & local & (disk <= 0), Reason.DISK),
+        (real & strict & local & (disk < one.least_disk), Reason.DISK),
+        (real & crowded & (free_spindles < 0), Reason.FREE_SPINDLES),
+        (real & strict & local & (spindles > one.spindle_limit), Reason.SPINDLES),
+        (real & strict & fails_n1 & ~one.fails_n1, Reason.MEMORY_N1),
+        (real & strict & too_many(one, cpus), Reason.CPU),
+        (real & strict & (clashes > 0), Reason.TAGS),
+        (strict & (next_memory <= 0), Reason.MEMORY),
+        (strict & local & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
+        (strict & crowded & (next_free < 0), Reason.FREE_SPINDLES),
+        (strict & local & (next_spindles > one.spindle_limit), Reason.SPINDLES),
+        (strict & too_many(one, next_cpus), Reason.CPU),
     ]
-    after = replace(
-        one,
+    after = one.changed(
         memory=memory,
         fails_n1=fails_n1,
         disk=disk,
@@ -135,23 +135,22 @@ def add_secondary(
     next_free = _taken(one, demands, one.next_free_spindles)
     no_disk = disk <= 0 if any_disk is None else (disk <= 0) & ~any_disk
     checks: list[_Check] = [
-        (real & ~demands.mirrored, Failure.DISK),
-        (real & no_disk, Failure.DISK),
-        (real & strict & (disk < one.least_disk), Failure.DISK),
-        (real & one.exclusive & (free_spindles < 0), Failure.SPINDLES),
-        (real & strict & (spindles > one.spindle_limit), Failure.DISK),
-        (real & strict & (demands.needed >= one.memory), Failure.MEM),
-        (real & strict & fails_n1 & ~one.fails_n1, Failure.MEM),
-        (strict & ~demands.mirrored, Failure.DISK),
-        (strict & ((next_disk <= 0) | (next_disk < one.least_disk)), Failure.DISK),
-        (strict & one.exclusive & (next_free < 0), Failure.SPINDLES),
-        (strict & (next_spindles > one.spindle_limit), Failure.DISK),
-        (strict & (demands.needed >= one.next_memory), Failure.MEM),
+        (real & ~demands.mirrored, Reason.DISK),
+        (real & no_disk, Reason.DISK),
+        (real & strict & (disk < one.least_disk), Reason.DISK),
+        (real & one.exclusive & (free_spindles < 0), Reason.FREE_SPINDLES),
+        (real & strict & (spindles > one.spindle_limit), Reason.SPINDLES),
+        (real & strict & (demands.needed >= one.memory), Reason.MEMORY),
+        (real & strict & fails_n1 & ~one.fails_n1, Reason.MEMORY_N1),
+        (strict & ~demands.mirrored, Reason.DISK),
+        (strict & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
+        (strict & one.exclusive & (next_free < 0), Reason.FREE_SPINDLES),
+        (strict & (next_spindles > one.spindle_limit), Reason.SPINDLES),
+        (strict & (demands.needed >= one.next_memory), Reason.MEMORY),
     ]
     load = one.load.copy()
     load[2] += demands.load[2]
-    after = replace(
-        one,
+    after = one.changed(
         reserved=reserved,
         fails_n1=fails_n1,
         disk=disk,
@@ -177,8 +176,7 @@ def remove_primary(books: Books, demands: Demands, *, freed: Ints, location: Int
     """
     one, real = books, demands.count > 0
     memory = one.memory + demands.memory
-    return replace(
-        one,
+    return one.changed(
         memory=memory,
         fails_n1=np.where(real, memory <= one.reserved, one.fails_n1),
         disk=one.disk + demands.disk,
@@ -203,8 +201,7 @@ def remove_secondary(books: Books, demands: Demands, *, reserved: Ints) -> Books
     reserved = np.where(real, reserved, one.reserved)
     load = one.load.copy()
     load[2] -= demands.load[2]
-    return replace(
-        one,
+    return one.changed(
         reserved=reserved,
         fails_n1=np.where(real, one.memory <= reserved, one.fails_n1),
         disk=one.disk + demands.disk,
@@ -224,10 +221,9 @@ def too_many(books: Books, cpus: Ints) -> Bools:
         return (books.cpu_ratio >= 0) & (books.cpu_ratio < cpus / books.total_cpus)
 
 
-def first_failure(checks: list[_Check]) -> Ints:
+def first_failure(checks: Sequence[tuple[Bools, IntEnum]]) -> Ints:
     """The code of the first check that holds; 0 where none does."""
-    shape = np.broadcast_shapes(*(failed.shape for failed, _ in checks))
-    codes = np.zeros(shape, dtype=np.int64)
+    codes = np.zeros(np.broadcast(*(failed for failed, _ in checks)).shape, dtype=np.int64)
     for failed, reason in reversed(checks):
         if failed.any():
             codes = np.where(failed, np.int64(reason), codes)
@@ -239,6 +235,8 @@ def _taken(books: Books, demands: Demands, free: Ints, counts: Bools | bool = Tr
 
     An instance whose disks are elsewhere takes some, too, as with htools; it is not refused.
     """
+    if not books.exclusive.any():
+        return np.zeros_like(free)
     left = np.where(
         demands.disk_spindles == UNKNOWN, np.int64(UNKNOWN), free - demands.disk_spindles
     )
@@ -246,5 +244,7 @@ def _taken(books: Books, demands: Demands, free: Ints, counts: Bools | bool = Tr
 
 
 def _given_back(books: Books, demands: Demands, free: Ints, counts: Bools | bool = True) -> Ints:
+    if not books.exclusive.any():
+        return np.zeros_like(free)
     known = np.where(demands.disk_spindles == UNKNOWN, 0, demands.disk_spindles)
     return np.where(books.exclusive, free + known * counts, 0)

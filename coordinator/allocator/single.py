@@ -9,8 +9,8 @@ from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.occupy import add_primary
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
-from coordinator.allocator.score import Changes, Standing, figures
 from coordinator.allocator.state import Scope, State
+from coordinator.allocator.terms import Changed, Score, figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Singles:
 
     nodes: Ints
     codes: Ints
-    _standing: Standing
-    _changes: Changes
+    _standing: Score
+    _changes: Changed
 
     @classmethod
     def of(
@@ -60,7 +60,7 @@ class Singles:
         if check_policy:
             forbidden = state.ledger.forbidden(demand, candidates)
             codes = np.where(forbidden > 0, forbidden, codes)
-        changes = Changes(
+        changes = Changed(
             np.searchsorted(scope.nodes, candidates)[None],
             figures(after)[:, None],
             state.crowding(demand, scope, candidates),
@@ -73,7 +73,7 @@ class Singles:
         changes = self._changes.at(choices)
 
         def exact(some: Ints) -> Floats:
-            return self._standing.scores(changes.at(some))
+            return self._standing.exact(changes.at(some))
 
         for choice, score in from_best(
             self._standing.estimates(changes), exact, last_if_nan=is_move

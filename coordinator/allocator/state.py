@@ -1,13 +1,13 @@
 """The books while instances are moved about in a simulation."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.accounts import Accounts
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.books import Books
 from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.occupy import (
     add_primary,
@@ -16,8 +16,10 @@ from coordinator.allocator.occupy import (
     remove_secondary,
 )
 from coordinator.allocator.picture import Demand
+from coordinator.allocator.promises import Promises
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.score import Standing, merge_crowds
+from coordinator.allocator.score import merge_crowds
+from coordinator.allocator.terms import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ class Scope:
     """
 
     nodes: Ints
-    standing: Standing
+    standing: Score
     crowds: Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Changing:
     """What changes when instances move.
 
     Attributes:
@@ -58,7 +60,7 @@ class Books:
         crowds: per node, its primaries by (location tag, exclusion tag).
     """
 
-    accounts: Accounts
+    accounts: Books
     holders: Mapping[str, Mapping[int, int]]
     crowds: Mapping[int, Counter[tuple[str, str]]]
 
@@ -69,15 +71,15 @@ class State:
     def __init__(
         self,
         ledger: Ledger,
-        books: Books | None = None,
-        promised: dict[int, dict[int, int]] | None = None,
+        books: Changing | None = None,
+        promises: Promises | None = None,
     ) -> None:
-        books = books or Books(ledger.accounts, ledger.holders, ledger.crowds)
+        books = books or Changing(ledger.accounts, ledger.holders, ledger.crowds)
         self.ledger = ledger
-        self.accounts = books.accounts.at(np.arange(ledger.size))
+        self.accounts = books.accounts.copy()
         self._holders = {tag: Counter(counts) for tag, counts in books.holders.items()}
         self._crowds = {node: Counter(crowd) for node, crowd in books.crowds.items()}
-        self._promised = promised  # secondary: primary: MiB
+        self._promises = promises or Promises(ledger.peers, ledger.size)
 
     def scope(self, nodes: Ints) -> Scope:
         """Look at ``nodes`` as they stand now."""
@@ -88,7 +90,7 @@ class State:
             if self.ledger.usable[node] and node in members
         )
         crowding = crowds.total() - len(crowds)
-        return Scope(nodes, Standing(self.accounts.at(nodes), crowding), crowds)
+        return Scope(nodes, Score(self.accounts.at(nodes), crowding), crowds)
 
     def clashes(self, demand: Demand, nodes: Ints) -> Ints:
         """How many exclusion tags of the instance are taken, per node."""
@@ -111,37 +113,25 @@ class State:
 
     def copy(self) -> "State":
         """The same books, to be changed on their own."""
-        promised = self._promised
-        return State(
-            self.ledger,
-            Books(self.accounts, self._holders, self._crowds),
-            None if promised is None else {node: dict(held) for node, held in promised.items()},
-        )
+        return State(self.ledger, self.books, self._promises.copy())
 
     @property
-    def books(self) -> Books:
+    def books(self) -> Changing:
         """As they stand; not a copy."""
-        return Books(self.accounts, self._holders, self._crowds)
+        return Changing(self.accounts, self._holders, self._crowds)
 
     def promised(self, nodes: Ints, primary: int) -> Ints:
         """Per node: memory it keeps free for the failure of ``primary``."""
-        promises = self._promises()
-        return np.array(
-            [promises.get(node, {}).get(primary, 0) for node in nodes.tolist()], dtype=np.int64
-        )
+        return self._promises.towards(primary, nodes)
+
+    def promised_by(self, node: int, primaries: Ints) -> Ints:
+        """Per primary: memory that ``node`` keeps free for its failure."""
+        held = self._promises.of(node)
+        return np.array([held.get(each, 0) for each in primaries.tolist()], dtype=np.int64)
 
     def promises_between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
         """Pairs of ``nodes`` of which the second keeps memory for the first, and how much."""
-        inside = frozenset(nodes.tolist())
-        found = [
-            (primary, secondary, memory)
-            for secondary, held in self._promises().items()
-            if secondary in inside
-            for primary, memory in held.items()
-            if primary in inside
-        ]
-        table = np.array(found, dtype=np.int64).reshape(-1, 3)
-        return table[:, 0], table[:, 1], table[:, 2]
+        return self._promises.between(nodes)
 
     def put_primary(
         self, demand: Demand, node: int, location: int, *, force: bool = True
@@ -160,7 +150,7 @@ class State:
         )
         reason = Reason(int(codes[0]))
         if not reason:
-            self.accounts.put(here, after)
+            self.accounts.put(node, after)
             self._count_tags(demand, node, +1)
         return reason
 
@@ -173,7 +163,7 @@ class State:
             clashes=self.clashes(demand, here),
             location=np.array([location]),
         )
-        self.accounts.put(here, after)
+        self.accounts.put(node, after)
 
     def put_secondary(
         self,
@@ -190,7 +180,7 @@ class State:
         a node that is offline, where the disk cannot be had anyway.
         """
         here = np.array([node])
-        promised = self._promises().setdefault(node, {})
+        promised = self._promises.of(node)
         held = promised.get(primary, 0)
         codes, after = add_secondary(
             self.accounts.at(here),
@@ -202,14 +192,14 @@ class State:
         reason = Reason(int(codes[0]))
         if reason:
             return reason
-        self.accounts.put(here, after)
+        self.accounts.put(node, after)
         if not demand.forthcoming:
             promised[primary] = held + demand.reserved_memory
         return Reason.NONE
 
     def take_secondary(self, demand: Demand, node: int, primary: int) -> None:
         here = np.array([node])
-        promised = self._promises().setdefault(node, {})
+        promised = self._promises.of(node)
         reserved = int(self.accounts.reserved[node])
         held = promised.get(primary, 0)
         if not demand.forthcoming:
@@ -219,20 +209,7 @@ class State:
         if held >= reserved:
             reserved = max(promised.values(), default=0)
         after = remove_secondary(self.accounts.at(here), demand, reserved=np.array([reserved]))
-        self.accounts.put(here, after)
-
-    def _promises(self) -> dict[int, dict[int, int]]:
-        if self._promised is None:
-            peers = self.ledger.peers
-            self._promised = defaultdict(dict)
-            for primary, secondary, memory in zip(
-                peers.primary.tolist(),
-                peers.secondary.tolist(),
-                peers.promised.tolist(),
-                strict=True,
-            ):
-                self._promised[secondary][primary] = memory
-        return self._promised
+        self.accounts.put(node, after)
 
     def _count_tags(self, demand: Demand, node: int, change: int) -> None:
         tags = self.ledger.rules.exclusion_tags(demand.tags)
@@ -246,11 +223,21 @@ class State:
                     del crowd[key]
 
 
-def residents_of(ledger: Ledger, node: int) -> list[Resident]:
-    """The real primaries of a node, the newest first, as hail keeps them."""
-    there = np.flatnonzero(ledger.real & (ledger.primary_of == node))
+def residents_of(ledger: Ledger, node: int, latest: int | None = None) -> list[Resident]:
+    """The real primaries of a node, the newest first, as hail keeps them.
+
+    Args:
+        ledger: the books.
+        node: index of the node.
+        latest: index of an instance that was taken off and put back, which makes it the newest.
+    """
+    there = np.flatnonzero(ledger.real & (ledger.primary_of == node))[::-1].tolist()
+    for index in (*ledger.arrivals, latest):
+        if index in there:
+            there.remove(index)
+            there.insert(0, index)
     residents = []
-    for index in there[::-1].tolist():
+    for index in there:
         demand, secondary = ledger.picture.instances[index], int(ledger.secondary_of[index])
         location = ledger.location_score(demand, node, secondary)
         residents.append(Resident(demand, node, secondary, location))

@@ -1,14 +1,16 @@
 """The books after a placement, for the next one of many."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
 from common.names import NodeName
+from coordinator.allocator.books import Books, demands_in
 from coordinator.allocator.ledger import NOWHERE, Ledger
-from coordinator.allocator.picture import Demand, InstancePicture
+from coordinator.allocator.picture import Demand, InstancePicture, columns_of
+from coordinator.allocator.rows import Joined
 from coordinator.allocator.state import State
 
 
@@ -21,22 +23,50 @@ def with_instance(ledger: Ledger, demand: Demand, nodes: tuple[int, ...]) -> Led
     state = State(ledger)
     location = ledger.location_score(demand, *nodes)
     state.put_primary(demand, nodes[0], location)
-    secondary = nodes[1] if len(nodes) > 1 else NOWHERE
-    if secondary != NOWHERE:
-        state.put_secondary(demand, secondary, nodes[0])
+    if len(nodes) > 1:
+        state.put_secondary(demand, nodes[1], nodes[0])
+    after = with_instances(ledger, [(demand, nodes)], state.accounts)
+    after.holders, after.crowds = state.books.holders, state.books.crowds
+    return after
 
+
+def with_instances(
+    ledger: Ledger, placed: Sequence[tuple[Demand, tuple[int, ...]]], accounts: Books
+) -> Ledger:
+    """The books with more instances.
+
+    Args:
+        ledger: the books before.
+        placed: what came, each with its nodes, primary first.
+        accounts: the nodes' books by now.
+    """
+    demands, homes = [demand for demand, _ in placed], [nodes for _, nodes in placed]
+    first = np.array([nodes[0] for nodes in homes], dtype=np.int64)
+    second = [nodes[1] if len(nodes) > 1 else NOWHERE for nodes in homes]
+    freight = ledger.freight
+    for demand, nodes in placed:
+        if not demand.forthcoming:
+            freight = freight.with_instance(demand, np.array(nodes[:1]))
+    after = copy(ledger)
+    rows = [_placed(ledger, demand, nodes) for demand, nodes in placed]
+    after.picture = replace(ledger.picture, instances=Joined(ledger.picture.instances, rows))
+    after.primary_of = np.append(ledger.primary_of, first)
+    after.secondary_of = np.append(ledger.secondary_of, np.array(second, dtype=np.int64))
+    after.demands = ledger.demands.followed_by(demands_in(columns_of(demands)))
+    after.real = after.demands.count > 0
+    after.tags = Joined(ledger.tags, [demand.tags for demand in demands])
+    for derived in ("peers", "holders", "crowds"):
+        vars(after).pop(derived, None)
+    after.freight, after.accounts = freight, accounts
+    return after
+
+
+def _placed(ledger: Ledger, demand: Demand, nodes: tuple[int, ...]) -> InstancePicture:
     names: tuple[NodeName, ...] = tuple(ledger.names[node] for node in nodes)
     values = {name: getattr(demand, name) for name in Demand.__slots__}
-    instance = InstancePicture(
+    return InstancePicture(
         **values, primary=names[0], secondary=names[1] if len(names) > 1 else None
     )
-    after = copy(ledger)
-    after.picture = replace(ledger.picture, instances=(*ledger.picture.instances, instance))
-    after.primary_of = np.append(ledger.primary_of, nodes[0])
-    after.secondary_of = np.append(ledger.secondary_of, secondary)
-    after.real = np.append(ledger.real, not demand.forthcoming)
-    _take_over(after, state)
-    return after
 
 
 def with_moved(ledger: Ledger, state: State, seats: Mapping[int, tuple[int, int]]) -> Ledger:
@@ -45,18 +75,17 @@ def with_moved(ledger: Ledger, state: State, seats: Mapping[int, tuple[int, int]
     Args:
         ledger: from which the state set out.
         state: the books by now.
-        seats: primary and secondary of the instances that may have moved, by index.
+        seats: primary and secondary of the instances that may have moved, by index, in the
+            order in which they did.
     """
     after = copy(ledger)
     after.primary_of, after.secondary_of = ledger.primary_of.copy(), ledger.secondary_of.copy()
     for index, (primary, secondary) in seats.items():
-        after.primary_of[index], after.secondary_of[index] = primary, secondary
-    _take_over(after, state.copy())
+        if (ledger.primary_of[index], ledger.secondary_of[index]) != (primary, secondary):
+            after.primary_of[index], after.secondary_of[index] = primary, secondary
+            after.arrivals = (*after.arrivals, index)
+    books = state.copy().books
+    for derived in ("peers", "freight"):
+        vars(after).pop(derived, None)
+    after.accounts, after.holders, after.crowds = books.accounts, books.holders, books.crowds
     return after
-
-
-def _take_over(ledger: Ledger, state: State) -> None:
-    vars(ledger).pop("peers", None)
-    ledger.accounts = state.books.accounts
-    ledger.holders = state.books.holders
-    ledger.crowds = state.books.crowds

@@ -27,10 +27,7 @@ def allocate(cluster: Inventory, ledger: Ledger, request: AllocateOne, options: 
     Raises:
         Refused: nothing fits.
     """
-    among = options.among
-    if among is None and request.among is not None:
-        among = frozenset(request.among)
-    search = _Search(cluster, options, among, request.group_name)
+    search = Search.of(cluster, options, request)
     placed = search.place(ledger, request.new, request.group_name)
     return Answer(
         placed.info,
@@ -54,7 +51,7 @@ def allocate_many(
         Refused: one does not fit, and no group was named.
     """
     group = request.group_name
-    search = _Search(cluster, options, options.among, group)
+    search = Search(cluster, options, options.among, group)
     is_odd = options.strict and search.is_dedicated
     done: list[tuple[str, list[str]]] = []
     failed: list[tuple[str, str]] = []
@@ -78,7 +75,7 @@ def allocate_many(
     return Answer(info, [done, failed], created=created)
 
 
-class _Search:
+class Search:
     """How the new instances of one request are placed."""
 
     def __init__(
@@ -94,6 +91,14 @@ class _Search:
         self._groups: frozenset[GroupName] | None = None
         self.is_dedicated = _is_dedicated(cluster, group_name)
 
+    @classmethod
+    def of(cls, cluster: Inventory, options: Options, request: AllocateOne) -> "Search":
+        """For one instance; what the command line allows goes before what the request does."""
+        among = options.among
+        if among is None and request.among is not None:
+            among = frozenset(request.among)
+        return cls(cluster, options, among, request.group_name)
+
     def keep_to_group_of(self, placed: Placed) -> None:
         """Look at no other group from now on."""
         group = self._cluster.groups[self._cluster.nodes[placed.nodes[0]].group]
@@ -108,6 +113,17 @@ class _Search:
         Raises:
             Refused: there is no such group, or nothing fits.
         """
+        request = self.request(ledger, new, group_name)
+        if self.is_dedicated:
+            return choose_by_loss(self._cluster, ledger, request)
+        return choose(self._cluster, ledger, request)
+
+    def request(self, ledger: Ledger, new: New, group_name: str | None) -> Allocate:
+        """What is asked of the engine for one instance.
+
+        Raises:
+            Refused: there is no such group, or a number of nodes that makes no sense.
+        """
         group = None if group_name is None else self._group(group_name)
         if new.required_nodes not in {1, 2}:
             raise Refused(self._unsupported(ledger, group))
@@ -115,7 +131,7 @@ class _Search:
             raise InvalidRequest(
                 f"Instance {new.name} is to be mirrored (drbd), which takes two nodes, not one"
             )
-        request = Allocate(
+        return Allocate(
             instance=self.demand(new),
             group=None if group is None else GroupName(self._cluster.groups[group].uuid),
             groups=self._groups,
@@ -125,9 +141,6 @@ class _Search:
             ignore_soft_limits=self._options.ignore_soft_errors,
             mirrored=new.required_nodes == 2,
         )
-        if self.is_dedicated:
-            return choose_by_loss(self._cluster, ledger, request)
-        return choose(self._cluster, ledger, request)
 
     def _group(self, name: str) -> int:
         groups = self._cluster.groups

@@ -93,7 +93,7 @@ def choose_by_loss(cluster: Inventory, ledger: Ledger, request: Allocate) -> Pla
     """
     wanted = [
         index
-        for index in np.unique(ledger.group_of).tolist()
+        for index in sorted({*ledger.group_of.tolist()})
         if request.groups is None or ledger.picture.groups[index].name in request.groups
     ]
     if request.group is not None:

@@ -10,7 +10,16 @@ from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.names import MiB
-from coordinator.allocator.inventory import NOWHERE, TEMPLATES, Group, Instance, Inventory, Node
+from coordinator.allocator.inventory import (
+    NOWHERE,
+    TEMPLATES,
+    Group,
+    Instance,
+    Inventory,
+    Node,
+    inventory_of,
+)
+from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes
 from coordinator.iallocator.fields import (
     Fields,
     Unreadable,
@@ -24,9 +33,6 @@ from coordinator.iallocator.fields import (
     whole,
 )
 from coordinator.iallocator.jsontext import pairs_of
-
-KVM_NODE_MEMORY = 4096
-"""MiB that hail reckons a KVM node needs for itself, whatever the node says."""
 
 _HYPERVISORS = {name: name for name in ("kvm", "xen-pvm", "chroot", "xen-hvm", "lxc", "fake")}
 _STATUS = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
@@ -72,7 +78,7 @@ class Wish:
         )
 
 
-def read_cluster(message: Fields, *, kvm_node_memory: int = KVM_NODE_MEMORY) -> Inventory:
+def read_cluster(message: Fields, *, kvm_node_memory: int) -> Inventory:
     """Read the cluster of a message.
 
     Args:
@@ -86,6 +92,9 @@ def read_cluster(message: Fields, *, kvm_node_memory: int = KVM_NODE_MEMORY) -> 
     groups = message.get("nodegroups", an_object)
     read_groups = tuple(_group(uuid, value) for uuid, value in pairs_of(groups))
     group_index = {group.uuid: index for index, group in enumerate(read_groups)}
+    found = _read_in_bulk(message, read_groups, group_index, kvm_node_memory)
+    if found is not None:
+        return found
     nodes = message.get("nodes", an_object)
     read_nodes = tuple(_node(name, value, group_index) for name, value in pairs_of(nodes))
     node_index = {node.name: index for index, node in enumerate(read_nodes)}
@@ -98,6 +107,23 @@ def read_cluster(message: Fields, *, kvm_node_memory: int = KVM_NODE_MEMORY) -> 
     if kvm_node_memory > 0 and hypervisors[:1] == ("kvm",):
         read_nodes = tuple(_with_own_memory(node, kvm_node_memory) for node in read_nodes)
     return Inventory(groups=read_groups, nodes=read_nodes, instances=read_instances, tags=tags)
+
+
+def _read_in_bulk(
+    message: Fields, groups: tuple[Group, ...], group_index: dict[str, int], kvm_node_memory: int
+) -> Inventory | None:
+    """The quick way, where there is nothing to complain of; None if there might be."""
+    try:
+        hypervisors = message.values["enabled_hypervisors"]
+        own = kvm_node_memory if hypervisors[:1] == ["kvm"] and kvm_node_memory > 0 else None
+        nodes = read_nodes(message.values, group_index, own_memory=own)
+        index = {name: at for at, name in enumerate(nodes.names)}
+        instances = read_instances(message.values["instances"], index)
+    except (Unusual, KeyError, IndexError, TypeError):
+        return None
+    tags = message.get("cluster_tags", texts)
+    message.get("enabled_hypervisors", list_of(_hypervisor))
+    return inventory_of(groups, nodes, instances, tags)
 
 
 def read_wish(name: str, fields: Fields) -> Wish:

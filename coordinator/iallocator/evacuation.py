@@ -243,7 +243,8 @@ class _Movers:
         """Nodes of an instance's group that it may go to."""
         primary = self._seat(index).primary
         nodes = self.nodes_in(int(self._ledger.group_of[primary]))
-        return nodes[~np.isin(nodes, [*excluded, primary])]
+        out = {*excluded, primary}
+        return np.array([node for node in nodes.tolist() if node not in out], dtype=np.int64)
 
     def evacuate(
         self, index: int, mode: EvacuationMode, targets: Ints, group: int | None = None
@@ -281,6 +282,7 @@ class _Movers:
             move.to_best_secondary(targets, scored)
         else:
             move.to_best_pair(targets, scored)
+        del self._seats[index]  # so that the last to move is the last
         self._state, self._seats[index] = move.state, move.seat
         return move.jobs
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
-from coordinator.iallocator.jsontext import pairs_of
+from coordinator.iallocator.jsontext import Written, pairs_of
 
 T = TypeVar("T")
 
@@ -70,18 +70,26 @@ def flag(value: Any) -> bool:
 
 def whole(value: Any) -> int:
     """An integer of 64 bits; fractions are rounded to even, what is larger wraps around."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if isinstance(value, bool) or not isinstance(value, int | Written):
         raise Unreadable("Unable to read Int")
-    if isinstance(value, Decimal):
-        if value.adjusted() > 4000:
-            raise Unreadable("Unable to read Int")
-        value = int(value.to_integral_value(rounding=ROUND_HALF_EVEN))
+    if isinstance(value, Written):
+        value = _rounded(value)
     wrapped: int = (int(value) + _LARGEST) % (2 * _LARGEST) - _LARGEST
     return wrapped
 
 
+def _rounded(value: Written) -> int:
+    try:
+        exact = Decimal(value.text)
+    except InvalidOperation as error:  # the exponent has 19 digits or more
+        raise Unreadable("Unable to read Int") from error
+    if exact.adjusted() > 4000:
+        raise Unreadable("Unable to read Int")
+    return int(exact.to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
 def real(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if isinstance(value, bool) or not isinstance(value, int | Written):
         raise Unreadable("Unable to read Double")
     try:
         return float(value)

@@ -1,33 +1,42 @@
 """What is in use on nodes although no instance accounts for it."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
-from coordinator.allocator.inventory import Inventory
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coordinator.allocator.columns import InstanceColumns, NodeColumns
 
 _MEMORY = 512  # MiB that may be missing without a word
 _DISK = 1024
+_USES_MEMORY = {"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline", "ERROR_wrongnode"}
 
 
-def missing(cluster: Inventory) -> Iterator[str]:
+def missing(nodes: NodeColumns, instances: InstanceColumns) -> Iterator[str]:
     """Yield lines of a warning, none if all is well; the last nodes first, as in hail."""
-    memory = [int(node.total_memory) - node.own_memory - node.free_memory for node in cluster.nodes]
-    disk = [int(node.total_disk) - node.free_disk for node in cluster.nodes]
-    for instance in cluster.instances:
-        if instance.forthcoming:
-            continue
-        memory[instance.primary] -= instance.memory if instance.uses_memory else 0
-        for node in instance.homes:
-            disk[node] -= instance.disk
+    each = zip(nodes.total_memory, nodes.own_memory, nodes.free_memory, strict=True)
+    memory = [int(total) - own - free for total, own, free in each]
+    disk = [int(t) - f for t, f in zip(nodes.total_disk, nodes.free_disk, strict=True)]
+    for primary, secondary, needs, takes, status, is_coming in zip(
+        instances.primary, instances.secondary, instances.memory, instances.disk,
+        instances.status, instances.forthcoming, strict=True,
+    ):  # fmt: skip
+        if not is_coming:
+            memory[primary] -= needs if status in _USES_MEMORY else 0
+            disk[primary] -= takes
+            if secondary >= 0:
+                disk[secondary] -= takes
     wrong = [
         index
-        for index in reversed(range(len(cluster.nodes)))
+        for index in reversed(range(len(disk)))
         if memory[index] > _MEMORY or disk[index] > _DISK
     ]
     if wrong:
         yield "Warning: cluster has inconsistent data:"
         for index in wrong:
             yield (
-                f"  - node {cluster.nodes[index].name} is missing {memory[index]} MB ram "
+                f"  - node {nodes.names[index]} is missing {memory[index]} MB ram "
                 f"and {disk[index] // 1024} GB disk"
             )
         yield ""

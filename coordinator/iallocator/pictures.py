@@ -1,9 +1,12 @@
 """From a cluster as read to the picture on which placements are decided."""
 
+from copy import copy
+
 from common.model.disk import DiskTemplate
 from common.model.instance import AdminState
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
+from coordinator.allocator.ledger import Columns, Ledger
 from coordinator.allocator.picture import (
     Demand,
     GroupPicture,
@@ -12,10 +15,19 @@ from coordinator.allocator.picture import (
     NodePicture,
     Picture,
 )
+from coordinator.allocator.rows import Rows
+
+_REPORTED = (
+    "total_memory", "own_memory", "free_memory", "total_disk", "free_disk", "total_cpus",
+    "own_cpus", "spindles", "free_spindles",
+)  # fmt: skip
 
 
 def picture_of(cluster: Inventory) -> Picture:
-    """The same cluster; groups are known by their UUID, since names may not be unique."""
+    """The same cluster; groups are known by their UUID, since names may not be unique.
+
+    Its rows are made as they are looked at.
+    """
     return Picture(
         groups=tuple(
             GroupPicture(
@@ -27,10 +39,32 @@ def picture_of(cluster: Inventory) -> Picture:
             )
             for group in cluster.groups
         ),
-        nodes=tuple(_node(node, cluster) for node in cluster.nodes),
-        instances=tuple(_instance(instance, cluster) for instance in cluster.instances),
+        nodes=Rows(len(cluster.nodes), lambda at: _node(cluster.nodes[at], cluster)),
+        instances=Rows(
+            len(cluster.instances), lambda at: _instance(cluster.instances[at], cluster)
+        ),
         cluster_tags=cluster.tags,
     )
+
+
+def ledger_of_cluster(cluster: Inventory) -> Ledger:
+    """The books of a cluster; what a node that is not live reports does not count."""
+    nodes, instances = cluster.columns
+    live = [
+        bool(not offline or total or free)
+        for offline, total, free in zip(
+            nodes.offline, nodes.total_memory, nodes.free_memory, strict=True
+        )
+    ]
+    if not all(live):
+        nodes = copy(nodes)
+        for name in _REPORTED:
+            values = zip(getattr(nodes, name), live, strict=True)
+            setattr(nodes, name, [value if is_live else 0 for value, is_live in values])
+    ledger = Ledger(picture_of(cluster), Columns(nodes, instances))
+    if cluster.cpu_loads is not None:
+        ledger.accounts.load[0] = cluster.cpu_loads
+    return ledger
 
 
 def demand_of(instance: Instance) -> Demand:

@@ -3,13 +3,14 @@
 from typing import assert_never
 
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.ledger import Ledger
 from coordinator.iallocator.answers import Answer, Options
-from coordinator.iallocator.pictures import picture_of
+from coordinator.iallocator.pictures import ledger_of_cluster
 from coordinator.iallocator.requests import (
     AllocateMany,
     AllocateOne,
     AllocateSecondary,
+    BalanceCluster,
+    Capacity,
     ChangeGroup,
     Evacuate,
     RelocateOne,
@@ -24,7 +25,7 @@ def solve(cluster: Inventory, request: Request, options: Options) -> Answer:
         Refused: it cannot be done; a valid answer all the same.
         InvalidRequest: it makes no sense.
     """
-    ledger = Ledger(picture_of(cluster))
+    ledger = ledger_of_cluster(cluster)
     # Imported when needed: the time to start is most of the time for a small cluster.
     if isinstance(request, AllocateOne | AllocateMany):
         from coordinator.iallocator import allocation
@@ -36,6 +37,14 @@ def solve(cluster: Inventory, request: Request, options: Options) -> Answer:
         from coordinator.iallocator.secondary import allocate_secondary
 
         return allocate_secondary(cluster, ledger, request, options)
+    if isinstance(request, Capacity):
+        from coordinator.iallocator.capacity import capacity
+
+        return capacity(cluster, ledger, request, options)
+    if isinstance(request, BalanceCluster):
+        from coordinator.iallocator.balancing import balance
+
+        return balance(cluster, request, options)
     from coordinator.iallocator import evacuation
 
     match request:

@@ -73,7 +73,32 @@ class AllocateSecondary:
     instance: int
 
 
-Request = AllocateOne | AllocateMany | RelocateOne | Evacuate | ChangeGroup | AllocateSecondary
+@dataclass(frozen=True, slots=True)
+class BalanceCluster:
+    """Moves that make the cluster better; of one group only, if it is named."""
+
+    max_operations: int | None
+    group_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many of one instance fit; ``limit`` None for all."""
+
+    one: AllocateOne
+    limit: int | None
+
+
+Request = (
+    AllocateOne
+    | AllocateMany
+    | RelocateOne
+    | Evacuate
+    | ChangeGroup
+    | AllocateSecondary
+    | BalanceCluster
+    | Capacity
+)
 
 _mode = one_of("EvacMode", EvacuationMode)
 
@@ -87,12 +112,7 @@ def read_request(fields: Fields, cluster: Inventory) -> Request:
     kind = fields.get("type", text)
     match kind:
         case "allocate":
-            name = fields.get("name", text)
-            wish = read_wish(name, fields)
-            required = fields.get("required_nodes", whole)
-            group = fields.find("group_name", text)
-            among = fields.find("restrict-to-nodes", texts)
-            return AllocateOne(New(name, wish, required), group, among)
+            return _allocate_one(fields)
         case "relocate":
             name = fields.get("name", text)
             instance = _exact_instance(name, cluster)
@@ -122,8 +142,26 @@ def read_request(fields: Fields, cluster: Inventory) -> Request:
             )
         case "allocate-secondary":
             return AllocateSecondary(_exact_instance(fields.get("name", text), cluster))
+        case "balance":
+            most = _not_negative(fields, "max_operations")
+            return BalanceCluster(most, fields.find("group_name", text))
+        case "capacity":
+            return Capacity(_allocate_one(fields), _not_negative(fields, "limit"))
         case _:
             raise InvalidRequest(f"Invalid request type '{kind}'")
+
+
+def _not_negative(fields: Fields, key: str) -> int | None:
+    value = fields.find(key, whole)
+    if value is not None and value < 0:
+        raise InvalidRequest(f"{key} is {value}, less than none at all")
+    return value
+
+
+def _allocate_one(fields: Fields) -> AllocateOne:
+    new = _new(fields)
+    group = fields.find("group_name", text)
+    return AllocateOne(new, group, fields.find("restrict-to-nodes", texts))
 
 
 def _new(fields: Fields) -> New:
@@ -133,26 +171,26 @@ def _new(fields: Fields) -> New:
 
 
 def _exact_instance(name: str, cluster: Inventory) -> int:
-    for index, instance in enumerate(cluster.instances):
-        if instance.name == name:
-            return index
-    raise InvalidRequest(f"Unknown instance '{name}'")
+    names = cluster.columns[1].names
+    if name not in names:
+        raise InvalidRequest(f"Unknown instance '{name}'")
+    return names.index(name)
 
 
 def _domain(cluster: Inventory) -> str:
-    nodes = [node.name for node in cluster.nodes]
-    return common_domain([*nodes, *(instance.name for instance in cluster.instances)])
+    nodes, instances = cluster.columns
+    return common_domain([*nodes.names, *instances.names])
 
 
 def _instances(fields: Fields, cluster: Inventory) -> tuple[int, ...]:
     wanted = fields.get("instances", texts)
     domain = _domain(cluster)
-    names = [instance.name for instance in cluster.instances]
+    names = cluster.columns[1].names
     aliases = [name.removesuffix(domain) for name in names]
     return tuple(find_one(name, names, aliases) for name in wanted)
 
 
 def _names_of_nodes(cluster: Inventory) -> tuple[Sequence[str], Sequence[str]]:
     domain = _domain(cluster)
-    names = [node.name for node in cluster.nodes]
+    names = cluster.columns[0].names
     return names, [name.removesuffix(domain) for name in names]

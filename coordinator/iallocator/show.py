@@ -1,14 +1,20 @@
 """Figures and structures as hail prints them."""
 
-import json
-import math
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from common.model.group import AllocationPolicy
-from common.model.policy import Spec
-from coordinator.allocator.inventory import Group
-from coordinator.allocator.refusal import Reason
+import math
+from _json import encode_basestring_ascii
+
+from coordinator.iallocator.jsontext import written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+    from typing import Any
+
+    from common.model.policy import Spec
+    from coordinator.allocator.inventory import Group
+    from coordinator.allocator.refusal import Reason
 
 FAILURES = (
     "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
@@ -16,16 +22,23 @@ FAILURES = (
 )  # fmt: skip
 """hail's names of reasons in the order in which it lists them."""
 
-_TEMPLATES = {
+TEMPLATES = {
     "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile",
     "plain": "DTPlain", "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd",
     "ext": "DTExt", "gluster": "DTGluster",
 }  # fmt: skip
 _POLICIES = {
-    AllocationPolicy.PREFERRED: "AllocPreferred",
-    AllocationPolicy.LAST_RESORT: "AllocLastResort",
-    AllocationPolicy.UNALLOCABLE: "AllocUnallocable",
+    "preferred": "AllocPreferred",
+    "last_resort": "AllocLastResort",
+    "unallocable": "AllocUnallocable",
 }
+
+
+NOT_CONNECTED = "not connected to a network that the instance needs"
+
+
+def not_connected(group: str, instance: str) -> str:
+    return f"{group} is not connected to a network required by instance {instance}"
 
 
 def score(value: float) -> str:
@@ -60,11 +73,7 @@ def placed(score: str, successes: int, counts: Mapping[Reason, int], nodes: tupl
 def answer(*, success: bool, info: str, result: Any) -> str:
     """The line that goes to standard output."""
     beginning = "Request successful: " if success else "Request failed: "
-    return json.dumps(
-        {"success": success, "info": beginning + info, "result": result},
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    return written({"success": success, "info": beginning + info, "result": result})
 
 
 def groups(some: Sequence[Group], wanted: Container[int]) -> str:
@@ -80,7 +89,7 @@ def _group(index: int, group: Group) -> str:
         f"minMaxISpecsMaxSpec = {_spec(bounds.max)}}}"
         for bounds in policy.minmax
     )
-    templates = ",".join(_TEMPLATES[name] for name in policy.disk_templates)
+    templates = ",".join(TEMPLATES[name] for name in policy.disk_templates)
     return (
         f"Group {{name = {_string(group.name)}, uuid = {_string(group.uuid)}, idx = {index}, "
         f"allocPolicy = {_POLICIES[group.alloc_policy]}, networks = {_strings(group.networks)}, "
@@ -105,7 +114,7 @@ def _spec(spec: Spec) -> str:
 
 
 def _string(text: str) -> str:
-    return json.dumps(text)
+    return encode_basestring_ascii(text)
 
 
 def _strings(texts: Sequence[str]) -> str:

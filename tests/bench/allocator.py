@@ -1,145 +1,209 @@
-"""How long choosing two nodes for a mirrored instance takes, beside Debian's hail.
+"""hail beside Debian's: every type of request, both programs in one run, and ours in-process.
 
-    python -m tests.bench.allocator [--hail-up-to NODES] [SIZES ...]
+    python -m tests.bench.allocator [--quick | --full] [--sizes NODES ...]
 
-First as it is inside the coordinator: ours is wall time, the median of several runs, hail's is
-the processor time of one run. "first" includes building arrays from the picture; "next" has
-them already. Then as processes that read the same request: medians of processor seconds, of wall
-seconds, and how many times faster ours is.
+First as processes that read the same request: medians of processor and wall seconds, how many
+times as long Debian's takes, what is aimed at, our memory, and below each size the two parts of
+our time that no engine can save: Python starting up, and NumPy's import. Then inside the
+coordinator, where the books are open already.
 """
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from common.model.disk import DiskTemplate
-from coordinator.allocator.ledger import ledger_of
+from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Picture
-from coordinator.allocator.place import survey
+from coordinator.allocator.place import survey_books
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.succession import with_instance
 from tests.unit.allocator.clusters import Taste, random_demand, random_picture
 from tests.unit.allocator.hail import HAIL, question
 
 SEED = 7
-OURS = [
-    sys.executable,
-    "-c",
-    "import sys; from coordinator.htools.hail import main; sys.exit(main())",
-]
-TASTES = {
-    "mixed": Taste(templates=(DiskTemplate.DRBD,), fill=0.4, trouble=0.0, sound=True),
-    "alike": Taste(templates=(DiskTemplate.DRBD,), fill=0.35, trouble=0.0, uniform=True, down=0),
-}
+_LAUNCHER = "from coordinator.htools.hail import main; sys.exit(main())"
+_PLACE = f"import sys; sys.path.insert(0, {str(Path.cwd())!r})"
+OURS = [sys.executable, "-I", "-c", f"{_PLACE}; {_LAUNCHER}"]
+ALIKE = Taste(templates=(DiskTemplate.DRBD,), fill=0.35, trouble=0.0, uniform=True, down=0)
+MIXED = Taste(templates=(DiskTemplate.DRBD,), fill=0.4, trouble=0.0, sound=True)
+PLAIN = replace(ALIKE, templates=(DiskTemplate.PLAIN,))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One request; ``aim`` is how many times as long Debian's should take, at least."""
+
+    kind: str
+    nodes: int
+    aim: float = 1
+    theirs: bool = True  # whether Debian's has the patience
+
+
+CASES = (
+    Case("pair", 10), Case("pair", 20), Case("pair", 50), Case("pair, mixed", 50),
+    Case("pair", 100, 3), Case("pair", 200, 10), Case("pair", 500, 50),
+    Case("pair", 1000, 120, theirs=False), Case("pair", 2000, 120, theirs=False),
+    Case("plain", 50), Case("plain", 100), Case("plain", 500, theirs=False),
+    Case("evacuate secondaries", 50), Case("evacuate secondaries", 200),
+    Case("evacuate secondaries", 500), Case("evacuate 20, all", 50),
+    Case("evacuate 20, all", 100), Case("relocate", 50), Case("relocate", 200),
+    Case("allocate 50", 50), Case("allocate 50", 100), Case("allocate 50", 500, theirs=False),
+    Case("change group of 5", 50), Case("allocate secondary", 50),
+)  # fmt: skip
+QUICK = {("pair", 50), ("pair", 100), ("pair", 200), ("evacuate secondaries", 50), ("plain", 50)}
+
+
+def message_of(case: Case) -> str:
+    """The request as text."""
+    rng = Random(SEED)
+    taste = {"pair, mixed": MIXED, "plain": PLAIN}.get(case.kind, ALIKE)
+    taste = replace(taste, nodes=case.nodes, groups=2 if "group" in case.kind else 1)
+    picture = random_picture(rng, taste)
+    demand = random_demand(rng, taste, "new.x")
+    message = question(picture, Allocate(instance=demand))
+    names = list(message["instances"])
+    there = [one.name for one in picture.instances if one.secondary == picture.nodes[0].name]
+    asked: dict[str, Any] = message["request"]
+    match case.kind:
+        case "evacuate secondaries":
+            asked = {"type": "node-evacuate", "instances": there, "evac_mode": "secondary-only"}
+        case "evacuate 20, all":
+            asked = {"type": "node-evacuate", "instances": names[:20], "evac_mode": "all"}
+        case "relocate":
+            home = [message["instances"][names[0]]["nodes"][1]]
+            asked = {"type": "relocate", "name": names[0], "required_nodes": 1}
+            asked["relocate_from"] = home
+        case "allocate 50":
+            news = [asked | {"name": f"new{number}.x"} for number in range(50)]
+            asked = {"type": "multi-allocate", "instances": news}
+        case "change group of 5":
+            group = message["nodes"][message["instances"][names[0]]["nodes"][0]]["group"]
+            inside = [
+                name
+                for name, one in message["instances"].items()
+                if message["nodes"][one["nodes"][0]]["group"] == group
+            ]
+            asked = {"type": "change-group", "instances": inside[:5], "target_groups": []}
+        case "allocate secondary":
+            one = message["instances"][names[0]]
+            one.update(disk_template="plain", nodes=one["nodes"][:1])
+            asked = {"type": "allocate-secondary", "name": names[0]}
+        case _:
+            pass  # one instance, as it is
+    return json.dumps(message | {"request": asked})
+
+
+@dataclass(frozen=True)
+class Took:
+    """Medians of processor and wall time in seconds, and the most memory in MiB."""
+
+    cpu: float
+    wall: float
+    memory: int = 0
+
+    @classmethod
+    def of(cls, argv: list[str], times: int) -> "Took":
+        words = [sys.executable, "-I", str(Path(__file__).with_name("took.py")), str(times), *argv]
+        return cls(**json.loads(subprocess.check_output(words)))
+
+
+def compare(case: Case) -> None:
+    """Run both programs, taking turns, and print a line."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "request.json"
+        path.write_text(message_of(case), encoding="utf-8")
+        is_slow = case.nodes >= 200 or case.kind not in {"pair", "pair, mixed"}
+        mine = Took.of([*OURS, str(path)], 5 if is_slow else 11)
+        row = f"{case.nodes:6} {case.kind:>21} {mine.cpu:7.3f} {mine.wall:7.3f} {mine.memory:5}"
+        if HAIL and case.theirs:
+            other = Took.of([HAIL, str(path)], 1 if is_slow else 7)
+            row += f" {other.cpu:7.3f} {other.wall:7.3f} {other.cpu / mine.cpu:7.1f}"
+            row += f" {other.wall / mine.wall:7.1f} {case.aim:6.0f}"
+    print(row, flush=True)
+
+
+def floor() -> None:
+    """What starting costs: Python as installed, and NumPy with one thread."""
+    bare = Took.of([sys.executable, "-I", "-c", "pass"], 11)
+    loads = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import numpy"
+    numpy = Took.of([sys.executable, "-I", "-c", loads], 11)
+    print(f"Python starts in {bare.cpu * 1000:.1f} ms; NumPy takes", end=" ")
+    print(f"{(numpy.cpu - bare.cpu) * 1000:.1f} ms more")
 
 
 def milliseconds(run: Callable[[], object], times: int) -> float:
-    """Median wall time."""
+    """Median processor time."""
     taken = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return statistics.median(taken) * 1000
 
 
-def first(picture: Picture, request: Allocate) -> None:
+def survey_afresh(picture: Picture, request: Allocate) -> None:
     """Answer as if the picture had not been seen before."""
-    ledger_of.cache_clear()
-    survey(picture, request)
+    survey_books(Ledger(picture), request)
 
 
-def process_seconds(argv: list[str], text: str, times: int) -> tuple[float, float]:
-    """Medians of processor and wall time of a program that reads a request."""
-    taken = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "request.json"
-        path.write_text(text)
-        for _ in range(times):
-            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            subprocess.run([*argv, str(path)], check=True, capture_output=True)
-            wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            taken.append((cpu, wall))
-    return statistics.median(cpu for cpu, _ in taken), statistics.median(w for _, w in taken)
+def one_after_the_other(ledger: Ledger, request: Allocate, count: int) -> None:
+    """Place equal instances, each on what the others leave."""
+    index = ledger.picture.node_index
+    for _ in range(count):
+        found = survey_books(ledger, request).best
+        assert found is not None
+        nodes = tuple(index[name] for name in found.choices[0].nodes)
+        ledger = with_instance(ledger, request.instance, nodes)
 
 
-def compare_processes(sizes: list[int], hail_up_to: int) -> None:
-    """Run both programs on the same requests."""
-    print(f"{'nodes':>6} {'request':>14} {'ours':>13} {'hail':>13} {'ratio':>13}  (cpu/wall s)")
-    for size, (kind, text) in [(s, one) for s in sizes for one in requests(s)]:
-        mine = process_seconds(OURS, text, 5 if size < 500 else 3)
-        row = f"{size:6} {kind:>14} {mine[0]:6.2f}/{mine[1]:6.2f}"
-        if HAIL and size <= hail_up_to:
-            times = 5 if size < 200 else 1
-            theirs = process_seconds([HAIL], text, times)
-            ratios = (other / own for other, own in zip(theirs, mine, strict=True))
-            row += f" {theirs[0]:6.2f}/{theirs[1]:6.2f} {'/'.join(f'{r:6.1f}' for r in ratios)}"
-        print(row, flush=True)
-
-
-def requests(size: int) -> Iterator[tuple[str, str]]:
-    """A pair to place, on two kinds of cluster, and a node's secondaries to move."""
-    rng = Random(SEED)
-    alike = replace(TASTES["alike"], nodes=size)
-    demand = random_demand(rng, alike, "new.x")
-    yield "alike", json.dumps(question(random_picture(rng, alike), Allocate(instance=demand)))
-    sized = replace(TASTES["mixed"], nodes=size)
-    picture = random_picture(rng, sized)
-    message = question(picture, Allocate(instance=random_demand(rng, sized, "new.x")))
-    yield "mixed", json.dumps(message)
-    node = picture.nodes[0].name
-    there = [one.name for one in picture.instances if one.secondary == node]
-    asked = {"type": "node-evacuate", "instances": there, "evac_mode": "secondary-only"}
-    yield "node-evacuate", json.dumps(message | {"request": asked})
-
-
-def hail_milliseconds(picture: Picture, request: Allocate) -> float:
-    """Processor time of one run of hail."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "request.json"
-        path.write_text(json.dumps(question(picture, request)))
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [str(HAIL), str(path)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+def inside(sizes: list[int]) -> None:
+    """Print what a placement takes once the books are open."""
+    for size in sizes:
+        for kind, taste in (("alike", ALIKE), ("mixed", MIXED)):
+            rng = Random(SEED)
+            sized = replace(taste, nodes=size)
+            picture: Picture = random_picture(rng, sized)
+            request = Allocate(instance=random_demand(rng, sized, "new.x"))
+            cold = milliseconds(partial(survey_afresh, picture, request), 3)
+            ledger = Ledger(picture)
+            warm = milliseconds(partial(survey_books, ledger, request), 9)
+            row = f"{size:6} {kind:>6} {len(picture.instances):9} {cold:8.1f} {warm:8.1f}"
+            if size == 100:
+                many = milliseconds(partial(one_after_the_other, ledger, request, 50), 3)
+                row += f" {many:8.1f} for 50"
+            print(row, flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time the placement of a pair.")
-    parser.add_argument("sizes", nargs="*", type=int, default=[50, 200, 1000, 2000])
-    parser.add_argument("--hail-up-to", type=int, default=200, metavar="NODES")
-    parser.add_argument("--processes", nargs="*", type=int, default=[20, 50, 100, 200, 500])
-    parser.add_argument("--processes-hail-up-to", type=int, default=500, metavar="NODES")
-    arguments = parser.parse_args()
-    print(f"seed {SEED}; milliseconds")
-    print(f"{'nodes':>6} {'kind':>6} {'instances':>9} {'first':>8} {'next':>8} {'hail':>8}")
-    for size in arguments.sizes:
-        for kind, taste in TASTES.items():
-            rng = Random(SEED)
-            sized = replace(taste, nodes=size)
-            picture = random_picture(rng, sized)
-            request = Allocate(instance=random_demand(rng, sized, "new.x"))
-            cold = milliseconds(partial(first, picture, request), 3)
-            warm = milliseconds(partial(survey, picture, request), 7)
-            hail = "-"
-            if HAIL and size <= arguments.hail_up_to:
-                hail = f"{hail_milliseconds(picture, request):.0f}"
-            print(
-                f"{size:6} {kind:>6} {len(picture.instances):9} {cold:8.1f} {warm:8.1f} {hail:>8}"
-            )
-    compare_processes(arguments.processes, arguments.processes_hail_up_to)
+    parser = argparse.ArgumentParser(description="Time placements beside Debian's hail.")
+    parser.add_argument("--quick", action="store_true", help="a few cases only")
+    parser.add_argument("--full", action="store_true", help="Debian's at 1,000 nodes, too: 1 min")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[50, 100, 200, 1000, 2000])
+    options = parser.parse_args()
+    cases = [case for case in CASES if not options.quick or (case.kind, case.nodes) in QUICK]
+    print(f"seed {SEED}; cpu and wall in seconds, memory in MiB")
+    floor()
+    print(
+        f"{'nodes':>6} {'request':>21} {'cpu':>7} {'wall':>7} {'MiB':>5} {'hail cpu':>7}"
+        f" {'wall':>6} {'x cpu':>7} {'x wall':>7} {'aim':>6}"
+    )
+    for case in cases:
+        is_patient = options.full and case.kind == "pair" and case.nodes == 1000
+        compare(replace(case, theirs=True) if is_patient else case)
+    print("in-process, milliseconds of processor time")
+    print(f"{'nodes':>6} {'kind':>6} {'instances':>9} {'opening':>8} {'next':>8}")
+    inside(options.sizes)
 
 
 if __name__ == "__main__":

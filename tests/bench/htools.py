@@ -1,4 +1,6 @@
-"""hbal against Debian's: the time of one move, both programs in one run.
+"""hbal and hspace against Debian's, both programs in one run.
+
+Of hbal the time of one move; of hspace that of the whole process, on an empty cluster.
 
 python -m tests.bench.htools [NODES ...]
 """
@@ -50,6 +52,31 @@ def theirs(program: str, text: str) -> float:
         return run(1) - run(0)
 
 
+def seconds_of(command: list[str]) -> float:
+    """Seconds of CPU that a process takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def tell_hspace(size: int) -> None:
+    """Fill an empty cluster; a median of three of ours beside one of theirs."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "cluster.data"
+        text = random_text(Random(size), Taste(nodes=size, per_node=0))
+        path.write_text(text, encoding="utf-8")
+        words = ["-t", str(path), "--disk-template=drbd"]
+        module = [sys.executable, "-m", "coordinator.htools.hspace"]
+        mine = float(np.median([seconds_of([*module, *words]) for _ in range(3)]))
+        line = f"hspace, {size} nodes: {mine:.2f} s"
+        program = find("hspace")
+        if program and size <= THEIRS_UP_TO:
+            other = seconds_of([program, *words])
+            line += f"; Debian's {other:.1f} s, {other / mine:.0f} times as long"
+        print(line, flush=True)
+
+
 def main() -> None:
     """Print a line per size."""
     program = find("hbal")
@@ -61,6 +88,7 @@ def main() -> None:
             other = theirs(program, text)
             line += f"; Debian's {other:.2f} s, {other / mine:.0f} times as long"
         print(line, flush=True)
+        tell_hspace(size)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -84,10 +84,11 @@ class Machine:
 
 
 @contextmanager
-def trio() -> Iterator[tuple[Machine, ...]]:
+def trio(*options: str) -> Iterator[tuple[Machine, ...]]:
     """Run a cluster whose first node is the master; nothing of it is left afterwards.
 
-    It lives on a real disk, where fsync costs what it costs: /tmp often is none.
+    ``options`` are for ``gnt-cluster init``. It lives on a real disk, where fsync costs what it
+    costs: /tmp often is none.
     """
     directory = os.environ.get("TMPDIR", "/var/tmp")
     with tempfile.TemporaryDirectory(dir=directory, prefix="gantry-bench-") as base:
@@ -95,17 +96,17 @@ def trio() -> Iterator[tuple[Machine, ...]]:
         try:
             for machine in machines:
                 machine.start_noded()
-            _form_cluster(*machines)
+            _form_cluster(options, *machines)
             yield machines
         finally:
             for machine in machines:
                 machine.kill()
 
 
-def _form_cluster(master: Machine, *others: Machine) -> None:
+def _form_cluster(options: Sequence[str], master: Machine, *others: Machine) -> None:
     master.run(
         "gnt-cluster", "init", "--node-name", master.name, "--address", LOCALHOST,
-        "--port", str(master.port), "bench.example",
+        "--port", str(master.port), *options, "bench.example",
     )  # fmt: skip
     for machine in others:
         token = machine.run("gantry", "join-token")

@@ -58,7 +58,7 @@ def test_a_node_that_is_gone_lends_its_instances_leave_to_break_soft_limits() ->
         for i in range(4)
         for name in ("beta", "gamma")
     )
-    picture = replace(PICTURE, instances=PICTURE.instances + crowd)
+    picture = replace(PICTURE, instances=(*PICTURE.instances, *crowd))
     with pytest.raises(NoCapacity, match="2 nodes lack processors"):
         relocate(picture, WEB1)
     alpha, beta, gamma = picture.nodes

@@ -30,7 +30,7 @@ def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> 
     picture = random_picture(rng, Taste.random(rng))
     scope = State(Ledger(picture)).scope(np.arange(len(picture.nodes)))
     simple = SimpleCluster(picture).score([node.name for node in picture.nodes])
-    assert scope.standing.score() == simple
+    assert scope.standing.value == simple
 
 
 @settings(max_examples=60, deadline=None)
@@ -63,9 +63,9 @@ def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(se
     scope = state.scope(np.arange(ledger.size))
     candidates = np.flatnonzero(ledger.usable & (ledger.group_of == 0))
     pairs = Pairs(state, scope, candidates, random_demand(rng, taste, "new"))
-    row, column = np.nonzero(pairs._estimates < np.inf)
+    row, column = np.nonzero(pairs._matrix < np.inf)
     exact = pairs._scores(pairs._rows[row], column)
-    np.testing.assert_allclose(pairs._estimates[row, column], exact, rtol=0, atol=TOLERANCE / 10)
+    np.testing.assert_allclose(pairs._matrix[row, column], exact, rtol=0, atol=TOLERANCE / 10)
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,7 +80,7 @@ def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     location = ledger.unmet_locations(demand, everywhere)
     scope = state.scope(everywhere)
     singles = Singles.of(state, scope, everywhere, demand, location=location, force=True)
-    exact = scope.standing.scores(singles._changes)
+    exact = scope.standing.exact(singles._changes)
     estimates = scope.standing.estimates(singles._changes)
     np.testing.assert_allclose(estimates, exact, rtol=0, atol=TOLERANCE / 2)
 

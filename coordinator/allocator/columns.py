@@ -1,0 +1,98 @@
+"""A cluster as columns: a list per property, an element per node or instance.
+
+It is what the books are opened from. Memory and disk are in MiB; nodes and groups are known by
+index. Importing this costs nothing, since a small request is answered in the time of a few imports.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from coordinator.allocator.inventory import Instance, Node
+
+    Load = tuple[float, float, float, float]
+
+
+class _Columns:
+    """Columns of equal length, given by name."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __init__(self, **columns: Any) -> None:
+        for name in self.__slots__:
+            setattr(self, name, columns.pop(name))
+        if columns:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(columns)}")
+
+
+class NodeColumns(_Columns):
+    """Nodes; ``inventory.Node`` tells what each column says, ``names`` aside."""
+
+    names: Sequence[str]
+    group: Sequence[int]
+    total_memory: Sequence[float]
+    own_memory: Sequence[int]
+    free_memory: Sequence[int]
+    total_disk: Sequence[float]
+    free_disk: Sequence[int]
+    total_cpus: Sequence[float]
+    own_cpus: Sequence[int]
+    speed: Sequence[float]
+    offline: Sequence[bool]
+    spindles: Sequence[int]
+    free_spindles: Sequence[int]
+    exclusive: Sequence[bool]
+    tags: Sequence[Iterable[str]]
+
+    __slots__ = (
+        "exclusive", "free_disk", "free_memory", "free_spindles", "group", "names", "offline",
+        "own_cpus", "own_memory", "speed", "spindles", "tags", "total_cpus", "total_disk",
+        "total_memory",
+    )  # fmt: skip
+
+
+class InstanceColumns(_Columns):
+    """Instances; ``inventory.Instance`` tells what each column says, ``names`` aside.
+
+    Attributes:
+        load: None if all count alike.
+    """
+
+    names: Sequence[str]
+    memory: Sequence[int]
+    disk: Sequence[int]
+    vcpus: Sequence[int]
+    status: Sequence[str]
+    primary: Sequence[int]
+    secondary: Sequence[int]
+    template: Sequence[str]
+    auto_balance: Sequence[bool]
+    tags: Sequence[Iterable[str]]
+    spindle_use: Sequence[int]
+    disk_spindles: Sequence[int | None]
+    forthcoming: Sequence[bool]
+    disks: Sequence[Sequence[int]]
+    load: Sequence[Load] | None
+    networks: Sequence[frozenset[str]]
+
+    __slots__ = (
+        "auto_balance", "disk", "disk_spindles", "disks", "forthcoming", "load", "memory", "names",
+        "networks", "primary", "secondary", "spindle_use", "status", "tags", "template", "vcpus",
+    )  # fmt: skip
+
+
+def node_columns(nodes: Sequence[Node]) -> NodeColumns:
+    """The columns of rows."""
+    own = (name for name in NodeColumns.__slots__ if name != "names")
+    columns = {name: [getattr(node, name) for node in nodes] for name in own}
+    return NodeColumns(names=[node.name for node in nodes], **columns)
+
+
+def instance_columns(instances: Sequence[Instance]) -> InstanceColumns:
+    """The columns of rows."""
+    own = (name for name in InstanceColumns.__slots__ if name != "names")
+    columns = {name: [getattr(instance, name) for instance in instances] for name in own}
+    return InstanceColumns(names=[instance.name for instance in instances], **columns)

@@ -1,0 +1,125 @@
+"""Making the cluster better: the request type ``balance`` (FEATURES M326).
+
+Ganeti's design asks for it; its hail never had it. A request may say ``max_operations``, the
+largest number of moves, and ``group_name``; the answer has the form of one to node-evacuate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.balance import Balance, Limits, Move
+from coordinator.allocator.board import Kind
+from coordinator.allocator.books import open_books
+from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.iallocator import opcodes
+from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.opcodes import Opcode
+from coordinator.iallocator.requests import BalanceCluster
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A move of a group, and what it gains."""
+
+    move: Move
+    before: float
+
+    @property
+    def gain(self) -> float:
+        return self.before - self.move.score
+
+
+def balance(cluster: Inventory, request: BalanceCluster, options: Options) -> Answer:
+    """Find moves, those that gain most first; each as a job that waits for the one before.
+
+    Raises:
+        Refused: there is no such group.
+    """
+    steps = _best_first(cluster, _groups(cluster, request), options)
+    moved: list[tuple[str, str, list[str]]] = []
+    jobs: list[list[Opcode]] = []
+    after: dict[int, tuple[int, ...]] = {}
+    scores: dict[int, tuple[float, float]] = {}
+    for step in steps:
+        if request.max_operations is not None and len(jobs) >= request.max_operations:
+            break
+        move, instance = step.move, cluster.instances[step.move.instance]
+        nodes = tuple(node for node in move.after if node != NOWHERE)
+        group = cluster.nodes[nodes[0]].group
+        moved.append(
+            (instance.name, cluster.groups[group].name, [cluster.nodes[at].name for at in nodes])
+        )
+        jobs.append(_job(opcodes_of(move, cluster), is_first=not jobs))
+        after[move.instance] = nodes
+        scores[group] = (scores.get(group, (step.before,))[0], move.score)
+    told = ", ".join(
+        f"group {cluster.groups[group].name} from {before:.8f} to {now:.8f}"
+        for group, (before, now) in scores.items()
+    )
+    info = f"{len(jobs)} moves" + (f", score of {told}" if told else ": no move is worth it")
+    return Answer(info, [moved, [], jobs], after=after)
+
+
+def _groups(cluster: Inventory, request: BalanceCluster) -> list[int]:
+    if request.group_name is None:
+        return sorted({node.group for node in cluster.nodes})
+    for index, group in enumerate(cluster.groups):
+        if request.group_name in {group.name, group.uuid}:
+            return [index]
+    raise Refused(f"There is no group {request.group_name}")
+
+
+def _best_first(cluster: Inventory, groups: list[int], options: Options) -> Iterator[Step]:
+    """Merge the groups' moves, which keep their order within each group."""
+    opening = open_books(cluster)
+    limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
+    ways = [
+        _steps(Balance(opening, np.array(members, dtype=np.int64), limits))
+        for group in groups
+        if (members := [at for at, node in enumerate(cluster.nodes) if node.group == group])
+    ]
+    coming = {at: step for at, way in enumerate(ways) if (step := next(way, None))}
+    while coming:
+        best = max(coming, key=lambda at: coming[at].gain)
+        yield coming[best]
+        following = next(ways[best], None)
+        if following is None:
+            del coming[best]
+        else:
+            coming[best] = following
+
+
+def _steps(balancing: Balance) -> Iterator[Step]:
+    before = balancing.score().value
+    for move in balancing.moves():
+        yield Step(move, before)
+        before = move.score
+
+
+def _job(operations: list[Opcode], *, is_first: bool) -> list[Opcode]:
+    if is_first:
+        return operations
+    first, *rest = operations
+    return [{**first, "depends": [[-1, ["success"]]]}, *rest]
+
+
+def opcodes_of(move: Move, cluster: Inventory) -> list[Opcode]:
+    """What the job queue is given for one move of a balancing."""
+    instance, target = cluster.instances[move.instance], cluster.nodes[move.target].name
+    switch = opcodes.migrate(instance.name, None, forthcoming=instance.forthcoming)
+    replace = opcodes.replace_secondary(instance.name, target)
+    match move.kind:
+        case Kind.FAILOVER:
+            return [switch]
+        case Kind.FAILOVER_TO_ANY:
+            return [opcodes.migrate(instance.name, target, forthcoming=instance.forthcoming)]
+        case Kind.REPLACE_SECONDARY:
+            return [replace]
+        case Kind.REPLACE_AND_FAILOVER:
+            return [replace, switch]
+        case Kind.REPLACE_PRIMARY:
+            return [switch, replace, switch]
+        case Kind.FAILOVER_AND_REPLACE:
+            return [switch, replace]

@@ -1,0 +1,32 @@
+"""How many instances fit: the request type ``capacity`` (FEATURES M327).
+
+Ganeti's design asks for it; its hail never had it. A request is one to allocate, with a ``limit``
+if that is of use; the result is the number and, for each instance in order, its nodes.
+"""
+
+from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.refusal import in_words, tally
+from coordinator.allocator.room import MOST, room_for
+from coordinator.iallocator.allocation import Search
+from coordinator.iallocator.answers import Answer, Options
+from coordinator.iallocator.requests import Capacity
+
+
+def capacity(cluster: Inventory, ledger: Ledger, request: Capacity, options: Options) -> Answer:
+    """Count.
+
+    Raises:
+        Refused: there is no such group, or the number of nodes makes no sense.
+    """
+    one = request.one
+    search = Search.of(cluster, options, one)
+    asked = search.request(ledger, one.new, one.group_name)
+    room = room_for(ledger, asked, MOST if request.limit is None else min(request.limit, MOST))
+    count = len(room.placements)
+    why = f"; then {in_words(tally(room.refused.values()))}" if room.refused else ""
+    return Answer(
+        f"{count} instances fit{why}",
+        [count, [list(nodes) for nodes in room.placements]],
+        refused=room.refused,
+    )

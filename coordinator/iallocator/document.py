@@ -1,0 +1,205 @@
+"""A cluster and a request as an allocator program reads them: Ganeti's protocol, version 2.
+
+The counterpart of ``cluster.read_cluster`` and ``requests.read_request``. Figures are those of
+the picture on which our own engine decides, so that a program sees just the same.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from common.messages import to_builtins
+from common.model.cluster import Cluster
+from common.model.disk import Disk
+from common.model.group import Group
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.model.node import Node
+from common.model.parameters import NicParameters, NodeParameters, filled
+from common.model.policy import InstancePolicy
+from coordinator.allocator.picture import Demand, NodePicture, disk_space
+
+VERSION = 2
+
+Json = dict[str, Any]
+
+
+def write_message(cluster: Cluster, parts: Mapping[str, Json], request: Json) -> str:
+    """Put a message together.
+
+    The order of keys in the parts counts: programs break ties by it.
+
+    Args:
+        cluster: for what it is called, its tags and its policy.
+        parts: "nodegroups", "nodes" and "instances", from the functions below.
+        request: what is asked.
+    """
+    message = {
+        "version": VERSION,
+        "cluster_name": cluster.name,
+        "cluster_tags": list(cluster.tags),
+        "enabled_hypervisors": list(cluster.enabled_hypervisors),
+        "ipolicy": write_policy(cluster.ipolicy),
+        **parts,
+        "request": request,
+    }
+    return json.dumps(message, ensure_ascii=False)
+
+
+def write_group(group: Group, policy: InstancePolicy) -> Json:
+    """Describe a group; ``policy`` is its own or the cluster's. Its key is its UUID."""
+    return {
+        "name": group.name,
+        "alloc_policy": str(group.alloc_policy),
+        "networks": [],
+        "ipolicy": write_policy(policy),
+        "tags": list(group.tags),
+    }
+
+
+def write_policy(policy: InstancePolicy) -> Json:
+    """Write a policy with Ganeti's dashes in its keys."""
+    dashed: Json = _dashed(to_builtins(policy))
+    return dashed
+
+
+def write_node(
+    node: Node, picture: NodePicture, parameters: NodeParameters, on_it: Iterable[Demand]
+) -> Json:
+    """Describe a node; one that does not answer counts as offline, and then has no figures.
+
+    Args:
+        node: as it is configured.
+        picture: its figures.
+        parameters: with every default filled in.
+        on_it: its primary instances.
+    """
+    told: Json = {
+        "tags": list(node.tags),
+        "primary_ip": node.primary_ip,
+        "secondary_ip": node.secondary_ip or node.primary_ip,
+        "offline": node.vm_capable and picture.offline,
+        "drained": node.drained,
+        "master_candidate": node.master_candidate,
+        "group": node.group,
+        "master_capable": node.master_capable,
+        "vm_capable": node.vm_capable,
+        "ndparams": to_builtins(parameters),
+    }
+    return told | _figures(picture, tuple(on_it)) if picture.is_live else told
+
+
+def write_instance(
+    instance: Instance,
+    demand: Demand,
+    disks: Sequence[Disk],
+    nics: Sequence[Nic],
+    homes: Sequence[str],
+) -> Json:
+    """Describe an instance that is there; ``homes`` are names of its nodes, primary first."""
+    return _wish(instance, demand, disks, nics) | {
+        "nodes": list(homes),
+        "disks_active": instance.admin_state is AdminState.UP,
+    }
+
+
+def ask_for_place(
+    instance: Instance,
+    demand: Demand,
+    disks: Sequence[Disk],
+    nics: Sequence[Nic],
+    *,
+    among: Iterable[str] | None = None,
+) -> Json:
+    """Ask where a new instance may go; ``among`` are the only nodes to look at."""
+    request = _wish(instance, demand, disks, nics) | {
+        "type": "allocate",
+        "name": instance.name,
+        "required_nodes": 1,
+    }
+    return request if among is None else request | {"restrict-to-nodes": sorted(among)}
+
+
+def ask_for_places(wishes: Iterable[Json]) -> Json:
+    """Ask where several new instances may go, each as of ``ask_for_place``."""
+    return {"type": "multi-allocate", "instances": list(wishes)}
+
+
+def ask_for_move(instance: Instance, disks: Sequence[Disk], home: str) -> Json:
+    """Ask for another node for an instance on shared storage; ``home`` is where it is."""
+    sizes = tuple(disk.size for disk in disks)
+    return {
+        "type": "relocate",
+        "name": instance.name,
+        "required_nodes": 1,
+        "disk_space_total": disk_space(instance.disk_template, sizes),
+        "relocate_from": [home],
+    }
+
+
+def ask_to_evacuate(instances: Iterable[str], mode: str) -> Json:
+    """Ask how instances get off a node; ``mode`` is Ganeti's."""
+    return {"type": "node-evacuate", "instances": list(instances), "evac_mode": mode}
+
+
+def ask_for_group(instances: Iterable[str], groups: Iterable[str]) -> Json:
+    """Ask how instances get to one of the groups, or to any other group if none is named."""
+    return {
+        "type": "change-group",
+        "instances": list(instances),
+        "target_groups": list(groups),
+    }
+
+
+def _figures(picture: NodePicture, on_it: tuple[Demand, ...]) -> Json:
+    return {
+        "total_memory": int(picture.total_memory),
+        "reserved_memory": picture.reserved_memory,
+        "free_memory": picture.free_memory,
+        "total_disk": int(picture.total_disk),
+        "free_disk": picture.free_disk,
+        "total_spindles": picture.spindles,
+        "free_spindles": picture.free_spindles,
+        "total_cpus": int(picture.total_cpus),
+        "reserved_cpus": picture.reserved_cpus,
+        "i_pri_memory": sum(demand.memory for demand in on_it),
+        "i_pri_up_memory": sum(demand.used_memory for demand in on_it),
+    }
+
+
+def _wish(instance: Instance, demand: Demand, disks: Sequence[Disk], nics: Sequence[Nic]) -> Json:
+    return {
+        "tags": list(instance.tags),
+        "admin_state": str(instance.admin_state),
+        "vcpus": demand.vcpus,
+        "memory": demand.memory,
+        "spindle_use": demand.spindle_use,
+        "os": instance.os,
+        "nics": [_nic(nic) for nic in nics],
+        "disks": [
+            {
+                "type": str(instance.disk_template),
+                "size": disk.size,
+                "mode": str(disk.mode),
+                "spindles": None,
+            }
+            for disk in disks
+        ],
+        "disk_template": str(instance.disk_template),
+        "hypervisor": instance.hypervisor,
+        "disk_space_total": demand.disk,
+    }
+
+
+def _nic(nic: Nic) -> Json:
+    parameters = filled(NicParameters, nic.nicparams, what="a nic")
+    told: Json = {"mac": nic.mac, "ip": nic.ip or None, **to_builtins(parameters)}
+    return told | {"bridge": parameters.link} if parameters.mode == "bridged" else told
+
+
+def _dashed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key.replace("_", "-"): _dashed(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_dashed(inner) for inner in value]
+    return value

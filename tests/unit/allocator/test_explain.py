@@ -1,0 +1,56 @@
+"""An explanation adds up, and names what there was to choose from."""
+
+import math
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.names import MiB
+from coordinator.allocator.explain import IN_WORDS, Explanation, explain
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.picture import Picture
+from coordinator.allocator.place import survey_books
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+from coordinator.allocator.score import Term
+from tests.unit.allocator.clusters import Taste, random_picture, random_request
+from tests.unit.allocator.small import cluster, demand, node
+
+
+def explained(picture: Picture, request: Allocate) -> Explanation:
+    ledger = Ledger(picture)
+    return explain(ledger, request, survey_books(ledger, request))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_parts_add_up_to_the_scores(seed: int) -> None:
+    rng = Random(seed)
+    taste = Taste.random(rng)
+    picture = random_picture(rng, taste)
+    found = explained(picture, random_request(rng, taste, picture))
+    if found.score_after is None or not math.isfinite(found.score_before + found.score_after):
+        return
+    # Scores of pairs are updated rather than summed afresh, as in hail, and so rounded otherwise.
+    assert math.isclose(sum(part.before for part in found.parts), found.score_before, abs_tol=1e-6)
+    assert math.isclose(sum(part.after for part in found.parts), found.score_after, abs_tol=1e-6)
+
+
+def test_the_best_runners_up_and_refused_nodes_are_told() -> None:
+    picture = cluster(node("alpha", free=4000), node("beta"), node("gamma", offline=True))
+    found = explained(picture, Allocate(instance=demand()))
+    assert found.nodes == ("beta",)
+    assert [choice.nodes for choice in found.runners_up] == [("alpha",)]
+    assert found.refused == {"gamma": Reason.OFFLINE}
+
+
+def test_where_nothing_fits_the_reasons_are_told() -> None:
+    picture = cluster(node("alpha"), node("beta"))
+    found = explained(picture, Allocate(instance=demand(memory=MiB(20_000))))
+    assert (found.nodes, found.score_after, found.parts) == ((), None, ())
+    assert found.refused == dict.fromkeys(("alpha", "beta"), Reason.MEMORY)
+
+
+def test_every_term_has_words() -> None:
+    assert set(IN_WORDS) == set(Term)

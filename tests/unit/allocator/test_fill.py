@@ -1,0 +1,118 @@
+"""Filling a cluster is placing one instance after the other, only faster."""
+
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+from common.model.disk import DiskTemplate
+from common.names import InstanceName, MiB
+from coordinator.allocator.fill import Filling, Rules, fill
+from coordinator.allocator.fill_codes import Failure
+from coordinator.allocator.fill_spare import all_can_be_emptied
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.picture import Demand, GroupPicture, Picture
+from coordinator.allocator.place import survey_books
+from coordinator.allocator.request import Allocate
+from coordinator.allocator.succession import with_instance
+from coordinator.allocator.tiers import fill_in_tiers, runs_of
+from tests.unit.allocator.clusters import Taste, random_picture
+from tests.unit.allocator.small import DEFAULT, node
+
+SEEDS = range(24)
+
+
+def wanted(rng: Random, template: DiskTemplate) -> Demand:
+    disk = MiB(rng.choice((5000, 20000)))
+    return Demand(
+        name=InstanceName("new"),
+        template=template,
+        memory=MiB(rng.choice((700, 1500))),
+        vcpus=rng.randint(1, 3),
+        disk=disk,
+        disks=(disk,),
+    )
+
+
+def start(seed: int) -> tuple[Random, Filling]:
+    rng = Random(seed)
+    taste = Taste.random(rng)
+    return rng, Filling(Ledger(random_picture(rng, taste)), Rules())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_goes_where_one_alone_would(seed: int) -> None:
+    rng, filling = start(seed)
+    if len({node.group for node in filling.start.picture.nodes}) > 1:
+        filling = Filling(filling.start, Rules(closed=frozenset(range(1, 99))))
+    template = rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.SHAREDFILE))
+    demand = wanted(rng, template)
+    if not filling.has_candidates(pair=template is DiskTemplate.DRBD):
+        return
+    found = fill(filling, demand, 30)
+    group = filling.start.picture.groups[0].name
+    ledger = filling.start
+    placed: list[tuple[int, ...]] = []
+    for nodes in (one.nodes for one in found.filling.placed):
+        request = Allocate(instance=demand, check_redundancy=False, groups=frozenset({group}))
+        best = survey_books(ledger, request).best
+        assert best is not None, placed
+        assert best.choices[0].nodes == tuple(ledger.names[node] for node in nodes), placed
+        ledger = with_instance(ledger, demand, nodes)
+        placed.append(nodes)
+    books, after = found.filling.books, ledger.accounts
+    for name in ("memory", "disk", "cpus", "reserved", "primaries", "secondaries", "next_memory"):
+        assert (getattr(books, name) == getattr(after, name)).all(), name
+    assert (found.filling.promised.max(axis=1, initial=0) <= books.reserved).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_ends_when_nothing_fits(seed: int) -> None:
+    rng, filling = start(seed)
+    demand = wanted(rng, rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN)))
+    found = fill(filling, demand, None)
+    assert (found.filling.codes(demand) != 0).all()
+    again = fill(found.filling, demand, None)
+    assert again.filling is found.filling
+    assert again.failures == found.failures
+    books, some = found.filling.books, found.filling.touched
+    assert (books.memory[some] > 0).all()
+    assert (books.disk[some] > 0).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tiers_place_as_much_as_equal_ones_and_shrink_only(seed: int) -> None:
+    rng, filling = start(seed)
+    demand = wanted(rng, rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN)))
+    tiers = fill_in_tiers(filling, demand, None).filling.placed
+    assert len(tiers) >= len(fill(filling, demand, None).filling.placed)
+    sizes = [size for size, _ in runs_of(tiers)]
+    for larger, smaller in pairwise(sizes):
+        assert smaller.memory <= larger.memory
+        assert smaller.disk <= larger.disk
+        assert smaller.vcpus <= larger.vcpus
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN])
+def test_a_limit_is_kept(template: DiskTemplate) -> None:
+    picture = Picture(
+        groups=(GroupPicture(name=DEFAULT),), nodes=tuple(node(f"node{n}") for n in range(4))
+    )
+    filling, demand = Filling(Ledger(picture), Rules()), wanted(Random(1), template)
+    assert len(fill(filling, demand, 5).filling.placed) == 5
+    assert fill(filling, demand, 0).filling is filling
+    assert not filling.placed
+
+
+def test_nodes_stay_such_that_they_can_be_emptied() -> None:
+    picture = Picture(
+        groups=(GroupPicture(name=DEFAULT),), nodes=tuple(node(f"node{n}") for n in range(3))
+    )
+    ledger, demand = Ledger(picture), wanted(Random(2), DiskTemplate.PLAIN)
+    free = fill(Filling(ledger, Rules()), demand, None).filling
+    spare = fill(Filling(ledger, Rules(emptied=np.arange(3))), demand, None)
+    assert 0 < len(spare.filling.placed) < len(free.placed)
+    assert spare.failures[Failure.N1] > 0
+    assert all_can_be_emptied(spare.filling.ledger(), np.arange(3), demand)
+    assert not all_can_be_emptied(free.ledger(), np.arange(3), demand)

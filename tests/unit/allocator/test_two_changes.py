@@ -1,0 +1,51 @@
+"""The best of all pairs of changes is the one that trying them all finds."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from common.model.disk import DiskTemplate
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.occupy import add_primary, add_secondary
+from coordinator.allocator.state import State
+from coordinator.allocator.terms import Changed, figures
+from coordinator.allocator.two_changes import TwoChanges
+from tests.unit.allocator.clusters import Taste, random_demand, random_picture
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_best_of_all(seed: int) -> None:
+    rng = Random(seed)
+    taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,), nodes=rng.randint(3, 12))
+    ledger = Ledger(random_picture(rng, taste))
+    state, demand = State(ledger), random_demand(rng, taste, "new")
+    targets = np.flatnonzero(ledger.usable)
+    if len(targets) < 2:
+        return
+    scope = state.scope(np.arange(ledger.size))
+    books = state.accounts.at(targets)
+    nothing = np.zeros(len(targets), dtype=np.int64)
+    _, run = add_primary(books, demand, clashes=nothing, location=nothing, force=True)
+    _, kept = add_secondary(books, demand, promised=nothing, force=True)
+    _, other = add_secondary(books, demand, promised=nothing + 700, force=True)
+    first, second, special = figures(run), figures(kept), figures(other)
+    row, column = np.nonzero(~np.eye(len(targets), dtype=np.bool_))
+    odd = np.array(sorted(rng.sample(range(len(row)), len(row) // 3)), dtype=np.int64)
+    possible = ~np.eye(len(targets), dtype=np.bool_)
+    pairs = TwoChanges(
+        scope.standing, targets, first, second, nothing, None,
+        (row[odd], column[odd], special[:, column[odd]]),
+    )  # fmt: skip
+
+    after = second[:, column]
+    after[:, odd] = special[:, column[odd]]
+    changed = Changed(
+        np.stack((targets[row], targets[column])),
+        np.stack((first[:, row], after), axis=1),
+        np.zeros(len(row), dtype=np.int64),
+    )
+    scores = scope.standing.exact(changed)
+    best = np.flatnonzero(scores == scores.min())[-1]
+    assert pairs.best(possible) == (row[best], column[best])
