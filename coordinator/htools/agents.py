@@ -4,6 +4,7 @@ import http.client
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 PORT = 1815
@@ -12,32 +13,34 @@ _LARGEST = 4 << 20  # bytes of one answer
 _AT_ONCE = 32
 
 
-def ask_agents(nodes: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Ask every node's agent for all reports.
+def ask_agents(
+    nodes: Sequence[str], collector: str = "cpu-avg-load", *, port: int = PORT
+) -> tuple[str, tuple[str, ...]]:
+    """Ask every node's agent for one collector's report.
 
     Returns:
         What ``--mond-data`` reads, a JSON list of nodes with their reports, and the nodes
         that gave no usable answer, which are left out.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = list(pool.map(_ask, nodes))
+        answers = list(pool.map(partial(_ask, collector=collector, port=port), nodes))
     found = [
-        {"node": node, "reports": reports}
-        for node, reports in zip(nodes, answers, strict=True)
-        if reports is not None
+        {"node": node, "reports": [report]}
+        for node, report in zip(nodes, answers, strict=True)
+        if report is not None
     ]
-    silent = tuple(node for node, reports in zip(nodes, answers, strict=True) if reports is None)
+    silent = tuple(node for node, report in zip(nodes, answers, strict=True) if report is None)
     return json.dumps(found), silent
 
 
-def _ask(node: str) -> list[Any] | None:
-    connection = http.client.HTTPConnection(node, PORT, timeout=_TIMEOUT)
+def _ask(node: str, *, collector: str, port: int) -> dict[str, Any] | None:
+    connection = http.client.HTTPConnection(node, port, timeout=_TIMEOUT)
     try:
-        connection.request("GET", "/1/report/all")
+        connection.request("GET", f"/1/report/default/{collector}")
         answer = connection.getresponse()
-        reports = json.loads(answer.read(_LARGEST)) if answer.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        report = json.loads(answer.read(_LARGEST)) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
         return None
     finally:
         connection.close()
-    return reports if isinstance(reports, list) else None
+    return report if isinstance(report, dict) else None

@@ -1,38 +1,30 @@
 """Moves made: each set of jobs submitted over LUXI and waited for, until done or told to stop."""
 
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from types import FrameType
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from common.errors import Conflict
-from common.luxi.client import Client
+from common.luxi.client import Client, ConnectionLost, NoCoordinator
+from common.luxi.failures import from_ganeti
 from coordinator.allocator.balance import Move
 from coordinator.allocator.inventory import Inventory
-from coordinator.htools.jobsets import opcodes
+from coordinator.htools.jobsets import describe, opcodes
 from coordinator.htools.luxi_source import socket_path
+from coordinator.htools.stopping import Stop, stopping
+
+Job = Sequence[Mapping[str, object]]
+"""Opcodes, which run one after the other."""
 
 _FINISHED = frozenset({"success", "error", "canceled"})
 _POLL_S = 0.5
+_PATIENCE_S = 60.0  # with a coordinator that is restarted; the jobs survive that
 
 
 def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
-
-
-class _Stop:
-    """Asked to stop by the first interrupt; the second ends the program at once."""
-
-    def __init__(self) -> None:
-        self.is_asked = False
-
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        if self.is_asked:
-            raise KeyboardInterrupt
-        self.is_asked = True
-        sys.stderr.write("Stopping after the jobs under way; interrupt again to leave them.\n")
 
 
 def execute(
@@ -41,59 +33,140 @@ def execute(
     sets: Sequence[Sequence[Move]],
     *,
     reason: str,
-    pause: Callable[[float], None] = _pause,
+    priority: int | None = None,
 ) -> None:
-    """Submit the sets one after the other, each when all jobs of the one before succeeded.
+    """Make sets of moves, one set after the other; see ``run_jobs``.
 
     Args:
         path: of the LUXI socket; empty for this node's coordinator.
         cluster: what the moves' indices refer to.
         sets: moves that may run side by side.
         reason: recorded with each operation.
-        pause: waits so many seconds between looks at the jobs.
+        priority: of the jobs, from -20 (first) to 19; None for the ordinary one.
 
     Raises:
-        Conflict: a job failed, or the operator interrupted; names the jobs.
+        Conflict: a job failed; names it and its instance.
+        Cancelled: a second signal came.
+        GntError: the coordinator cannot be asked.
     """
-    client, stop = Client(socket_path(path)), _Stop()
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        for at, moves in enumerate(sets, 1):
+    jobs = [[opcodes(move, cluster) for move in moves] for moves in sets]
+    run_jobs(path, jobs, program="hbal", reason=reason, priority=priority)
+
+
+def run_jobs(
+    path: str,
+    sets: Sequence[Sequence[Job]],
+    *,
+    program: str,
+    reason: str,
+    priority: int | None = None,
+) -> None:
+    """Submit the sets one after the other, each when all jobs of the one before succeeded.
+
+    SIGINT or SIGTERM ends this after the set under way, without an error if its jobs succeed.
+
+    Args:
+        path: of the LUXI socket; empty for this node's coordinator.
+        sets: jobs that may run side by side.
+        program: recorded with each operation, as who asked for it.
+        reason: recorded as why.
+        priority: of the jobs, from -20 (first) to 19; None for the ordinary one.
+
+    Raises:
+        Conflict: a job was refused or failed; names each and its instance.
+        Cancelled: a second signal came.
+        GntError: the coordinator cannot be asked.
+    """
+    common: dict[str, object] = {"reason": [[program, reason, time.time_ns()]]}
+    if priority is not None:
+        common["priority"] = priority
+    with Client(socket_path(path)) as client, stopping() as stop:
+        for at, jobs in enumerate(sets, 1):
             if stop.is_asked:
-                raise Conflict(f"Stopped before job set {at} of {len(sets)}.")
-            jobs = _submit(client, cluster, moves, reason)
-            sys.stdout.write(f"Job set {at} of {len(sets)}: jobs {', '.join(map(str, jobs))}\n")
-            _wait(client, jobs, pause)
-    finally:
-        signal.signal(signal.SIGINT, before)
-        client.close()
+                _tell(f"Stopped before job set {at} of {len(sets)}, as asked to.")
+                return
+            annotated = [[{**opcode, **common} for opcode in job] for job in jobs]
+            _JobSet(client, annotated).run(f"Job set {at} of {len(sets)}", stop)
 
 
-def _submit(client: Client, cluster: Inventory, moves: Sequence[Move], reason: str) -> list[int]:
-    trail = [["hbal", reason, time.time_ns()]]
-    told = client.call(
-        "SubmitManyJobs",
-        [[{**opcode, "reason": trail} for opcode in opcodes(move, cluster)] for move in moves],
-    )
-    refused = [str(answer) for accepted, answer in told if not accepted]
-    if refused:
-        raise Conflict(f"Some jobs were not accepted: {'; '.join(refused)}.")
-    return [int(answer) for _, answer in told]
+class _JobSet:
+    """Jobs side by side, from their submission until they have all ended."""
+
+    def __init__(self, client: Client, jobs: Sequence[Job]) -> None:
+        self._client, self._jobs = client, jobs
+        self._names: dict[int, str] = {}  # what each job does, by its number
+        self._failures: list[str] = []
+
+    def run(self, title: str, stop: Stop) -> None:
+        self._submit()
+        if self._names:
+            numbers = ", ".join(map(str, self._names))
+            stop.advice = f" Jobs go on by themselves: {numbers}; “gnt-job list” shows them."
+            _say(f"{title}:")
+            for number, name in self._names.items():
+                _say(f"  job {number}: {name}")
+            self._wait()
+            stop.advice = ""
+        if self._failures:
+            raise Conflict(" ".join([*self._failures, "What was to follow is left undone."]))
+
+    def _submit(self) -> None:
+        try:
+            told = self._client.call("SubmitManyJobs", [list(job) for job in self._jobs])
+        except ConnectionLost as error:
+            raise ConnectionLost(
+                f"{error.message} Whether it took the jobs is unknown: look at “gnt-job list”"
+                " before running this again."
+            ) from error
+        for job, (is_accepted, answer) in zip(self._jobs, told, strict=True):
+            if is_accepted:
+                self._names[int(answer)] = describe(job)
+            else:
+                why = from_ganeti(answer).message
+                self._failures.append(f"The job to {describe(job)} was not accepted: {why}")
+
+    def _wait(self) -> None:
+        shown: dict[int, str] = {}
+        while len(left := [n for n in self._names if shown.get(n) not in _FINISHED]):
+            for number, (status, *results) in zip(left, self._ask(left), strict=True):
+                if status != shown.get(number):
+                    shown[number] = status
+                    _say(f"  job {number}: {status}")
+                    if status in _FINISHED and status != "success":
+                        why = _why(status, *results)
+                        name = self._names[number]
+                        self._failures.append(f"Job {number}, to {name}, failed: {why}")
+            if not all(shown.get(number) in _FINISHED for number in left):
+                _pause(_POLL_S)
+
+    def _ask(self, numbers: Sequence[int]) -> Iterator[list[Any]]:
+        """Status and results of jobs; a coordinator that is away is waited for."""
+        waited = 0.0
+        while True:
+            try:
+                rows = self._client.call("QueryJobs", numbers, ["status", "opstatus", "opresult"])
+            except (NoCoordinator, ConnectionLost):
+                if waited >= _PATIENCE_S:
+                    raise
+                _pause(_POLL_S)
+                waited += _POLL_S
+            else:
+                # A job that was archived meanwhile, or deleted, comes back as nothing.
+                return (row or ["error", [], []] for row in rows)
 
 
-def _wait(client: Client, jobs: Sequence[int], pause: Callable[[float], None]) -> None:
-    left = list(jobs)
-    failed: list[int] = []
-    while left:
-        rows = client.call("QueryJobs", left, ["id", "status"])
-        for job, status in rows:
-            if status in _FINISHED:
-                left.remove(int(job))
-                sys.stdout.write(f"Job {job}: {status}\n")
-                if status != "success":
-                    failed.append(int(job))
-        if left:
-            pause(_POLL_S)
-    if failed:
-        names = ", ".join(map(str, failed))
-        raise Conflict(f"Not all jobs succeeded ({names}); what was to follow is left undone.")
+def _why(status: str, opstatus: Sequence[str], opresult: Sequence[Any]) -> str:
+    for one, result in zip(opstatus, opresult, strict=False):
+        if one == "error":
+            return from_ganeti(result).message
+    return "it was cancelled." if status == "canceled" else "it does not say why."
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _tell(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")

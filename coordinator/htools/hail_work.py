@@ -1,6 +1,6 @@
 """The work of ``hail``: from the request's text to the answer's, with what options add."""
 
-from typing import TextIO
+from typing import Any, TextIO
 
 from common.errors import GntError
 from coordinator.allocator.inventory import Inventory
@@ -10,30 +10,29 @@ from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.cluster import read_cluster
 from coordinator.iallocator.fields import Fields
-from coordinator.iallocator.jsontext import parse
 from coordinator.iallocator.missing import missing
 from coordinator.iallocator.protocol import solve
 from coordinator.iallocator.requests import Request, read_request
 
 
-def answer(text: str, parsed: Parsed, stderr: TextIO) -> str:
-    """Answer a request.
+def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
+    """Answer a request, as read from JSON.
 
     Raises:
         GntError: the request or what an option names cannot be read.
     """
-    message = Fields.of(parse(text), "Parsing input IAllocator message")
+    message = Fields.of(request, "Parsing input IAllocator message")
     message = Fields(message.values, "invalid iallocator message")
     asked = message.inside("request", "invalid request dict")
     cluster = read_cluster(message, kvm_node_memory=parsed.kvm_node_memory)
-    request = read_request(asked, cluster)
+    wanted = read_request(asked, cluster)
     if parsed.text or parsed.simulate:
-        cluster, request = _other_cluster(asked, parsed)
+        cluster, wanted = _other_cluster(asked, parsed)
     cluster = _with_loads(cluster, parsed, stderr)
-    for line in missing(cluster):
+    for line in missing(*cluster.columns):
         stderr.write(f"{line}\n")
     if parsed.print_nodes is not None:
-        _print_nodes("Initial", cluster, parsed, stderr)
+        _print_nodes("Initial", cluster, cluster, parsed, stderr)
     _save(cluster, parsed, "pre", stderr)
     options = Options(
         check_capacity=not parsed.no_capacity_checks,
@@ -42,7 +41,7 @@ def answer(text: str, parsed: Parsed, stderr: TextIO) -> str:
         strict=parsed.strict,
     )
     try:
-        found = solve(cluster, request, options)
+        found = solve(cluster, wanted, options)
         line = show.answer(success=True, info=found.info, result=found.result)
     except Refused as error:
         found = Answer("", [], refused=error.refused)
@@ -50,9 +49,9 @@ def answer(text: str, parsed: Parsed, stderr: TextIO) -> str:
     if parsed.verbose:
         _explain(found, stderr)
     if parsed.print_nodes is not None or parsed.save is not None:
-        after = _after(cluster, request, found)
+        after = _after(cluster, wanted, found)
         if parsed.print_nodes is not None:
-            _print_nodes("Final", after, parsed, stderr)
+            _print_nodes("Final", after, cluster, parsed, stderr)
         _save(after, parsed, "post", stderr)
     return line
 
@@ -76,7 +75,8 @@ def _with_loads(cluster: Inventory, parsed: Parsed, stderr: TextIO) -> Inventory
         return cluster
     if parsed.mond_data or parsed.mond:
         from coordinator.htools.agents import ask_agents
-        from coordinator.htools.source import read_text, with_cpu_loads
+        from coordinator.htools.monitoring import with_cpu_loads
+        from coordinator.htools.source import read_text
 
         if parsed.mond_data:
             reports = read_text(parsed.mond_data)
@@ -103,7 +103,12 @@ def _after(cluster: Inventory, request: Request, found: Answer) -> Inventory:
     return cluster_after(cluster, request, found)
 
 
-def _print_nodes(when: str, cluster: Inventory, parsed: Parsed, stderr: TextIO) -> None:
+def _print_nodes(
+    when: str, cluster: Inventory, start: Inventory, parsed: Parsed, stderr: TextIO
+) -> None:
+    """Print the nodes; what was missing at the ``start`` is missing ever after."""
+    from dataclasses import replace
+
     import numpy as np
 
     from coordinator.allocator.board import Board
@@ -116,7 +121,8 @@ def _print_nodes(when: str, cluster: Inventory, parsed: Parsed, stderr: TextIO) 
     everyone = np.arange(len(cluster.nodes))
     board = Board(open_books(cluster), everyone)
     now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
-    stderr.write(f"{when} cluster status:\n")
+    now = replace(now, missing=open_books(start).missing.tolist())
+    stderr.write(f"\n{when} cluster status:\n")
     stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
 
 

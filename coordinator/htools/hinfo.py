@@ -12,7 +12,7 @@ from coordinator.allocator.books import Opening, open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.allocator.terms import Score
 from coordinator.htools import source
-from coordinator.htools.hbal import PRINT_INSTANCES
+from coordinator.htools.hbal_options import PRINT_INSTANCES
 from coordinator.htools.options import Parsed, run
 from coordinator.htools.tables import (
     aligned,

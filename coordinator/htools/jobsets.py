@@ -1,6 +1,6 @@
 """A balancing's moves as jobs: what may run side by side, and the commands of each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from coordinator.allocator.balance import Move
 from coordinator.allocator.board import Kind
@@ -86,7 +86,7 @@ def opcodes(move: Move, cluster: Inventory) -> list[dict[str, object]]:
 
     def switch(to: str | None) -> dict[str, object]:
         extra: dict[str, object] = {} if to is None else {"target_node": to}
-        if instance.forthcoming:
+        if instance.forthcoming or instance.status not in IS_RUNNING:  # nothing to migrate
             return {
                 "OP_ID": "OP_INSTANCE_FAILOVER", "instance_name": name, "shutdown_timeout": 120,
                 "ignore_consistency": False, **extra, "ignore_ipolicy": False, "cleanup": False,
@@ -115,6 +115,28 @@ def opcodes(move: Move, cluster: Inventory) -> list[dict[str, object]]:
             return [switch(None), replace, switch(None)]
         case Kind.FAILOVER_AND_REPLACE:
             return [switch(None), replace]
+
+
+_VERBS = {
+    "OP_INSTANCE_MIGRATE": "migrate",
+    "OP_INSTANCE_FAILOVER": "fail over",
+    "OP_INSTANCE_REPLACE_DISKS": "move the secondary of",
+}
+
+
+def describe(job: Sequence[Mapping[str, object]]) -> str:
+    """What a job's opcodes do, to be read after “to”."""
+    return ", then ".join(map(_described, job))
+
+
+def _described(opcode: Mapping[str, object]) -> str:
+    operation = str(opcode.get("OP_ID", ""))
+    words = [_VERBS.get(operation) or operation.removeprefix("OP_").lower().replace("_", " ")]
+    subject = opcode.get("instance_name") or opcode.get("node_name")
+    target = opcode.get("target_node") or opcode.get("remote_node")
+    words += [str(subject)] if subject else []
+    words += [f"to {target}"] if target else []
+    return " ".join(words)
 
 
 # The stop file is beside the script: in a directory that all may write to, anybody could stop it.

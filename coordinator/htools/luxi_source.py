@@ -1,6 +1,7 @@
 """A running cluster as an inventory, asked over LUXI; ours or a Ganeti's."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from common.luxi.client import Client
@@ -21,14 +22,14 @@ _GROUP = ("uuid", "name", "alloc_policy", "ipolicy", "tags")
 _NODE = (
     "name", "mtotal", "mnode", "mfree", "dtotal", "dfree", "ctotal", "cnos", "offline", "drained",
     "vm_capable", "ndp/spindle_count", "group.uuid", "tags", "ndp/exclusive_storage", "sptotal",
-    "spfree", "ndp/cpu_speed", "role",
+    "spfree", "ndp/cpu_speed",
 )  # fmt: skip
 _INSTANCE = (
-    "name", "disk_usage", "be/memory", "be/vcpus", "status", "pnode", "snodes", "tags", "oper_ram",
+    "name", "disk_usage", "be/memory", "be/vcpus", "status", "pnode", "snodes", "tags",
     "be/auto_balance", "disk_template", "be/spindle_use", "disk.sizes", "disk.spindles",
     "forthcoming",
 )  # fmt: skip
-_LIVE = ("mtotal", "mnode", "mfree", "dtotal", "dfree", "ctotal")
+_LIVE = ("mtotal", "mnode", "mfree", "ctotal")  # a node without disks of its own has no others
 
 
 def socket_path(given: str) -> str:
@@ -46,6 +47,24 @@ def cluster_from_luxi(path: str, *, static_memory: int) -> Inventory:
     Raises:
         GntError: it does not answer.
     """
+    cluster, is_kvm = reported_by_luxi(path)
+    return with_own_memory(cluster, static_memory) if is_kvm else cluster
+
+
+def with_own_memory(cluster: Inventory, memory: int) -> Inventory:
+    """The cluster with so many MiB kept for each node itself; 0 believes what they report."""
+    if memory <= 0:
+        return cluster
+    nodes = tuple(replace(node, own_memory=memory) for node in cluster.nodes)
+    return replace(cluster, nodes=nodes)
+
+
+def reported_by_luxi(path: str) -> tuple[Inventory, bool]:
+    """The cluster as its nodes report it, and whether their hypervisor is KVM.
+
+    Raises:
+        GntError: the coordinator does not answer.
+    """
     client = Client(socket_path(path))
     try:
         info = client.call("QueryClusterInfo")
@@ -54,17 +73,38 @@ def cluster_from_luxi(path: str, *, static_memory: int) -> Inventory:
         instances = _rows(client, "instance", _INSTANCE)
     finally:
         client.close()
-    is_kvm = "kvm" in (info.get("enabled_hypervisors") or ())[:1]
-    own_memory = static_memory if is_kvm and static_memory > 0 else None
-    group_index = {group["uuid"]: index for index, group in enumerate(groups)}
-    node_index = {node["name"]: index for index, node in enumerate(nodes)}
-    return Inventory(
-        groups=tuple(_group(group) for group in groups),
-        nodes=tuple(_node(node, group_index, own_memory) for node in nodes),
-        instances=tuple(_instance(one, node_index) for one in instances),
+    return inventory_from_rows(info, groups, nodes, instances)
+
+
+def inventory_from_rows(
+    info: Mapping[str, Any],
+    groups: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
+    instances: Sequence[Mapping[str, Any]],
+) -> tuple[Inventory, bool]:
+    """The cluster, and whether its nodes' hypervisor is KVM.
+
+    Args:
+        info: what is told of the cluster itself.
+        groups: values by the names of LUXI's fields; None where there is none.
+        nodes: likewise.
+        instances: likewise.
+
+    Raises:
+        KeyError: a row lacks what it must have, or names a node or group that is not there.
+    """
+    groups_by_id = {group["uuid"]: index for index, group in enumerate(groups)}
+    nodes_by_name = {node["name"]: index for index, node in enumerate(nodes)}
+    some_nodes = [dict.fromkeys(_NODE) | dict(row) for row in nodes]
+    some_instances = [dict.fromkeys(_INSTANCE) | dict(row) for row in instances]
+    cluster = Inventory(
+        groups=tuple(_group(dict.fromkeys(_GROUP) | dict(row)) for row in groups),
+        nodes=tuple(_node(row, groups_by_id, info.get("master")) for row in some_nodes),
+        instances=tuple(_instance(row, nodes_by_name) for row in some_instances),
         tags=tuple(info.get("tags") or ()),
         policy=_policy(info.get("ipolicy") or {}),
     )
+    return cluster, "kvm" in (info.get("enabled_hypervisors") or ())[:1]
 
 
 def _rows(client: Client, what: str, fields: Sequence[str]) -> list[dict[str, Any]]:
@@ -89,42 +129,47 @@ def _group(row: Mapping[str, Any]) -> Group:
     )
 
 
-def _node(row: Mapping[str, Any], groups: Mapping[str, int], own_memory: int | None) -> Node:
-    group, tags = groups[row["group.uuid"]], tuple(row["tags"] or ())
-    is_live = all(row[field] is not None for field in _LIVE) and row["vm_capable"] is not False
-    is_master = row["role"] == "M"
-    if row["offline"] or not is_live:
-        return Node(name=row["name"], group=group, offline=True, spindles=0, tags=tags)
+def _node(row: Mapping[str, Any], groups: Mapping[str, int], master: str | None) -> Node:
+    is_live = (
+        not row["offline"]
+        and all(row[field] is not None for field in _LIVE)
+        and row["vm_capable"] is not False
+    )
     exclusive = bool(row["ndp/exclusive_storage"])
-    spindles = row["sptotal"] if exclusive else row["ndp/spindle_count"]
-    return Node(
+    known = row["sptotal"] if exclusive and is_live else row["ndp/spindle_count"]
+    spindles = 0 if exclusive and not is_live else 1 if known is None else int(known)
+    node = Node(
         name=row["name"],
-        group=group,
+        group=groups[row["group.uuid"]],
+        speed=float(row["ndp/cpu_speed"] or 1.0),
+        offline=not is_live or bool(row["drained"]),
+        is_master=row["name"] == master,
+        spindles=spindles,
+        exclusive=exclusive,
+        tags=tuple(row["tags"] or ()),
+    )
+    if not is_live:
+        return node
+    return replace(
+        node,
         total_memory=float(row["mtotal"]),
-        own_memory=row["mnode"] if own_memory is None else own_memory,
+        own_memory=int(row["mnode"]),
         free_memory=int(row["mfree"]),
-        total_disk=float(row["dtotal"]),
-        free_disk=int(row["dfree"]),
+        total_disk=float(row["dtotal"] or 0),
+        free_disk=int(row["dfree"] or 0),
         total_cpus=float(row["ctotal"]),
         own_cpus=int(row["cnos"] or 0),
-        speed=float(row["ndp/cpu_speed"] or 1.0),
-        offline=bool(row["drained"]),
-        is_master=is_master,
-        spindles=1 if spindles is None else int(spindles),
         free_spindles=int(row["spfree"] or 0),
-        exclusive=exclusive,
-        tags=tags,
     )
 
 
 def _instance(row: Mapping[str, Any], nodes: Mapping[str, int]) -> Instance:
-    is_running = row["status"] == "running" and row["oper_ram"] is not None
     spindles = row["disk.spindles"]
     known = spindles is not None and None not in spindles
     automatic, vcpus, use = row["be/auto_balance"], row["be/vcpus"], row["be/spindle_use"]
     return Instance(
         name=row["name"],
-        memory=int(row["oper_ram"] if is_running else row["be/memory"] or 0),
+        memory=int(row["be/memory"] or 0),
         disk=int(row["disk_usage"] or 0),
         vcpus=1 if vcpus is None else int(vcpus),
         status=row["status"],

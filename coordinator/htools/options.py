@@ -1,12 +1,16 @@
 """Command lines as Ganeti's tools read them: arguments may be optional, long names shortened."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NoReturn
 
 from common.errors import GntError, InvalidRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, NoReturn
 
 VERSION = "0.1.0"
 
@@ -19,9 +23,11 @@ class Takes(Enum):
     PERHAPS = "perhaps"  # only directly attached: -pNAME, --print-nodes=NAME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One option.
+
+    No dataclass: ``hail`` answers a small request in less time than ``dataclasses`` takes to
+    import.
 
     Attributes:
         key: under which its value is found; a flag's is True, a counted one's a number.
@@ -34,25 +40,38 @@ class Option:
         step: instead of a value, add this to what ``key`` has.
     """
 
-    key: str
-    name: str
-    help: str
-    letter: str = ""
-    argument: str = ""
-    takes: Takes = Takes.NOTHING
-    read: Callable[[str], Any] = str
-    default: Any = None
-    without: Any = True
-    repeats: bool = False
-    step: int = 0
+    __slots__ = (
+        "argument", "default", "help", "key", "letter", "name", "read", "repeats", "step", "takes",
+        "without",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        key: str,
+        name: str,
+        help: str,
+        letter: str = "",
+        argument: str = "",
+        takes: Takes = Takes.NOTHING,
+        read: Callable[[str], Any] = str,
+        default: Any = None,
+        without: Any = True,
+        repeats: bool = False,
+        step: int = 0,
+    ) -> None:
+        self.key, self.name, self.letter, self.help = key, name, letter, help
+        self.argument, self.takes, self.read = argument, takes, read
+        self.default, self.without, self.repeats, self.step = default, without, repeats, step
 
 
-@dataclass(frozen=True, slots=True)
 class Parsed:
     """Values by key, as attributes, and the arguments left over."""
 
-    values: Mapping[str, Any]
-    arguments: tuple[str, ...] = field(default=())
+    __slots__ = ("arguments", "values")
+
+    def __init__(self, values: Mapping[str, Any], arguments: tuple[str, ...] = ()) -> None:
+        self.values, self.arguments = values, arguments
 
     def __getattr__(self, key: str) -> Any:
         try:
@@ -138,14 +157,17 @@ def _take(values: dict[str, Any], option: Option, text: str | None, left: list[s
 def number(
     what: str, kind: Callable[[str], Any], *, positive: bool = False
 ) -> Callable[[str], Any]:
-    """Make a reader of numbers; ``what`` names it when it cannot be read."""
+    """Make a reader of numbers; ``what`` names it when it cannot be read.
+
+    With ``positive``, whole numbers are not below 0, and others above it.
+    """
 
     def read(text: str) -> Any:
         try:
             value = kind(text)
         except ValueError as error:
             raise InvalidRequest(f"{what}: cannot parse string '{text}'") from error
-        if positive and value < 0:
+        if positive and (value < 0 or (kind is float and value == 0)):
             raise InvalidRequest(f"Invalid value of the {what}, expected >0")
         return value
 
@@ -187,13 +209,21 @@ def run(
     options: Sequence[Option],
     work: Callable[[Parsed], int],
     words: Sequence[str] | None = None,
+    *,
+    takes_arguments: bool = False,
 ) -> NoReturn:
     """Read the command line, do the work, and exit as Ganeti's tools do."""
-    sys.exit(_run(program, options, work, sys.argv[1:] if words is None else words))
+    given = sys.argv[1:] if words is None else words
+    sys.exit(_run(program, options, work, given, takes_arguments=takes_arguments))
 
 
 def _run(
-    program: str, options: Sequence[Option], work: Callable[[Parsed], int], words: Sequence[str]
+    program: str,
+    options: Sequence[Option],
+    work: Callable[[Parsed], int],
+    words: Sequence[str],
+    *,
+    takes_arguments: bool,
 ) -> int:
     try:
         parsed = parse((*options, *COMMON), words)
@@ -211,12 +241,15 @@ def _run(
         sys.stdout.write(f"{version_line(program)}\n")
         return 0
     try:
-        if parsed.arguments:
+        if parsed.arguments and not takes_arguments:
             raise InvalidRequest("This program doesn't take any arguments.")
         return work(parsed)
     except GntError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return 130
     except BrokenPipeError:  # whoever read our output has read enough
         return 1
 

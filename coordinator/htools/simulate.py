@@ -6,11 +6,18 @@ from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from coordinator.allocator.inventory import Group, Inventory, Node
 
-_POLICIES = {policy[0]: policy for policy in AllocationPolicy} | {p: p for p in AllocationPolicy}
+_POLICIES = {policy.value: policy for policy in AllocationPolicy} | {
+    "p": AllocationPolicy.PREFERRED,
+    "a": AllocationPolicy.LAST_RESORT,
+    "u": AllocationPolicy.UNALLOCABLE,
+}
 _UNITS = {
     "": 1.0, "m": 1.0, "mib": 1.0, "g": 1024.0, "gib": 1024.0, "t": 1048576.0, "tib": 1048576.0,
 }  # fmt: skip
 _DECIMAL = {"M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12}
+
+
+_MOST = 1 << 50  # MiB
 
 
 def simulated(specs: Sequence[str]) -> Inventory:
@@ -69,4 +76,7 @@ def parse_unit(text: str) -> int:
     factor = _DECIMAL[unit] / 1048576 if unit in _DECIMAL else _UNITS.get(unit.lower())
     if not digits.isdigit() or factor is None:
         raise InvalidRequest(f"Unknown size '{text}', give a number and a unit such as 2g")
-    return int(int(digits) * factor)
+    size = int(int(digits) * factor) if len(digits) < 20 else _MOST
+    if size >= _MOST:
+        raise InvalidRequest(f"Size '{text}' is beyond all reason")
+    return size

@@ -2,15 +2,15 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from common.errors import GntError, InvalidRequest
-from coordinator.allocator.books import Opening, open_books
-from coordinator.allocator.inventory import Instance, Inventory, Node
+from coordinator.allocator.books import Opening
+from coordinator.allocator.inventory import Inventory, Node
 from coordinator.htools.luxi_source import cluster_from_luxi
 from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
 from coordinator.htools.simulate import simulated
@@ -23,6 +23,18 @@ TEXT = Option(
 LUXI = Option(
     key="luxi", name="luxi", letter="L", argument="SOCKET", takes=Takes.PERHAPS, without="",
     help="read the cluster from the master's socket",
+)  # fmt: skip
+RAPI = Option(
+    key="rapi", name="master", letter="m", argument="ADDRESS", takes=Takes.SOMETHING,
+    help="read the cluster from the remote API at ADDRESS, a host or a URL",
+)  # fmt: skip
+RAPI_AUTHORITY = Option(
+    key="authority", name="rapi-ca", argument="FILE", takes=Takes.SOMETHING,
+    help="with -m, trust only a server whose certificate one in FILE has signed",
+)  # fmt: skip
+REQUEST = Option(
+    key="request", name="ialloc-src", letter="I", argument="FILE", takes=Takes.SOMETHING,
+    help="read the cluster from FILE, a request to an allocator",
 )  # fmt: skip
 VERBOSE = Option(
     key="verbosity", name="verbose", letter="v", help="say more; may be repeated", step=1,
@@ -54,6 +66,18 @@ DYNU = Option(
 IGNORE_DYNU = Option(
     key="ignore_dynu", name="ignore-dynu", default=False,
     help="count no use of resources at all",
+)  # fmt: skip
+MOND = Option(
+    key="mond", name="mond", argument="CHOICE", takes=Takes.PERHAPS, read=yes_no, default=False,
+    help="ask the monitoring agents of all nodes for the load: 'yes' or 'no'",
+)  # fmt: skip
+MOND_XEN = Option(
+    key="mond_xen", name="mond-xen", default=False,
+    help="with --mond, ask for what Xen tells of each instance, too",
+)  # fmt: skip
+MOND_COMPLETE = Option(
+    key="mond_complete", name="exit-on-missing-mond-data", default=False,
+    help="give up if an agent does not tell all that is asked of it",
 )  # fmt: skip
 MOND_DATA = Option(
     key="mond_data", name="mond-data", argument="FILE", takes=Takes.SOMETHING,
@@ -98,6 +122,9 @@ SIMULATE = Option(
 )  # fmt: skip
 
 
+_SOURCES = ("text", "luxi", "rapi", "simulate")
+
+
 def load(options: Parsed) -> Inventory:
     """Get the cluster and apply what options say of loads, tags and names.
 
@@ -105,27 +132,67 @@ def load(options: Parsed) -> Inventory:
         InvalidRequest: there is not one source, or an option does not fit the cluster.
         GntError: the source did not answer.
     """
-    sources = [
-        key for key in ("text", "luxi", "simulate") if options.values.get(key) not in {None, ()}
-    ]
+    sources = [key for key in _SOURCES if options.values.get(key) not in {None, ()}]
+    if "simulate" in sources and len(sources) == 2:  # as with Ganeti's, that is no contradiction
+        sources.remove("text" if "text" in sources else "simulate")
     if len(sources) > 1:
         raise InvalidRequest("Only one of the rapi, luxi, and data files options should be given.")
     try:
-        return adjusted(_from_source(sources, options), options)
+        cluster = adjusted(_from_source(sources, options), options)
     except GntError as error:
         raise InvalidRequest(f"failed to load data, aborting: {error.message}") from error
+    return _with_measured_loads(cluster, options)
+
+
+def _with_measured_loads(cluster: Inventory, options: Parsed) -> Inventory:
+    values = options.values
+    if values.get("mond_data") and not values.get("mond"):
+        sys.stderr.write("Warning: --mond-data is only looked at with --mond=yes.\n")
+    if not values.get("mond") or values.get("ignore_dynu"):
+        return cluster
+    from coordinator.htools.monitoring import with_measured_loads  # http takes long to import
+
+    return with_measured_loads(
+        cluster,
+        read_text(options.mond_data) if values.get("mond_data") else None,
+        is_xen=bool(values.get("mond_xen")),
+        has_to_be_complete=bool(values.get("mond_complete")),
+    )
 
 
 def _from_source(sources: Sequence[str], options: Parsed) -> Inventory:
+    own_memory = options.values.get("static_memory", STATIC_MEMORY.default)
     match sources:
         case ["text"]:
             return parse_cluster(read_text(options.text))
         case ["luxi"]:
-            return cluster_from_luxi(options.luxi, static_memory=options.values["static_memory"])
+            return cluster_from_luxi(options.luxi, static_memory=own_memory)
         case ["simulate"]:
             return simulated(options.simulate)
+        case ["rapi"]:
+            from coordinator.htools.rapi_source import cluster_from_rapi  # ssl takes long to import
+
+            return cluster_from_rapi(
+                options.rapi,
+                static_memory=own_memory,
+                authority=options.values.get("authority"),
+            )
+        case _ if options.values.get("request") is not None:
+            return _from_request(options.request, own_memory)
         case _:
             raise InvalidRequest("No backend selected! Exiting.")
+
+
+def _from_request(path: str, static_memory: int) -> Inventory:
+    """The cluster that a request to an allocator describes, whatever it asks for."""
+    from coordinator.iallocator.cluster import read_cluster
+    from coordinator.iallocator.fields import Fields
+    from coordinator.iallocator.jsontext import parse
+
+    message = Fields.of(parse(read_text(path)), "Parsing input IAllocator message")
+    return read_cluster(
+        Fields(message.values, "invalid iallocator message"), kvm_node_memory=static_memory
+    )
 
 
 def read_text(path: str) -> str:
@@ -166,10 +233,7 @@ def adjusted(cluster: Inventory, options: Parsed) -> Inventory:
         )
     tags = cluster.tags
     extra = tuple(f"htools:iextags:{tag}:" for tag in values.get("exclusion_tags") or ())
-    cluster = replace(cluster, instances=instances, tags=tags + extra)
-    if values.get("mond_data"):
-        cluster = with_cpu_loads(cluster, read_text(options.mond_data))
-    return cluster
+    return replace(cluster, instances=instances, tags=tags + extra)
 
 
 def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
@@ -185,38 +249,6 @@ def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
             raise InvalidRequest(f"Cannot parse line {line!r} of utilisation data.") from error
         loads[fields[0]] = (cpu, memory, disk, network)
     return loads
-
-
-def with_cpu_loads(cluster: Inventory, text: str) -> Inventory:
-    """Spread each node's measured CPU load over its primaries, by their processors.
-
-    Nothing is changed unless there is a figure for every node.
-    """
-    try:
-        measured = {one["node"]: _cpu_load(one["reports"]) for one in json.loads(text)}
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest("The monitoring data is not a list of nodes with reports.") from error
-    if any(measured.get(node.name) is None for node in cluster.nodes):
-        return cluster
-    cpus = open_books(cluster).books.cpus
-
-    def loaded(instance: Instance) -> Instance:
-        load = measured[cluster.nodes[instance.primary].name] or 0.0
-        share = instance.used_vcpus / float(cpus[instance.primary])
-        return replace(instance, load=(load * share, *instance.load[1:]))
-
-    return replace(
-        cluster,
-        instances=tuple(i if i.forthcoming else loaded(i) for i in cluster.instances),
-    )
-
-
-def _cpu_load(reports: Sequence[Mapping[str, object]]) -> float | None:
-    for report in reports:
-        data = report.get("data")
-        if report.get("name") == "cpu-avg-load" and isinstance(data, dict):
-            return float(data["cpu_total"])
-    return None
 
 
 def common_suffix(cluster: Inventory) -> str:

@@ -1,7 +1,9 @@
 """Tables of nodes, instances and scores, as Ganeti's tools print them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 
@@ -9,6 +11,8 @@ from common.model.policy import InstancePolicy, Spec
 from coordinator.allocator.books import Books
 from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Instance, Inventory
 from coordinator.allocator.score import WEIGHTS, Term
+
+_PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
 
 NODE_FIELDS = (
     "status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk",
@@ -66,28 +70,52 @@ def _spec_text(spec: Spec) -> str:
 
 
 def show(value: float, digits: int = 8) -> str:
-    """A float as Haskell's printf shows it with ``%.8f``."""
-    text = f"{value:.{digits}f}"
-    return text.replace("nan", "NaN").replace("inf", "Infinity")
+    """A float as Haskell's printf shows it with ``%.8f``.
+
+    It rounds the shortest decimal that reads back as the same float, halves to even, where C
+    rounds the float itself: 0.46175 becomes 0.4618, though it is a little less.
+    """
+    if not math.isfinite(value):
+        return f"{value}".replace("nan", "NaN").replace("inf", "Infinity")
+    exact = Decimal(repr(float(value)))
+    return f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN, _PRECISE):f}"
 
 
 def show_g(value: float) -> str:
     """A float as Haskell's printf shows it with ``%.6g``: six digits after the point, always."""
     if value == 0 or 0.1 <= abs(value) < 1e7:
-        return f"{value:.6f}"
+        return show(value, 6)
     mantissa, _, exponent = f"{value:.6e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
 
 
+def show_float(value: float) -> str:
+    """A float as Haskell's ``show`` writes it: the shortest that reads back as the same float."""
+    if not math.isfinite(value):
+        return show(value)
+    if value == 0 or 0.1 <= abs(value) < 1e7:
+        return repr(float(value))
+    digits, _, exponent = f"{Decimal(repr(float(value))):e}".partition("e")
+    whole, _, rest = digits.partition(".")
+    return f"{whole}.{rest.rstrip('0') or '0'}e{int(exponent)}"
+
+
 @dataclass(frozen=True, slots=True)
 class NodesNow:
-    """Nodes at one moment; lists of instance indices, newest first."""
+    """Nodes at one moment; lists of instance indices, newest first.
+
+    Attributes:
+        indices: of the nodes in the whole cluster.
+        used_memory: by instances.
+        peers: primary nodes and the memory that is kept free for them.
+    """
 
     inventory: Inventory
     books: Books
+    indices: Sequence[int]
     primaries: Sequence[Sequence[int]]
     secondaries: Sequence[Sequence[int]]
-    used_memory: Sequence[int]  # by instances, per node
+    used_memory: Sequence[int]
     missing: Sequence[int]
     tags: Sequence[Sequence[tuple[str, int]]]
     peers: Sequence[Sequence[tuple[int, int]]]
@@ -134,7 +162,7 @@ def _ratio(value: Callable[[Books, int], float], digits: int) -> Callable[[Nodes
 
 
 def _load(kind: int) -> Callable[[NodesNow, int], str]:
-    return lambda now, node: f"{float(now.books.load[kind][node]):5.3f}"
+    return lambda now, node: f"{show(now.books.load[kind][node], 3):>5}"
 
 
 def _share(books: Books, node: int) -> float:
@@ -145,7 +173,7 @@ def _share(books: Books, node: int) -> float:
 
 _NODE_FIELDS: dict[str, _Column] = {
     "status": ("F", False, _status),
-    "idx": ("Index", True, lambda _, node: str(node)),
+    "idx": ("Index", True, lambda now, node: str(now.indices[node])),
     "name": ("Name", False, lambda now, node: now.alias(now.inventory.nodes[node].name)),
     "fqdn": ("Name", False, lambda now, node: now.inventory.nodes[node].name),
     "tmem": ("t_mem", True, lambda now, n: f"{now.inventory.nodes[n].total_memory:5.0f}"),
@@ -180,7 +208,7 @@ _NODE_FIELDS: dict[str, _Column] = {
     "ptags": (
         "PrimaryTags",
         False,
-        lambda now, n: "[" + ",".join(f"{tag}={count}" for tag, count in now.tags[n]) + "]",
+        lambda now, n: ",".join(f"{tag}={count}" for tag, count in now.tags[n]),
     ),
     "peermap": (
         "PeerMap",
@@ -214,7 +242,7 @@ def instance_table(instances: Sequence[Instance], cluster: Inventory) -> str:
                 f"{one.vcpus:3d}",
                 f"{one.memory:5d}",
                 f"{one.disk // 1024:5d}",
-                *(f"{load:5.3f}" for load in one.load),
+                *(f"{show(load, 3):>5}" for load in one.load),
             ]
         )
     return aligned(rows, (False, False, False, False, False, *[True] * 7))

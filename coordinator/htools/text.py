@@ -5,6 +5,7 @@ instances, cluster tags, instance policies. Source: htools(1), section "Text bac
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from common.errors import InvalidRequest
@@ -21,6 +22,7 @@ from coordinator.allocator.inventory import (
     Inventory,
     Node,
 )
+from coordinator.htools.numbers import amount, real, whole
 
 _T = TypeVar("_T")
 
@@ -41,30 +43,34 @@ def parse_cluster(text: str) -> Inventory:
     nodes = [_node(line, group_index) for line in sections[1]]
     node_index = {node.name: index for index, node in enumerate(nodes)}
     instances = [_instance(line, node_index) for line in sections[2]]
-    policies = dict(_policy(line) for line in (sections[4] if len(sections) > 4 else ()))
+    policy = DEFAULT_POLICY
+    for line in sections[4] if len(sections) > 4 else ():
+        owner, found = _policy(line)
+        if owner:
+            index = _owner(owner, groups)
+            groups[index] = replace(groups[index], policy=found)
+        else:
+            policy = found
     return Inventory(
-        groups=tuple(
-            Group(
-                name=group.name,
-                uuid=group.uuid,
-                alloc_policy=group.alloc_policy,
-                tags=group.tags,
-                networks=group.networks,
-                policy=policies.get(group.name, DEFAULT_POLICY),
-            )
-            for group in groups
-        ),
+        groups=tuple(groups),
         nodes=tuple(nodes),
         instances=tuple(instances),
         tags=tuple(sections[3]),
-        policy=policies.get("", DEFAULT_POLICY),
+        policy=policy,
     )
+
+
+def _owner(name: str, groups: Sequence[Group]) -> int:
+    found = [index for index, group in enumerate(groups) if name in {group.name, group.uuid}]
+    if len(found) != 1:
+        raise InvalidRequest(f"The policy of group {name} is that of {len(found)} groups.")
+    return found[0]
 
 
 def _sections(text: str) -> list[list[str]]:
     """Split at empty lines; each of them ends a section."""
     sections: list[list[str]] = [[]]
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n"):
         if line:
             sections[-1].append(line)
         else:
@@ -91,38 +97,33 @@ def _node(line: str, groups: Mapping[str, int]) -> Node:
     rest = dict(enumerate(fields[9:]))
     if group not in groups:
         raise InvalidRequest(f"Unknown group {group!r} for node {name}.")
-    exclusive = rest.get(2, "N")
-    if exclusive not in {"Y", "N"}:
-        raise InvalidRequest(f"Node {name} has exclusive storage {exclusive!r}, not Y or N.")
 
     def number(text: str, kind: Callable[[str], _T], what: str) -> _T:
         return _number(text, kind, f"{what} of node {name}")
 
-    spindles = number(rest.get(0, "1"), int, "spindles")
-    free_spindles = number(rest.get(3, "0"), int, "free spindles")
-    own_cpus = number(rest.get(4, "0"), int, "processors for itself")
-    speed = number(rest.get(5, "1.0"), float, "processor speed")
-    tags = _list(rest.get(1, ""))
     if "?" in numbers:  # then nothing else of the line counts
         return Node(name=name, group=groups[group], offline=True, spindles=0)
+    exclusive = rest.get(2, "N")
+    if exclusive not in {"Y", "N"}:
+        raise InvalidRequest(f"Node {name} has exclusive storage {exclusive!r}, not Y or N.")
     tmem, nmem, fmem, tdsk, fdsk, tcpu = numbers
     return Node(
         name=name,
         group=groups[group],
-        total_memory=number(tmem, float, "total memory"),
-        own_memory=number(nmem, int, "memory for itself"),
-        free_memory=number(fmem, int, "free memory"),
-        total_disk=number(tdsk, float, "total disk"),
-        free_disk=number(fdsk, int, "free disk"),
-        total_cpus=number(tcpu, float, "processors"),
-        own_cpus=own_cpus,
-        speed=speed,
+        total_memory=number(tmem, amount, "total memory"),
+        own_memory=number(nmem, whole, "memory for itself"),
+        free_memory=number(fmem, whole, "free memory"),
+        total_disk=number(tdsk, amount, "total disk"),
+        free_disk=number(fdsk, whole, "free disk"),
+        total_cpus=number(tcpu, amount, "processors"),
+        own_cpus=number(rest.get(4, "1"), whole, "processors for itself"),
+        speed=number(rest.get(5, "1.0"), amount, "processor speed"),
         offline=flag == "Y",
         is_master=flag == "M",
-        spindles=spindles,
-        free_spindles=free_spindles,
+        spindles=number(rest.get(0, "1"), whole, "spindles"),
+        free_spindles=number(rest.get(3, "0"), whole, "free spindles"),
         exclusive=exclusive == "Y",
-        tags=tags,
+        tags=_list(rest.get(1, "")),
     )
 
 
@@ -141,24 +142,27 @@ def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
         raise InvalidRequest(f"Instance {name} has same primary and secondary node - {primary}.")
     if auto not in {"Y", "N"}:
         raise InvalidRequest(f"Instance {name} has auto_balance {auto!r}, not Y or N.")
-    size = _number(disk, int, f"disk of instance {name}")
+    forthcoming = rest.get(2, "N")
+    if forthcoming not in {"Y", "N"}:
+        raise InvalidRequest(f"Instance {name} has forthcoming {forthcoming!r}, not Y or N.")
+    size = _number(disk, whole, f"disk of instance {name}")
     spindles = rest.get(1, "-")
     return Instance(
         name=name,
-        memory=_number(memory, int, f"memory of instance {name}"),
+        memory=_number(memory, whole, f"memory of instance {name}"),
         disk=size,
-        vcpus=_number(vcpus, int, f"processors of instance {name}"),
+        vcpus=_number(vcpus, whole, f"processors of instance {name}"),
         status=status,
         primary=nodes[primary],
         secondary=nodes[secondary] if secondary else NOWHERE,
         template=template,
         auto_balance=auto == "Y",
         tags=_list(tags),
-        spindle_use=_number(rest.get(0, "1"), int, f"spindle use of instance {name}"),
+        spindle_use=_number(rest.get(0, "1"), whole, f"spindle use of instance {name}"),
         disk_spindles=None
         if spindles == "-"
-        else _number(spindles, int, f"spindles of instance {name}"),
-        forthcoming=rest.get(2, "N") == "Y",
+        else _number(spindles, whole, f"spindles of instance {name}"),
+        forthcoming=forthcoming == "Y",
         disks=(size,),
     )
 
@@ -166,23 +170,28 @@ def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
 def _policy(line: str) -> tuple[str, InstancePolicy]:
     owner, std, minmax, templates, vcpu_ratio, spindle_ratio = _fields(line, "policy", 6)[:6]
     what = f"policy of {owner or 'the cluster'}"
-    bounds = [_spec(part, what) for part in minmax.split(";") if part]
+    bounds = [_spec(part, what) for part in (minmax.split(";") if minmax else ())]
     if len(bounds) % 2:
         raise InvalidRequest(f"The {what} has a minimum without a maximum.")
+    allowed = _list(templates)
+    unknown = [template for template in allowed if template not in TEMPLATES]
+    if unknown:
+        raise InvalidRequest(f"The {what} has an unknown disk template {unknown[0]!r}.")
     pairs = zip(bounds[::2], bounds[1::2], strict=True)
     return owner, InstancePolicy(
         minmax=tuple(Bounds(min=low, max=high) for low, high in pairs),
         std=_spec(std, what),
-        disk_templates=_list(templates),
-        vcpu_ratio=_number(vcpu_ratio, float, f"processor ratio in the {what}"),
-        spindle_ratio=_number(spindle_ratio, float, f"spindle ratio in the {what}"),
+        disk_templates=allowed,
+        vcpu_ratio=_number(vcpu_ratio, real, f"processor ratio in the {what}"),
+        spindle_ratio=_number(spindle_ratio, real, f"spindle ratio in the {what}"),
     )
 
 
 def _spec(text: str, what: str) -> Spec:
-    numbers = [_number(part, int, f"sizes in the {what}") for part in text.split(",")]
-    if len(numbers) != 6:
-        raise InvalidRequest(f"The {what} has {len(numbers)} sizes in {text!r} instead of 6.")
+    parts = text.split(",")
+    if len(parts) < 6:
+        raise InvalidRequest(f"The {what} has {len(parts)} sizes in {text!r} instead of 6.")
+    numbers = [_number(part, whole, f"sizes in the {what}") for part in parts[:6]]
     memory, cpus, disk, disks, nics, spindles = numbers
     return Spec(
         memory_size=MiB(memory), cpu_count=cpus, disk_size=MiB(disk), disk_count=disks,
@@ -203,9 +212,9 @@ def _list(text: str) -> tuple[str, ...]:
 
 def _number(text: str, kind: Callable[[str], _T], what: str) -> _T:
     try:
-        return kind(text.strip())
+        return kind(text)
     except ValueError as error:
-        raise InvalidRequest(f"Cannot read the {what}: {text!r} is no number.") from error
+        raise InvalidRequest(f"Cannot read the {what}: {text!r} {error}.") from error
 
 
 def format_cluster(cluster: Inventory) -> str:

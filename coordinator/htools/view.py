@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from coordinator.allocator.balance import Move
 from coordinator.allocator.board import Board
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.books import UNKNOWN
+from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
 from coordinator.htools.tables import NodesNow
 
 
@@ -17,43 +18,98 @@ def moved(cluster: Inventory, moves: Sequence[Move]) -> Inventory:
         one = instances[move.instance]
         for homes, sign in ((move.before, +1), (move.after, -1)):
             for node in homes:
-                if node >= 0 and one.is_local and not one.forthcoming:
-                    free = nodes[node].free_disk + sign * one.disk
-                    nodes[node] = replace(nodes[node], free_disk=free)
+                if node != NOWHERE and not one.forthcoming:
+                    nodes[node] = _with_room(nodes[node], one, sign)
         instances[move.instance] = replace(one, primary=move.after[0], secondary=move.after[1])
     return replace(cluster, instances=tuple(instances), nodes=tuple(nodes))
 
 
-def nodes_now(board: Board, cluster: Inventory, alias: Callable[[str], str]) -> NodesNow:
-    """What the table of a group's nodes shows; ``cluster`` has the instances where they are."""
+def _with_room(node: Node, one: Instance, sign: int) -> Node:
+    """The node after an instance left (+1) or came (-1); as htools counts spindles."""
+    disk = node.free_disk + (sign * one.disk if one.is_local else 0)
+    spindles = 0
+    if node.exclusive:
+        spindles = node.free_spindles + sign * (one.disk_spindles or 0)
+        if sign < 0 and one.disk_spindles is None:
+            spindles = UNKNOWN
+    return replace(node, free_disk=disk, free_spindles=spindles)
+
+
+def nodes_now(
+    board: Board, before: Inventory, alias: Callable[[str], str], moves: Sequence[Move] = ()
+) -> NodesNow:
+    """What the table of a group's nodes shows.
+
+    Args:
+        board: the group, after the moves.
+        before: the cluster, before them.
+        alias: makes the name that is shown.
+        moves: those made since.
+    """
     nodes = board.nodes.tolist()
-    position = {node: at for at, node in enumerate(nodes)}
-    primaries: list[list[int]] = [[] for _ in nodes]
-    secondaries: list[list[int]] = [[] for _ in nodes]
-    used = [0] * len(nodes)
-    tags: list[Counter[str]] = [Counter() for _ in nodes]
-    for index in reversed(range(len(cluster.instances))):
-        one = cluster.instances[index]
-        if one.primary in position:
-            home = position[one.primary]
-            used[home] += one.memory if one.uses_memory else 0
-            tags[home].update(board.opening.rules.exclusion_tags(frozenset(one.tags)))
-            if not one.forthcoming:
-                primaries[home].append(index)
-        if one.secondary in position and not one.forthcoming:
-            secondaries[position[one.secondary]].append(index)
-    peers = []
-    for at in range(len(nodes)):
-        held = [(nodes[p], int(board.promised[at, p])) for p in range(len(nodes))]
-        peers.append(sorted((each for each in held if each[1]), key=lambda each: -each[1]))
+    lists = _Lists(before)
+    for move in moves:
+        lists.move(move)
+    cluster = moved(before, moves)
+    used = dict.fromkeys(nodes, 0)
+    tags: dict[int, Counter[str]] = {node: Counter() for node in nodes}
+    for one in cluster.instances:
+        if one.primary in used:
+            used[one.primary] += one.memory if one.uses_memory else 0
+            tags[one.primary].update(board.opening.rules.exclusion_tags(frozenset(one.tags)))
     return NodesNow(
         inventory=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
         books=board.books,
-        primaries=primaries,
-        secondaries=secondaries,
-        used_memory=used,
+        indices=nodes,
+        primaries=[lists.primaries[node] for node in nodes],
+        secondaries=[lists.secondaries[node] for node in nodes],
+        used_memory=[used[node] for node in nodes],
         missing=board.opening.missing[board.nodes].tolist(),
-        tags=[sorted(each.items()) for each in tags],
-        peers=peers,
+        tags=[sorted(tags[node].items()) for node in nodes],
+        peers=[lists.peers[node] for node in nodes],
         alias=alias,
     )
+
+
+class _Lists:
+    """Who is on which node, in the order in which Ganeti's tools list them: newest first."""
+
+    def __init__(self, cluster: Inventory) -> None:
+        self._instances = cluster.instances
+        count = len(cluster.nodes)
+        self.primaries: list[list[int]] = [[] for _ in range(count)]
+        self.secondaries: list[list[int]] = [[] for _ in range(count)]
+        # Per node: primary nodes and what is kept free for them, most first.
+        self.peers: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for index, one in enumerate(cluster.instances):
+            if not one.forthcoming:
+                self._enter(index, one.primary, one.secondary)
+
+    def move(self, move: Move) -> None:
+        if self._instances[move.instance].forthcoming:
+            return
+        primary, secondary = move.before
+        self.primaries[primary].remove(move.instance)
+        if secondary != NOWHERE:
+            self.secondaries[secondary].remove(move.instance)
+            self._keep(secondary, primary, -self._needs(move.instance), least=1)
+        self._enter(move.instance, *move.after)
+
+    def _enter(self, index: int, primary: int, secondary: int) -> None:
+        self.primaries[primary].insert(0, index)
+        if secondary != NOWHERE:
+            self.secondaries[secondary].insert(0, index)
+            self._keep(secondary, primary, self._needs(index), least=0)
+
+    def _needs(self, index: int) -> int:
+        one = self._instances[index]
+        return one.memory if one.reserves_memory else 0
+
+    def _keep(self, node: int, peer: int, change: int, *, least: int) -> None:
+        """Change what is kept for a peer; it then comes before those of the same amount."""
+        left = dict(self.peers[node]).get(peer, 0) + change
+        rest = [each for each in self.peers[node] if each[0] != peer]
+        self.peers[node] = rest
+        if left >= least:
+            at = next((i for i, each in enumerate(rest) if each[1] <= left), len(rest))
+            rest.insert(at, (peer, left))

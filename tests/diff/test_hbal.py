@@ -1,6 +1,12 @@
 """hbal: the same moves, scores, commands and exit status as Debian's."""
 
+import contextlib
+import io
+import json
+import re
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,9 +18,11 @@ from coordinator.allocator.board import Kind
 from coordinator.allocator.books import open_books
 from coordinator.allocator.sieve import Allowed, Candidates, Sieve
 from coordinator.htools import hbal, hinfo
+from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster
 from coordinator.htools.view import moved
-from tests.diff.both import CASES, SEED, needs, ours, saved, theirs
+from tests.diff.both import CASES, SEED, find, needs, ours, saved, theirs
+from tests.diff.messages import random_message
 from tests.diff.text_clusters import Taste, random_text
 
 SWITCHES = (
@@ -36,8 +44,76 @@ def test_same_moves(tmp_path: Path) -> None:
             words += switch if rng.random() < 0.1 else ()
         if taste.groups > 1:
             words += ["-G", "group-0"]
-        told = ours("hbal", hbal.OPTIONS, hbal.balance, words)
+        told = ours("hbal", hbal.OPTIONS, hbal.balance, [*words, "--strict-compat"])
         assert told == theirs("hbal", words), f"seed {seed}: {' '.join(words)}"
+
+
+FIELDS = (
+    "-p+idx,fqdn,amem,plist,slist,ptags,peermap,spindle_count,hi_spindles,inst_spindles,unheard-of"
+)
+
+
+@needs("hbal")
+def test_same_tables(tmp_path: Path) -> None:
+    """What goes to standard error: nodes and instances, before and after."""
+    for seed in range(SEED, SEED + CASES):
+        rng = Random(seed)
+        taste = replace(Taste.random(rng), groups=1)  # Debian's fails on those that are split
+        path = saved(tmp_path / "cluster.data", random_text(rng, taste))
+        words = ["-t", path, "-l", "4", rng.choice(("-p", FIELDS, "-pname,pfmem"))]
+        words += rng.choice(([], ["--print-instances"]))
+        words += rng.choice(([], [], ["-v"], ["-vv"], ["-q"], ["-qq"], ["-O", "n1.x"]))
+        mine, other = errors_of_ours([*words, "--strict-compat"]), errors_of_theirs(words)
+        assert mine == other, f"seed {seed}: {' '.join(words)}"
+
+
+def errors_of_theirs(words: list[str]) -> str:
+    program = find("hbal")
+    assert program is not None
+    done = subprocess.run(  # noqa: TID251 - the other program, and nothing else runs meanwhile
+        [program, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.stderr
+
+
+def errors_of_ours(words: list[str]) -> str:
+    errors = io.StringIO()
+    silence = contextlib.redirect_stdout(io.StringIO())
+    with contextlib.redirect_stderr(errors), silence, pytest.raises(SystemExit):
+        run("hbal", hbal.OPTIONS, hbal.balance, words)
+    return errors.getvalue()
+
+
+@needs("hbal")
+def test_looking_ahead_ends_no_worse(tmp_path: Path) -> None:
+    """And with as many moves as are allowed."""
+    for seed in range(SEED, SEED + CASES):
+        rng = Random(seed)
+        taste = replace(Taste.random(rng), groups=1)
+        path = saved(tmp_path / "cluster.data", random_text(rng, taste))
+        words = ["-t", path, *rng.choice(((), (), ("-l", "5"), ("-E",), ("-g", "0.1")))]
+        mine, code = ours("hbal", hbal.OPTIONS, hbal.balance, words)
+        other, _ = theirs("hbal", words)
+        assert code == 0
+        before, after = (re.search(r"improved from .* to (\S+)", each) for each in (other, mine))
+        if before is not None:
+            assert after is not None
+            assert float(after[1]) <= float(before[1]), f"seed {seed}: {' '.join(words)}"
+        length = re.search(r"Solution length=(\d+)", mine)
+        assert length is None or "-l" not in words or int(length[1]) <= 5
+
+
+def test_a_request_describes_the_same_cluster_as_text(tmp_path: Path) -> None:
+    """Debian's counts every instance of a request twice, so ours is held against itself."""
+    for seed in range(SEED, SEED + min(CASES, 10)):
+        message = random_message(Random(seed), "relocate")
+        request = saved(tmp_path / "request.json", json.dumps(message))
+        group = next(iter(message["nodegroups"].values()))["name"]
+        rest = ["-C", "-G", group, "-l", "3", "--strict-compat"]
+        save = ["-S", str(tmp_path / "saved")]
+        told = ours("hbal", hbal.OPTIONS, hbal.balance, ["-I", request, *rest, *save])
+        text = ["-t", str(tmp_path / "saved.original"), *rest]
+        assert told == ours("hbal", hbal.OPTIONS, hbal.balance, text), f"seed {seed}"
 
 
 @needs("hinfo")

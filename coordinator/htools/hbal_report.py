@@ -1,0 +1,137 @@
+"""What ``hbal`` prints: how a group stands, the moves, and the commands that make them."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.balance import Balance, Move
+from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.terms import Score
+from coordinator.htools.jobsets import letters, script
+from coordinator.htools.options import Parsed
+from coordinator.htools.saving import save_cluster, tell_commands
+from coordinator.htools.source import common_suffix
+from coordinator.htools.tables import instance_table, node_table, score_table, show
+from coordinator.htools.view import moved, nodes_now
+
+
+def say(text: str) -> None:
+    """On standard output; in time for who watches it through a pipe."""
+    sys.stdout.write(f"{text}\n")
+
+
+def tell(text: str) -> None:
+    """On stderr, apart from the results."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
+class Report:
+    """Tells of one group while it is balanced."""
+
+    def __init__(self, options: Parsed, cluster: Inventory, start: Balance) -> None:
+        """Tell of the group of ``start``, the state before the first move."""
+        self._options, self._cluster, self._start = options, cluster, start
+        suffix = common_suffix(cluster)
+        self.alias: Callable[[str], str] = lambda name: name.removesuffix(suffix)
+        self._members = start.board.instances.tolist()
+        self._nodes: Ints = start.board.nodes
+
+    def opening(self, group: str) -> None:
+        """Say how large the group is, and what is wrong with it."""
+        say(f"Group size {len(self._nodes)} nodes, {len(self._members)} instances")
+        say(f"Selected node group: {group}")
+        self._check()
+        self.state("original", "before", "Initial", self._start, [])
+
+    def _check(self) -> None:
+        board, options = self._start.board, self._options
+        books = board.books
+        bad = ~books.offline & books.fails_n1
+        count = int(np.count_nonzero(bad))
+        # Also of instances that belong to another group, and only have their secondary here.
+        opening, spoiled = board.opening, board.nodes[bad]
+        touched = np.isin(opening.primary, spoiled) | np.isin(opening.secondary, spoiled)
+        touched &= opening.demands.count > 0
+        if options.verbosity > 0:
+            spoilt = int(np.count_nonzero(touched))
+            say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")
+        if count:
+            say(
+                "Cluster is not N+1 happy, continuing but no guarantee that the cluster will end"
+                " N+1 happy."
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            over = (books.spindles > books.spindle_limit) | (
+                books.cpus / books.total_cpus > books.cpu_ratio
+            )
+        violating = int(np.count_nonzero(over & ~bad))
+        if violating:
+            say(f"The cluster contains {violating} policy-violating nodes.")
+            say(
+                "Continuing, ignoring soft errors."
+                if options.ignore_soft_errors
+                else "Continuing, but the set of moves might be too restricted; consider using"
+                " the --ignore-soft-errors option."
+            )
+
+    def score(self, when: str, score: Score) -> None:
+        """Say what each term amounts to."""
+        table = score_table(score.values()).rstrip("\n")
+        say(f"{when} overall {show(score.value)}\n{table}")
+
+    def move_lines(self) -> Callable[[int, Move], str]:
+        """Return what makes the line of a move, given its number."""
+        cluster, nodes = self._cluster, self._cluster.nodes
+        names = [self.alias(cluster.instances[i].name) for i in self._members]
+        width = max(map(len, names), default=0)
+        pair_width = 2 * max(len(self.alias(nodes[n].name)) for n in self._nodes.tolist()) + 1
+
+        def pair(homes: tuple[int, int]) -> str:
+            return ":".join(self.alias(nodes[n].name) for n in homes if n != NOWHERE)
+
+        def line(number: int, move: Move) -> str:
+            name = self.alias(cluster.instances[move.instance].name)
+            target = self.alias(nodes[move.target].name)
+            return (
+                f"  {number:3d}. {name:<{width}} {pair(move.before):<{pair_width}}"
+                f" => {pair(move.after):<{pair_width}} {show(move.score):>12}"
+                f" a={letters(move, target)}"
+            )
+
+        return line
+
+    def commands(self, sets: Sequence[Sequence[Move]]) -> None:
+        """List the commands that make the moves, or write them to a file.
+
+        Raises:
+            InvalidRequest: the file cannot be written.
+        """
+        text = script(sets, self._cluster, self.alias)
+        title = "Commands to run to reach the above solution:"
+        tell_commands(text, self._options.commands, title, "hbal")
+
+    def state(
+        self, ending: str, time: str, title: str, balance: Balance, moves: Sequence[Move]
+    ) -> None:
+        """Save and show the cluster after some moves, as far as that is asked for."""
+        options = self._options
+        if options.save is not None:
+            now = moved(self._cluster, moves)
+            save_cluster(now, options.save, ending, f"{time} balancing")
+        if options.print_instances:
+            now = moved(self._cluster, moves)
+            tell(f"\n{title} instance map:")
+            tell(instance_table([now.instances[i] for i in self._members], now).rstrip("\n"))
+        if options.print_nodes is not None:
+            now_nodes = nodes_now(balance.board, self._cluster, self.alias, moves)
+            tell(f"\n{title} cluster status:")
+            tell(node_table(now_nodes, range(len(self._nodes)), options.print_nodes))
+
+    def totals(self, end: Balance) -> None:
+        """Say how much memory and disk is free, before and after."""
+        for when, balance in (("Original:", self._start), ("Final:   ", end)):
+            books = balance.board.books
+            say(f"{when} mem={int(books.memory.sum())} disk={int(books.disk.sum())}")
