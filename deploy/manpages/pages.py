@@ -12,6 +12,7 @@ from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA
 from deploy.manpages import roff
 from deploy.manpages.parsers import commands, daemons, parser_of
+from deploy.manpages.tools import tool_pages
 from deploy.manpages.words import DAEMONS, EXAMPLES, EXIT_CODES, INTRODUCTIONS
 
 
@@ -20,7 +21,7 @@ def pages() -> dict[str, str]:
     made = {program: _area(program) for program in AREAS}
     made["gantry"] = _umbrella()
     made |= {program: _daemon(program) for program in daemons()}
-    return {f"{program}.8": text for program, text in sorted(made.items())}
+    return {f"{program}.8": text for program, text in sorted(made.items())} | tool_pages()
 
 
 def _area(program: str) -> str:

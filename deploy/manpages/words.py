@@ -67,6 +67,12 @@ EXAMPLES = {
         ),
         ("gnt-cluster master-failover", "Make this node the master, the old one being dead."),
         ("gnt-cluster verify --error-codes", "Look for anything that is wrong."),
+        (
+            "gnt-cluster modify --default-iallocators allocate=ours:hail,relocate=none",
+            "Have the program ours place new instances, the built-in allocator if it fails; and "
+            "have moves name their target.",
+        ),
+        ("gnt-cluster watcher pause 4h", "Before maintenance: have nothing started by itself."),
     ],
     "gnt-node": [
         (
@@ -78,6 +84,7 @@ EXAMPLES = {
             "Say that a node is dead, so that it is not asked any more and its instances can be "
             "failed over.",
         ),
+        ("gnt-node evacuate gamma", "Move all instances to other nodes."),
         (
             "gnt-node list -o name,role,mfree --no-headers --separator=,",
             "List nodes, for a script.",
@@ -89,6 +96,7 @@ EXAMPLES = {
             "--net 0:link=br0 -H kvm:kernel_path=/srv/vmlinuz,initrd_path=/srv/initrd web1",
             "Create an instance where the allocator finds the best place, and start it.",
         ),
+        ("gnt-instance batch-create web.json", "Create all instances of a file."),
         ("gnt-instance migrate -n beta web1", "Move it to beta while it runs."),
         (
             'gnt-instance list -F \'pnode == "beta" and status == "running"\'',
@@ -124,12 +132,12 @@ DAEMONS = {
             "balanced as it is and not as it is guessed.",
             "It need not run. deploy/install puts it there without enabling it: systemctl enable "
             "--now gantry-monitor starts it. It has no rights, and nothing is kept from anybody "
-            "who can reach its port.",
+            "who can reach its port. It looks at /proc/stat every five seconds.",
             "/ tells the versions of the protocol, /1/list/collectors what there is, "
             "/1/report/all everything, /1/report/default/cpu-avg-load the load. Figures are in "
             "processors: 1.5 is one and a half kept busy.",
         ],
-        [("/proc/stat", "Read every five seconds.")],
+        [("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…")],
         [("SIGTERM, SIGINT", "End.")],
     ),
     "gantry-noded": Daemon(
@@ -179,5 +187,25 @@ DAEMONS = {
             ),
         ],
         [("SIGTERM, SIGINT", "End; jobs that run are gone on with by the next coordinator.")],
+    ),
+    "gantry-watcher": Daemon(
+        "starts again what should run",
+        [
+            "Looks once: instances that are marked as up, do not run, and whose node answers, are "
+            "started by a job each, and jobs that ended more than six hours ago are archived. "
+            "gantry-watcher.timer has it look every half minute. It works on the master; on other "
+            "nodes it ends at once, with 11.",
+            "An instance is left alone that a job has to do with already, that runs on another "
+            "node than it should, or whose node is offline or does not answer. What an operator "
+            "stopped stays stopped; a guest that turned itself off is started again.",
+            "An instance that does not stay up is tried five times, with pauses of 1, 4, 15 and 60 "
+            "minutes between; after three hours that begins anew. It counts in the jobs that it "
+            "submitted before, and keeps nothing itself: gnt-job archive of those makes it forget "
+            "them.",
+            "gnt-cluster watcher pause 1h lets it do nothing for an hour. Daemons are not its "
+            "concern: systemd starts them again.",
+        ],
+        [("/run/gantry/coordinator/luxi.sock", "Where it reaches the coordinator.")],
+        [("SIGTERM, SIGINT", "End; what it has ordered is done.")],
     ),
 }

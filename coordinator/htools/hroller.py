@@ -1,0 +1,247 @@
+"""``hroller``: in which rounds nodes can be rebooted without stopping what is mirrored."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
+
+from common.errors import InvalidRequest
+from coordinator.allocator.books import open_books
+from coordinator.allocator.colouring import WAYS, Graph, classes
+from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.layout import Layout, layout_of, moves_between
+from coordinator.allocator.rolling import Mover, Round, graph_of_nodes
+from coordinator.htools import source
+from coordinator.htools.options import Option, Parsed, Takes, run
+from coordinator.htools.saving import save_cluster
+
+OPTIONS = (
+    source.LUXI,
+    source.RAPI,
+    source.REQUEST,
+    source.TEXT,
+    source.OFFLINE,
+    Option(
+        key="all_off", name="offline-maintenance", default=False,
+        help="reckon that all instances are shut down, so that none fails over",
+    ),
+    source.VERBOSE,
+    source.QUIET,
+    Option(key="no_headers", name="no-headers", default=False, help="leave out the header line"),
+    Option(
+        key="node_tags", name="node-tags", argument="TAG,...", takes=Takes.SOMETHING,
+        read=lambda text: frozenset(text.split(",")),
+        help="reboot only nodes with one of these tags",
+    ),
+    Option(
+        key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
+        help="write the cluster, as it is, to FILE.original",
+    ),
+    source.GROUP,
+    Option(
+        key="print_moves", name="print-moves", default=False,
+        help="after each round, list where instances are while it lasts",
+    ),
+    Option(
+        key="full", name="full-evacuation", default=False,
+        help="move copies off the nodes as well",
+    ),
+    Option(
+        key="skip_unmirrored", name="skip-non-redundant", default=False,
+        help="leave out nodes with an instance that is not mirrored",
+    ),
+    Option(
+        key="ignore_unmirrored", name="ignore-non-redundant", default=False,
+        help="pay no heed to instances that are not mirrored",
+    ),
+    Option(
+        key="force", name="force", letter="f", default=False,
+        help="go on when it is not known which node is the master",
+    ),
+    Option(
+        key="one_step", name="one-step-only", default=False,
+        help="show the first round only, a node a line",
+    ),
+    source.STATIC_MEMORY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is shown of a round: nodes, and where instances are meanwhile."""
+
+    nodes: list[int]
+    layout: Layout
+
+
+def main() -> None:
+    """Run the command."""
+    run("hroller", OPTIONS, roll)
+
+
+def roll(options: Parsed) -> int:
+    """Load, plan, print; returns the exit status."""
+    loaded = source.load(options)
+    opening = open_books(loaded)
+    if options.verbosity != 0:
+        source.warn_of_missing(loaded, opening)
+    _check_master(loaded, is_forced=options.force)
+    cluster = source.with_offline(loaded, options)
+    save_cluster(loaded, options.save, "original", "before hroller run")
+    layout = layout_of(opening)
+    online = [index for index, node in enumerate(cluster.nodes) if not node.offline]
+    mover = Mover(cluster.instances, online)
+    nodes = _chosen(cluster, options, online, layout, mover)
+    if not nodes:
+        raise InvalidRequest("Cannot create node graph")
+    graph = graph_of_nodes(layout, cluster.instances, nodes, all_off=options.all_off)
+    if options.verbosity > 2:
+        _say(f"Node Graph: {_graph_text(graph)}")
+    found = {name: classes(way(graph)) for name, way in WAYS.items()}
+    rounds = _rounds(min(found.values(), key=len), layout, mover, options)
+    if options.verbosity > 1:
+        _say(_comparison(found))
+    _show(_ordered(rounds, nodes, cluster), layout, cluster, options)
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _check_master(cluster: Inventory, *, is_forced: bool) -> None:
+    masters = [node.name for node in cluster.nodes if node.is_master]
+    if len(masters) > 1:
+        names = json.dumps(masters, separators=(",", ":"))
+        raise InvalidRequest(f"Found more than one master node: {names}")
+    if not masters:
+        missing = "No master node found (maybe not supported by backend)."
+        if not is_forced:
+            raise InvalidRequest(missing)
+        sys.stderr.write(f"Warning: {missing}\n")
+
+
+def _chosen(
+    cluster: Inventory, options: Parsed, online: Sequence[int], layout: Layout, mover: Mover
+) -> frozenset[int]:
+    """The nodes to reboot.
+
+    Raises:
+        InvalidRequest: the group is not there.
+    """
+    group = None
+    if options.group is not None:
+        named = [
+            index
+            for index, one in enumerate(cluster.groups)
+            if options.group in {one.name, one.uuid}
+        ]
+        if len(named) != 1:
+            raise InvalidRequest("Cannot find target group.")
+        group = named[0]
+    tags = options.node_tags
+    return frozenset(
+        node
+        for node in online
+        if group in {None, cluster.nodes[node].group}
+        and (tags is None or tags.intersection(cluster.nodes[node].tags))
+        and not (options.skip_unmirrored and mover.unmirrored(layout, node))
+    )
+
+
+def _rounds(
+    colouring: list[list[int]], layout: Layout, mover: Mover, options: Parsed
+) -> list[Round]:
+    """Split each class until there is room for what has to move.
+
+    Raises:
+        InvalidRequest: there is not even when one node is rebooted at a time.
+    """
+    rounds: list[Round]
+    if options.ignore_unmirrored:
+        rounds = [(nodes, layout) for nodes in colouring]
+    else:
+        rounds = _all(
+            [mover.rounds_by_room(nodes, layout) for nodes in colouring],
+            "Not enough capacity to move non-redundant instances",
+        )
+    if not options.full:
+        return rounds
+    swapped = []
+    for nodes, before in rounds:
+        after = mover.failed_over(nodes, before)
+        if after is None:
+            raise InvalidRequest("Failed to migrate instances off nodes")
+        swapped.append((nodes, after))
+    return _all(
+        [mover.rounds_by_copies(nodes, now) for nodes, now in swapped],
+        "Not enough capacity to move secondaries",
+    )
+
+
+def _all(parts: Sequence[list[Round] | None], otherwise: str) -> list[Round]:
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        raise InvalidRequest(otherwise)
+    return list(chain.from_iterable(found))
+
+
+def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Inventory) -> list[_Plan]:
+    """Large rounds first, but the master's last, and in it the master last."""
+
+    def is_master(node: int) -> bool:
+        return cluster.nodes[node].is_master
+
+    plans = [
+        _Plan(sorted((node for node in some if node in nodes), key=is_master), at)
+        for some, at in rounds
+    ]
+    plans.sort(key=lambda plan: -len(plan.nodes))
+    plans.sort(key=lambda plan: any(map(is_master, plan.nodes)))
+    return plans
+
+
+def _show(plans: Sequence[_Plan], layout: Layout, cluster: Inventory, options: Parsed) -> None:
+    if not options.no_headers:
+        _say("'First Reboot Group'" if options.one_step else "'Node Reboot Groups'")
+    for plan in plans[:1] if options.one_step else plans:
+        names = [cluster.nodes[node].name for node in plan.nodes]
+        lines = names if options.one_step else [",".join(names)]
+        for line in lines:
+            _say(line)
+        if options.print_moves:
+            for index, *homes in moves_between(cluster.instances, layout, plan.layout):
+                where = [
+                    cluster.nodes[plan.layout.places[home].index].name
+                    for home in homes
+                    if home != NOWHERE
+                ]
+                _say(f"  {cluster.instances[index].name} {' '.join(where)}")
+
+
+def _graph_text(graph: Graph) -> str:
+    """As Haskell shows an array of lists."""
+    rows = ",".join(
+        f"({vertex},[{','.join(map(str, near))}])" for vertex, near in sorted(graph.items())
+    )
+    return f"array ({min(graph)},{max(graph)}) [{rows}]"
+
+
+def _comparison(found: dict[str, list[list[int]]]) -> str:
+    """How each way of colouring did, the one with fewest colours first."""
+    worst_first = sorted(found.items(), key=lambda each: -len(each[1]))
+    text, before = "", 0
+    for name, colours in reversed(worst_first):
+        sizes = ",".join(str(len(some)) for some in colours)
+        join = "" if not text else " TIE " if len(colours) == before else " LOOSE "
+        text += f"{join}{name}: {len(colours)} ({sizes})"
+        before = len(colours)
+    return text
+
+
+if __name__ == "__main__":
+    main()

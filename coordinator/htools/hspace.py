@@ -1,0 +1,244 @@
+"""``hspace``: how many more instances a cluster has room for."""
+
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
+
+import numpy as np
+
+from common.errors import InvalidRequest, NoCapacity
+from common.model.disk import DiskTemplate
+from common.model.group import AllocationPolicy
+from common.model.policy import Spec
+from common.names import InstanceName
+from coordinator.allocator.arrays import Bools
+from coordinator.allocator.board import Board
+from coordinator.allocator.books import open_books
+from coordinator.allocator.fill import Filled, Filling, Rules, fill
+from coordinator.allocator.fill_codes import Failure
+from coordinator.allocator.fill_spare import all_can_be_emptied
+from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
+from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.tiers import fill_in_tiers
+from coordinator.htools import source
+from coordinator.htools.hspace_options import OPTIONS
+from coordinator.htools.hspace_report import Human, Machine
+from coordinator.htools.options import Parsed, run
+from coordinator.htools.resources import Resources, resources_of
+from coordinator.htools.tables import aligned, node_table
+from coordinator.htools.text import format_cluster
+from coordinator.htools.view import nodes_now
+from coordinator.iallocator.pictures import picture_of
+
+__all__ = ["OPTIONS", "main", "measure"]
+
+_Way = Callable[[Filling, Demand, int | None], Filled]
+
+
+def main() -> None:
+    """Run the command."""
+    run("hspace", OPTIONS, measure)
+
+
+def measure(options: Parsed) -> int:
+    """Load, fill, print; returns the exit status."""
+    for ratio, name in ((options.max_cpu, "max-cpu"), (options.min_disk, "min-disk")):
+        if ratio is not None and not math.isfinite(ratio):
+            raise InvalidRequest(f"The {name} ratio has to be a number, {ratio} is none.")
+    cluster = source.with_offline(source.load(options), options)
+    if options.verbosity > 0:
+        source.warn_of_missing(cluster, open_books(cluster))
+    return _Run(options, cluster).go()
+
+
+class _Run:
+    def __init__(self, options: Parsed, cluster: Inventory) -> None:
+        self._options, self._cluster = options, cluster
+        self._ratios = [group.policy.vcpu_ratio for group in cluster.groups]
+        policy = cluster.policy
+        if not policy.disk_templates:
+            raise InvalidRequest("null list of disk templates received from cluster")
+        self._template = DiskTemplate(options.template or policy.disk_templates[0])
+        self._suffix = source.common_suffix(cluster)
+        self._exclusive = any(node.exclusive for node in cluster.nodes)
+        total = np.array([node.total_disk for node in cluster.nodes])
+        ledger = Ledger(picture_of(cluster))
+        least = np.floor(options.min_disk * total).astype(np.int64)
+        ledger.accounts = replace(ledger.accounts, least_disk=least)
+        self._rules, self._is_hopeless = self._rules_for(ledger)
+        self._start = Filling(ledger, self._rules)
+        self._initial = self._resources(self._start)
+        report = Machine if options.machine else Human
+        self._report = report(self._initial, self._start.score(), is_exclusive=self._exclusive)
+
+    def _rules_for(self, ledger: Ledger) -> tuple[Rules, bool]:
+        """Which groups are open, which nodes count; and whether trying is of no use."""
+        options, a, group = self._options, ledger.accounts, ledger.group_of
+        bad: set[int] = set(group[a.fails_n1 & ~a.offline].tolist())
+        closed = set[int]() if options.accept else set(bad)
+        emptied: Bools = np.ones(ledger.size, dtype=np.bool_)
+        if options.independent:
+            stuck = [index for index in np.unique(group).tolist() if self._is_stuck(ledger, index)]
+            closed.update(stuck)
+            emptied &= ~np.isin(group, np.array(stuck, dtype=np.int64))
+        if options.accept:
+            emptied &= ~a.offline
+        closed.update(
+            index
+            for index, each in enumerate(self._cluster.groups)
+            if each.alloc_policy is AllocationPolicy.UNALLOCABLE
+        )
+        is_open = len(closed) < len(self._cluster.groups)
+        is_hopeless = bool(bad) and not options.accept and not (options.independent and is_open)
+        rules = Rules(
+            closed=frozenset(closed),
+            emptied=np.flatnonzero(emptied) if options.check else None,
+        )
+        return rules, is_hopeless
+
+    def _is_stuck(self, ledger: Ledger, group: int) -> bool:
+        members = np.flatnonzero(ledger.group_of == group)
+        some = self._demand(self._cluster.policy.std)
+        return not all_can_be_emptied(ledger, members, some, scored=members)
+
+    def go(self) -> int:
+        options, policy, report = self._options, self._cluster.policy, self._report
+        if options.verbosity > 1 and self._suffix:
+            sys.stderr.write(f"Note: Stripping common suffix of '{self._suffix}' from names\n")
+        self._print_nodes("Initial cluster", self._start)
+        report.say_cluster(len(self._cluster.nodes))
+        if not self._is_hopeless:
+            self._check_candidates()
+        largest = [pair.max for pair in policy.minmax]
+        if options.tiered is not None:
+            largest = [options.tiered]
+        if not largest:
+            raise InvalidRequest("Empty list of specs received from the cluster")
+        wanted = [self._demand(spec) for spec in largest]
+        report.say_spec("Tiered (initial size)", "TSPEC_INI", wanted[0])
+        result = self._none_placed()
+        for one in wanted:
+            result = self._filled(fill_in_tiers, result.filling, one)
+        report.say_tiered(result, self._resources(result.filling))
+        self._show(result, "Tiered allocation", "tiered")
+        one = self._demand(options.standard or policy.std)
+        report.say_spec("Standard (fixed-size)", "SPEC", one)
+        result = self._filled(fill, self._start, one)
+        report.say_standard(result, self._resources(result.filling))
+        self._show(result, "Standard allocation", "standard")
+        report.say_end()
+        return 0
+
+    def _none_placed(self) -> Filled:
+        return Filled(self._start, {Failure.N1: 1})
+
+    def _check_candidates(self) -> None:
+        is_pair = self._template is DiskTemplate.DRBD
+        if not self._start.has_candidates(pair=is_pair):
+            what = "Not enough online nodes" if is_pair else "No online nodes"
+            raise NoCapacity(f"failure during allocation: {what}")
+
+    def _filled(self, way: _Way, start: Filling, one: Demand) -> Filled:
+        if self._is_hopeless:
+            return self._none_placed()
+        limit = self._options.length if self._options.length >= 0 else None
+        return way(start, one, limit)
+
+    def _show(self, result: Filled, title: str, ending: str) -> None:
+        """What more was asked for: where each instance went, the nodes, a file."""
+        if self._options.verbosity > 1:
+            sys.stderr.write(f"{title} map\n{self._map(result.filling)}")
+        self._print_nodes(title, result.filling)
+        if self._options.save is not None:
+            self._save(f"{self._options.save}.{ending}", result.filling)
+
+    def _map(self, filling: Filling) -> str:
+        names = [node.name for node in self._cluster.nodes]
+        rows = [
+            [
+                f"new-{number}", *(names[node] for node in one.nodes), *[""] * (2 - len(one.nodes)),
+                str(one.demand.memory), str(one.demand.disk), str(one.demand.vcpus),
+            ]
+            for number, one in enumerate(filling.placed)
+        ]  # fmt: skip
+        return aligned(rows, (False, False, False, True, True, True)) if rows else ""
+
+    def _resources(self, filling: Filling) -> Resources:
+        return resources_of(filling, self._cluster, self._ratios)
+
+    def _demand(self, spec: Spec) -> Demand:
+        """A running instance of that size; the spec tells the spindles of its one disk only."""
+        use = self._options.spindle_use
+        if use is None:
+            use = self._cluster.policy.std.spindle_use
+        return Demand(
+            name=InstanceName("new"),
+            template=self._template,
+            memory=spec.memory_size,
+            vcpus=spec.cpu_count,
+            disk=spec.disk_size,
+            disks=(spec.disk_size,),
+            spindle_use=use,
+            disk_spindles=spec.spindle_use,
+        )
+
+    def _after(self, filling: Filling) -> Inventory:
+        """The cluster with what was placed."""
+        a, nodes = filling.books, self._cluster.nodes
+        instances = [
+            Instance(
+                name=f"new-{number}", memory=one.demand.memory, disk=one.demand.disk,
+                vcpus=one.demand.vcpus, status="running", primary=one.nodes[0],
+                secondary=one.nodes[1] if len(one.nodes) > 1 else NOWHERE,
+                template=one.demand.template, spindle_use=one.demand.spindle_use,
+                disks=tuple(one.demand.disks), disk_spindles=one.demand.disk_spindles,
+            )
+            for number, one in enumerate(filling.placed)
+        ]  # fmt: skip
+        changed = tuple(
+            replace(
+                node,
+                free_disk=int(a.disk[index]),
+                free_spindles=int(a.free_spindles[index]) if node.exclusive else 0,
+            )
+            if filling.touched[index]
+            else node
+            for index, node in enumerate(nodes)
+        )
+        everyone = (*self._cluster.instances, *instances)
+        return replace(self._cluster, nodes=changed, instances=everyone)
+
+    def _print_nodes(self, when: str, filling: Filling) -> None:
+        if self._options.print_nodes is None:
+            return
+        after = self._after(filling)
+        used = np.bincount(
+            [one.nodes[0] for one in filling.placed],
+            [one.demand.used_memory for one in filling.placed],
+            minlength=len(after.nodes),
+        )
+        measured = tuple(
+            replace(node, free_memory=node.free_memory - int(taken))
+            for node, taken in zip(after.nodes, used.tolist(), strict=True)
+        )
+        board = Board(open_books(replace(after, nodes=measured)), np.arange(len(after.nodes)))
+        now = nodes_now(board, after, lambda name: name.removesuffix(self._suffix))
+        table = node_table(now, range(len(after.nodes)), self._options.print_nodes)
+        sys.stderr.write(f"\n{when} status:\n{table}\n")
+
+    def _save(self, name: str, filling: Filling) -> None:
+        path = Path(name)
+        try:
+            path.write_text(format_cluster(self._after(filling)), encoding="utf-8")
+        except OSError as error:
+            raise InvalidRequest(f"Cannot save the cluster to {path}: {error.strerror}.") from error
+
+
+if __name__ == "__main__":
+    main()

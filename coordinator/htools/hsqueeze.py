@@ -1,0 +1,205 @@
+"""``hsqueeze``: turn off nodes that are not needed, and on again when they are."""
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
+
+from common.errors import InvalidRequest
+from coordinator.allocator.books import open_books
+from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.squeezing import (
+    STANDBY_TAG,
+    Squeezed,
+    choose_off,
+    choose_on,
+    dispensable,
+    have_room,
+    on_standby,
+    one_more,
+    switch,
+)
+from coordinator.htools import hbal_options, source
+from coordinator.htools.execute import run_jobs
+from coordinator.htools.jobsets import job_sets, opcodes, script
+from coordinator.htools.options import Option, Parsed, Takes, number, run
+from coordinator.htools.saving import save_cluster, tell_commands
+from coordinator.htools.view import moved
+
+
+def _factor(what: str) -> Callable[[str], float]:
+    read = number(what, float)
+
+    def finite(text: str) -> float:
+        value: float = read(text)
+        if not math.isfinite(value):
+            raise InvalidRequest(f"{what}: '{text}' is not a finite number")
+        return value
+
+    return finite
+
+
+OPTIONS = (
+    source.LUXI,
+    source.TEXT,
+    *(option for option in hbal_options.OPTIONS if option.key in {"commands", "execute"}),
+    Option(
+        key="least", name="minimal-resources", argument="FACTOR", takes=Takes.SOMETHING,
+        read=_factor("minimal resources"), default=2.0,
+        help="turn nodes on when one has no room for FACTOR standard instances",
+    ),
+    Option(
+        key="target", name="target-resources", argument="FACTOR", takes=Takes.SOMETHING,
+        read=_factor("target resources"), default=2.0,
+        help="turn nodes off as long as each keeps room for FACTOR standard instances",
+    ),
+    Option(
+        key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
+        help="write the cluster, before and after, to FILE.original and FILE.squeezed",
+    ),
+    source.VERBOSE,
+    Option(key="no_headers", name="no-headers", default=False, help="leave out the header line"),
+    source.STATIC_MEMORY,
+)  # fmt: skip
+
+_Jobs = list[list[list[dict[str, object]]]]
+
+
+def main() -> None:
+    """Run the command."""
+    run("hsqueeze", OPTIONS, squeeze)
+
+
+def squeeze(options: Parsed) -> int:
+    """Load, decide, print; returns the exit status."""
+    cluster = source.load(options)
+    opening = open_books(cluster)
+    source.warn_of_missing(cluster, opening)
+    save_cluster(cluster, options.save, "original", "before hsqueeze run")
+    removable, spare = dispensable(cluster), on_standby(cluster)
+    if options.verbosity > 1:
+        _say(f"Offline candidates: {_names(cluster, removable)}")
+        _say(f"Online candidates: {_names(cluster, spare)}")
+    standard = cluster.policy.std
+    least = one_more(standard, options.least)
+    if not have_room(opening.books, least):
+        wanted = choose_on(cluster, spare, least)
+        _expand(cluster, spare if wanted is None else wanted, options, suffices=wanted is not None)
+        return 0
+    unneeded = choose_off(cluster, removable, one_more(standard, options.target))
+    if unneeded:
+        _condense(cluster, unneeded, options)
+        return 0
+    _head("'No action'", options)
+    _tell_commands("echo Nothing to do", options)
+    save_cluster(cluster, options.save, "squeezed", "after hsqueeze doing nothing")
+    return 0
+
+
+def _expand(cluster: Inventory, nodes: Sequence[int], options: Parsed, *, suffices: bool) -> None:
+    """Turn nodes on."""
+    _head("'Nodes to online'", options)
+    for node in nodes:
+        _say(cluster.nodes[node].name)
+    if options.verbosity > 1 and not suffices:
+        _say("Onlining all nodes will not yield enough capacity")
+    after = switch(cluster, nodes, off=False)
+    alias = _aliases(cluster)
+    power = "".join(f"  gnt-node power -f on {alias[node]}\n" for node in nodes)
+    _tell_commands(f"echo Power Commands\n{power}{_script(cluster, after, alias)}", options)
+    if options.execute:
+        jobs = [_power(cluster, nodes, "power-on"), *_jobs(cluster, after)]
+        _run(jobs, f"expanding by {len(nodes)} nodes", options)
+    save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
+
+
+def _condense(cluster: Inventory, nodes: Sequence[int], options: Parsed) -> None:
+    """Turn nodes off."""
+    _head("'Nodes to offline'", options)
+    for node in nodes:
+        _say(cluster.nodes[node].name)
+    after = switch(cluster, nodes, off=True)
+    alias = _aliases(cluster)
+    tag = "".join(f"  gnt-node add-tags {alias[node]} {STANDBY_TAG}\n" for node in nodes)
+    power = "".join(f"  gnt-node power -f off {alias[node]}\n" for node in nodes)
+    moves = _script(cluster, after, alias)
+    _tell_commands(f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}", options)
+    if options.execute:
+        tags = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
+        jobs = [*_jobs(cluster, after), *tags, _power(cluster, nodes, "power-off")]
+        _run(jobs, f"condensing by {len(nodes)} nodes", options)
+    save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze run")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _head(title: str, options: Parsed) -> None:
+    if not options.no_headers:
+        _say(title)
+
+
+def _names(cluster: Inventory, nodes: Sequence[int]) -> str:
+    return ",".join(cluster.nodes[node].name for node in nodes)
+
+
+def _aliases(cluster: Inventory) -> list[str]:
+    suffix = source.common_suffix(cluster)
+    return [node.name.removesuffix(suffix) for node in cluster.nodes]
+
+
+def _script(cluster: Inventory, after: Squeezed, alias: Sequence[str]) -> str:
+    """The moves' commands; nodes by their alias, instances by their full name."""
+    nodes = tuple(replace(node, name=name) for node, name in zip(cluster.nodes, alias, strict=True))
+    return script(job_sets(after.moves), replace(cluster, nodes=nodes), str)
+
+
+def _tell_commands(text: str, options: Parsed) -> None:
+    if options.commands is not None:
+        tell_commands(text, options.commands, "Commands to run:", "hsqueeze")
+
+
+def _moved(after: Squeezed) -> Inventory:
+    return moved(after.cluster, after.moves)
+
+
+def _jobs(cluster: Inventory, after: Squeezed) -> _Jobs:
+    """The moves, as sets of jobs that may run side by side."""
+    to_opcodes = partial(opcodes, cluster=cluster)
+    return [[to_opcodes(move) for move in moves] for moves in job_sets(after.moves)]
+
+
+def _tag(node: str) -> dict[str, object]:
+    return {"OP_ID": "OP_TAGS_SET", "kind": "node", "tags": [STANDBY_TAG], "name": node}
+
+
+def _power(cluster: Inventory, nodes: Sequence[int], command: str) -> list[list[dict[str, object]]]:
+    """One job: nodes marked as on or off, then told to be so."""
+    names = [cluster.nodes[node].name for node in nodes]
+    marks: list[dict[str, object]] = [
+        {
+            "OP_ID": "OP_NODE_SET_PARAMS", "node_name": name, "force": False,
+            "offline": command == "power-off", "auto_promote": False,
+        }
+        for name in names
+    ]  # fmt: skip
+    order: Mapping[str, object] = {
+        "OP_ID": "OP_OOB_COMMAND", "node_names": names, "command": command, "timeout": 60,
+        "ignore_status": False, "power_delay": 2.0,
+    }  # fmt: skip
+    return [[*marks, dict(order)]]
+
+
+def _run(jobs: _Jobs, comment: str, options: Parsed) -> None:
+    if options.luxi is None:
+        raise InvalidRequest("hsqueeze: Execution of commands possible only on LUXI")
+    run_jobs(options.luxi, jobs, program="hsqueeze", reason=comment)
+
+
+if __name__ == "__main__":
+    main()

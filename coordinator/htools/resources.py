@@ -1,0 +1,149 @@
+"""What a cluster has and uses, summed over its nodes, as hspace tells it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.fill import Filling
+from coordinator.allocator.inventory import Inventory
+from coordinator.htools.tables import show
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Sums over all nodes, also those offline; memory and disk in MiB.
+
+    Attributes:
+        free_memory, free_disk: not allocated; ``available_`` without what has to stay free.
+        overhead: memory that nodes keep for themselves, or that is missing.
+        vcpus: virtual processors that the policies allow.
+        normal_cpus: virtual ones in use, each divided by how many a real one may stand for.
+        most_memory, most_disk: available on the node that has most.
+    """
+
+    total_memory: float
+    total_disk: float
+    total_cpus: float
+    total_spindles: float
+    vcpus: int
+    instances: int
+    free_memory: int
+    available_memory: int
+    used_memory: int
+    overhead: int
+    free_disk: int
+    available_disk: int
+    used_disk: int
+    free_spindles: int
+    used_spindles: int
+    used_cpus: int
+    normal_cpus: float
+    most_memory: int
+    most_disk: int
+
+    def shown(self, score: float) -> list[tuple[str, str]]:
+        """Keys and values in the order of the machine-readable output."""
+        return [
+            ("SCORE", show(score)),
+            ("INST_CNT", str(self.instances)),
+            ("MEM_FREE", str(self.free_memory)),
+            ("MEM_AVAIL", str(self.available_memory)),
+            ("MEM_RESVD", str(self.free_memory - self.available_memory)),
+            ("MEM_INST", str(self.used_memory)),
+            ("MEM_OVERHEAD", str(self.overhead)),
+            ("MEM_EFF", show(self.memory_share)),
+            ("DSK_FREE", str(self.free_disk)),
+            ("DSK_AVAIL", str(self.available_disk)),
+            ("DSK_RESVD", str(self.free_disk - self.available_disk)),
+            ("DSK_INST", str(self.used_disk)),
+            ("DSK_EFF", show(self.disk_share)),
+            ("SPN_FREE", str(self.free_spindles)),
+            ("SPN_INST", str(self.used_spindles)),
+            ("SPN_EFF", show(self.spindle_share)),
+            ("CPU_INST", str(self.used_cpus)),
+            ("CPU_EFF", show(self.cpu_share)),
+            ("MNODE_MEM_AVAIL", str(self.most_memory)),
+            ("MNODE_DSK_AVAIL", str(self.most_disk)),
+        ]
+
+    @property
+    def memory_share(self) -> float:
+        return _share(self.used_memory, self.total_memory)
+
+    @property
+    def disk_share(self) -> float:
+        return _share(self.used_disk, self.total_disk)
+
+    @property
+    def cpu_share(self) -> float:
+        return _share(self.used_cpus, self.vcpus)
+
+    @property
+    def spindle_share(self) -> float:
+        return _share(self.used_spindles, self.total_spindles)
+
+
+def _share(part: float, whole: float) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.float64(part) / np.float64(whole))
+
+
+def resources_of(filling: Filling, cluster: Inventory, ratios: Sequence[float]) -> Resources:
+    """Sum up the nodes as they stand.
+
+    Args:
+        filling: the cluster, filled.
+        cluster: as it was read.
+        ratios: per group, the virtual processors a real one may stand for by its policy.
+    """
+    a, nodes = filling.books, cluster.nodes
+    available_memory = np.maximum(0, a.memory - a.reserved)
+    available_disk = np.where(a.disk > a.least_disk, a.disk - a.least_disk, 0)
+    total_disk = np.array([node.total_disk for node in nodes])
+    spindles = sum(node.spindles for node in nodes)
+    reported = np.array([node.free_spindles for node in nodes], dtype=np.int64)
+    # What a node without exclusive storage reports is forgotten when something is put there.
+    free_spindles = int(
+        np.where(a.exclusive, a.free_spindles, np.where(filling.touched, 0, reported)).sum()
+    )
+    used = sum(one.memory for one in cluster.instances if one.uses_memory)
+    used += sum(one.demand.used_memory for one in filling.placed)
+    cpus: list[int] = a.cpus.tolist()
+    normal = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for node, count in zip(nodes, cpus, strict=True):
+            normal += float(np.float64(count) / np.float64(ratios[node.group]))
+    limits = np.where(a.cpu_ratio < 0, 0, a.cpu_ratio) * a.total_cpus
+    return Resources(
+        total_memory=sum(node.total_memory for node in nodes),
+        total_disk=float(total_disk.sum()),
+        total_cpus=sum(node.total_cpus for node in nodes),
+        total_spindles=float(spindles),
+        vcpus=int(np.floor(limits).sum()),
+        instances=int(a.primaries.sum()),
+        free_memory=int(a.memory.sum()),
+        available_memory=int(available_memory.sum()),
+        used_memory=used,
+        overhead=_overhead(cluster),
+        free_disk=int(a.disk.sum()),
+        available_disk=int(available_disk.sum()),
+        used_disk=int((total_disk.astype(np.int64) - a.disk).sum()),
+        free_spindles=free_spindles,
+        used_spindles=spindles - free_spindles,
+        used_cpus=sum(cpus),
+        normal_cpus=normal,
+        most_memory=int(available_memory.max(initial=0)),
+        most_disk=int(available_disk.max(initial=0)),
+    )
+
+
+def _overhead(cluster: Inventory) -> int:
+    """Memory of nodes that is no instance's and not free; it stays as it was at the start."""
+    overhead = 0
+    used = [0] * len(cluster.nodes)
+    for one in cluster.instances:
+        used[one.primary] += one.memory if one.uses_memory else 0
+    for node, taken in zip(cluster.nodes, used, strict=True):
+        overhead += int(node.total_memory) - taken - node.free_memory
+    return overhead

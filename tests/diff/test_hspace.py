@@ -1,0 +1,120 @@
+"""hspace: the same figures and exit status as Debian's."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from coordinator.htools import hspace
+from coordinator.htools.text import parse_cluster
+from tests.diff.both import CASES, SEED, needs, ours, saved, theirs
+from tests.diff.text_clusters import Taste, random_text
+
+SWITCHES = (
+    ("--accept-existing-errors",), ("--max-cpu=2",), ("--max-cpu=0.7",), ("--min-disk=0.3",),
+    ("-l", "5"), ("-l", "17"), ("-O", "n1.x"), ("--spindle-use=2",), ("--spindle-use=0",),
+    ("--machine-readable=no",), ("-q",),
+)  # fmt: skip
+TEMPLATES = ("drbd", "drbd", "drbd", "plain", "sharedfile", "diskless", "rbd", "file", "blockdev")
+
+
+def random_taste(rng: Random) -> Taste:
+    """Not too full, since nothing is placed where N+1 fails already."""
+    taste = Taste.random(rng, 7)
+    is_tight = taste.tight and rng.random() < 0.3
+    return replace(taste, per_node=rng.choice((0, 0.5, 1.5)), tight=is_tight, forthcoming=0)
+
+
+def random_words(rng: Random) -> list[str]:
+    words: list[str] = []
+    for switch in SWITCHES:
+        words += switch if rng.random() < 0.12 else ()
+    if rng.random() < 0.4:
+        words.append("--no-capacity-checks")
+    if rng.random() < 0.75:
+        words.append("--machine-readable")
+    if rng.random() < 0.8:
+        words.append(f"--disk-template={rng.choice(TEMPLATES)}")
+    disk, memory = rng.choice((20, 50)), rng.choice((1000, 2048, 3000))
+    spindles = rng.choice(("", ",2"))
+    words.append(f"--standard-alloc={disk}g,{memory},{rng.randint(1, 3)}{spindles}")
+    disk, memory = rng.choice((30, 100)), rng.choice((1500, 4096, 8000))
+    words.append(f"--tiered-alloc={disk}g,{memory},{rng.choice((1, 2, 6))}{spindles}")
+    return words
+
+
+def is_split(text: str) -> bool:
+    """Whether a mirrored instance is in two groups; then Debian's dies of looking at groups."""
+    cluster = parse_cluster(text)
+    return any(len({cluster.nodes[home].group for home in i.homes}) > 1 for i in cluster.instances)
+
+
+@needs("hspace")
+def test_same_room(tmp_path: Path) -> None:
+    cases = max(1, CASES // 2)  # each takes either program up to seconds
+    print(f"{cases} clusters from HTOOLS_SEED={SEED}")  # noqa: T201
+    for seed in range(SEED, SEED + cases):
+        rng = Random(seed)
+        text = random_text(rng, random_taste(rng))
+        words = ["-t", saved(tmp_path / "cluster.data", text), *random_words(rng)]
+        if rng.random() < 0.15 and not is_split(text):
+            words.append("--independent-groups")
+        told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
+        assert told == theirs("hspace", words), f"seed {seed}: {' '.join(words)}"
+
+
+@needs("hspace")
+def test_same_room_on_simulated_clusters() -> None:
+    for spec in ("p,4,200g,16g,8", "p,5,1t,32g,4,3", "a,6,100g,8g,16,10,True", "u,3,100g,8g,16"):
+        for template in ("drbd", "plain", "sharedfile"):
+            words = [f"--simulate={spec}", f"--disk-template={template}", "--machine-readable"]
+            words += ["--standard-alloc=20g,1500,1", "--tiered-alloc=60g,3g,3"]
+            told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
+            assert told == theirs("hspace", words), " ".join(words)
+
+
+@needs("hspace")
+def test_same_cluster_is_saved(tmp_path: Path) -> None:
+    for seed in range(SEED, SEED + 5):
+        rng = Random(seed)
+        taste = Taste(nodes=rng.randint(3, 6), per_node=0.5)
+        words = ["-t", saved(tmp_path / "cluster.data", random_text(rng, taste))]
+        words += ["--standard-alloc=20g,1500,1", "--tiered-alloc=60g,3g,3", "--disk-template=drbd"]
+        saves = [[*words, "-S", str(tmp_path / who)] for who in ("ours", "theirs")]
+        told = ours("hspace", hspace.OPTIONS, hspace.measure, saves[0])
+        assert told == theirs("hspace", saves[1])
+        for ending in ("tiered", "standard"):
+            mine = (tmp_path / f"ours.{ending}").read_text(encoding="utf-8")
+            assert mine == (tmp_path / f"theirs.{ending}").read_text(encoding="utf-8"), seed
+
+
+@needs("hspace")
+def test_same_exit_status_of_bad_input(tmp_path: Path) -> None:
+    garbage = saved(tmp_path / "garbage", "\x01|\n|||\n\n\n\nx")
+    good = ["--simulate=p,3,100g,8g,4", "-l", "9"]
+    for words in (
+        ["-t", garbage],
+        ["-t", str(tmp_path / "missing")],
+        [],
+        [*good, "-t", garbage],
+        [*good, "--unknown"],
+        [*good, "--disk-template=nonsense"],
+        [*good, "--standard-alloc=1,2"],
+        [*good, "--standard-alloc=x,y,z"],
+        [*good, "--tiered-alloc=1g,1g,many"],
+        [*good, "--max-cpu=-1"],
+        [*good, "--max-cpu=ape"],
+        [*good, "--min-disk=ape"],
+        [*good, "-l", "many"],
+        [*good, "--spindle-use=-1"],
+        [*good, "argument"],
+        [*good, "-O", "nobody"],
+        ["--simulate=x,3,100g,8g,4"],
+        ["--simulate=p,3"],
+        ["--simulate=p,1,100g,8g,4", "--disk-template=drbd"],
+        ["--simulate=p,0,100g,8g,4"],
+        ["--simulate=p,3,0,0,0"],
+        [*good, "-S", str(tmp_path / "no" / "such")],
+        ["-L", "-I", garbage],
+    ):
+        told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
+        assert told[1] == theirs("hspace", words)[1], words
