@@ -7,13 +7,12 @@ import argparse
 import enum
 import typing
 from collections.abc import Callable
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any
 
 import msgspec
 
-from common.errors import GntError, InvalidRequest
+from common.errors import InvalidRequest
 from common.model.parameters import HYPERVISORS, Backend, NodeParameters
 from common.names import MiB
 from common.units import parse_mib
@@ -25,6 +24,7 @@ from coordinator.cli.keyval import (
     split_escaped,
 )
 from coordinator.cli.parser import Parser
+from coordinator.cli.secret import add_ways, read_secret
 from coordinator.operations.base import Operation
 from coordinator.operations.parameter import Parameter, Syntax
 
@@ -52,6 +52,8 @@ def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: bool) -
         if not parameter.flags:
             parser.add_argument(name, metavar=_shown(name, parameter), help=parameter.help,
                                 nargs="+" if many else None)  # fmt: skip
+        elif parameter.syntax is Syntax.JOIN_TOKEN:
+            add_ways(parser, name, parameter)
         elif parameter.flags != ("",):
             parser.add_argument(
                 *parameter.flags, dest=name, help=parameter.help,
@@ -65,6 +67,7 @@ def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) ->
 
     Raises:
         InvalidRequest: a word is not what it should be; names the option.
+        NodeFailure: ssh did not bring what it was sent for.
     """
     hints = typing.get_type_hints(operation)
     given = {}
@@ -77,7 +80,7 @@ def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) ->
             continue
         try:
             given |= _read(name, parameter, hints[name], word)
-        except GntError as error:
+        except InvalidRequest as error:
             label = parameter.flags[-1] if parameter.flags else _shown(name, parameter)
             raise InvalidRequest(f"{label}: {error.message}") from error
     return given
@@ -107,7 +110,6 @@ _METAVARS = {
     Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
     Syntax.KEYVAL: "NAME=VALUE,…",
     Syntax.LIST: "A,B,…",
-    Syntax.SECRET_FILE: "FILE",
     Syntax.YES_NO: "yes|no",
 }
 
@@ -146,8 +148,8 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: parse_devices(word)}
         case Syntax.LIST:
             return {name: split_escaped(word)}
-        case Syntax.SECRET_FILE:
-            return {name: _first_line(word)}
+        case Syntax.JOIN_TOKEN:
+            return {name: read_secret(word)}
 
 
 def _hypervisor(name: str, word: str) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def _hypervisor(name: str, word: str) -> dict[str, Any]:
 def _named(key: str, text: str, hint: Any) -> Any:
     try:
         return _plain(text, _bare(hint))
-    except GntError as error:
+    except InvalidRequest as error:
         raise InvalidRequest(f"{key}: {error.message}") from error
 
 
@@ -184,19 +186,6 @@ def _yes_no(text: str) -> bool:
     if text.lower() not in _YES_NO:
         raise InvalidRequest(f"“{text}” is neither yes nor no.")
     return _YES_NO[text.lower()]
-
-
-def _first_line(name: str) -> str:
-    """Read a secret from a file, or from standard input for ``-``; never from the words."""
-    path = Path("/dev/stdin" if name == "-" else name)
-    try:
-        with path.open(encoding="utf-8") as file:
-            line = file.readline(10_000).strip()
-    except (OSError, ValueError) as error:
-        raise InvalidRequest(f"The file “{name}” cannot be read: {error}.") from error
-    if not line:
-        raise InvalidRequest(f"The file “{name}” is empty.")
-    return line
 
 
 def _bare(hint: Any) -> Any:

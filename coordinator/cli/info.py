@@ -148,6 +148,8 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "maximal number of jobs running simultaneously": told["max_running_jobs"],
             "mac prefix": told["mac_prefix"],
             "default instance allocator": told["default_iallocator"],
+            "default allocators by request": told["default_iallocators"],
+            "default allocator parameters": told["default_iallocator_params"],
             "enabled disk templates": told["enabled_disk_templates"],
             "file storage path": told["file_storage_dir"],
             "shared file storage path": told["shared_file_storage_dir"],

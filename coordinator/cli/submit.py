@@ -80,13 +80,22 @@ def wire_form(
     Raises:
         InvalidRequest: the priority is none.
     """
-    wire: dict[str, Any] = {"OP_ID": operation.opcode, **fields}
+    program = operation.command.split()[0]
+    return {"OP_ID": operation.opcode, **fields, **common_fields(program, options)}
+
+
+def common_fields(program: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of all jobs add to each opcode.
+
+    Raises:
+        InvalidRequest: the priority is none.
+    """
+    wire: dict[str, Any] = {}
     if options.dry_run:
         wire["dry_run"] = True
     if options.priority != "normal":
         wire["priority"] = _priority(options.priority)
     if options.reason:
-        program = operation.command.split()[0]
         wire["reason"] = [[f"gnt:client:{program}", options.reason, time.time_ns()]]
     return wire
 
@@ -114,14 +123,23 @@ def run_jobs(
         return _report([n for n in numbers if isinstance(n, GntError)])
     progress = sys.stderr if options.json else sys.stdout
     ended = [follow(client, number, out=progress) for number in accepted]
+    ended += [
+        follow(client, int(told), out=progress)
+        for end in ended
+        for result in end.results
+        if isinstance(result, dict)
+        for good, told in result.get("jobs", ())
+        if good
+    ]
     if options.json:
         print(json.dumps([end.to_json() for end in ended], indent=2, ensure_ascii=False))
     elif options.dry_run:
-        for end in ended:
-            _print_dry_run(end)
+        taken = [job for job, number in zip(jobs, numbers, strict=True) if number in accepted]
+        for job, end in zip(taken, ended, strict=False):
+            _print_dry_run(job, end)
     failures = [n for n in numbers if isinstance(n, GntError)]
     code = _report(failures + [end.failure for end in ended if end.failure])
-    return code or int(any(False in end.results for end in ended))  # found something wrong
+    return code or int(any(_is_lacking(result) for end in ended for result in end.results))
 
 
 def confirm(question: str) -> None:
@@ -159,10 +177,17 @@ def _report(failures: Sequence[GntError]) -> int:
     raise failures[-1]
 
 
-def _print_dry_run(end: Ended) -> None:
-    for titles in end.results:
-        if isinstance(titles, list):
-            print("Would do:", *(f"  * {title}" for title in titles), sep="\n")
+def _is_lacking(result: Any) -> bool:
+    """Tell whether a job that succeeded found something wrong, or left something undone."""
+    if not isinstance(result, dict) or "jobs" not in result:
+        return result is False
+    return bool(result.get("failed")) or not all(good for good, _ in result["jobs"])
+
+
+def _print_dry_run(job: Sequence[dict[str, Any]], end: Ended) -> None:
+    for wire, result in zip(job, end.results, strict=True):
+        if isinstance(result, list):
+            print(*find_operation(wire["OP_ID"]).show_dry_run(result), sep="\n")
 
 
 def _priority(text: str) -> int:

@@ -13,7 +13,7 @@ import uvloop
 
 from common.errors import Bug, Deposed, GntError
 from common.model.node import Node
-from common.paths import Paths
+from common.paths import GANETIS_ALLOCATORS, Paths
 from common.ports import port
 from common.systemd import JournalFormatter, Supervisor, is_journalled
 from common.tasks import Background
@@ -120,7 +120,8 @@ async def _serve(paths: Paths, arguments: argparse.Namespace, supervisor: Superv
     word = word_of(arguments)
     try:
         async with calling(paths) as nodes:
-            outside = Outside(nodes, stranger, time.time, SystemRandom())
+            search_path = (*paths.own_allocators(), None, *GANETIS_ALLOCATORS)
+            outside = Outside(nodes, stranger, time.time, SystemRandom(), search_path)
             await _be_master(paths, me, outside, mode, word, supervisor)
     except (asyncio.CancelledError, GntError, BaseExceptionGroup) as error:
         if not stopping.is_set():

@@ -20,9 +20,13 @@ from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
 from coordinator.jobs.running import RunningJob, ended
+from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
+from coordinator.nodes.reports import Reports
 from coordinator.operations.cluster_view import Authority
+from coordinator.operations.placement.promises import Promise
+from coordinator.operations.placement.shared import Placing, RunProgram, SearchPath
 from coordinator.state.config import Config
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -47,9 +51,20 @@ class Surroundings:
         new_uuid: Callable[[], str],
         authority: Callable[[State], Authority],
         strangers: Callable[[Node, bytes], Transport],
+        run_program: RunProgram,
+        search_path: SearchPath,
     ) -> None:
         self.store, self.nodes, self.strangers = store, nodes, strangers
         self.now, self.new_uuid, self.authority = now, new_uuid, authority
+        self.placing = Placing(Reports(self._ask), run_program, search_path)
+
+    async def close(self) -> None:
+        await self.placing.reports.close()
+
+    async def _ask(self, node: Node) -> NodeFacts:
+        cluster = self.store.state.config.cluster
+        places = tuple(p for p in (cluster.file_storage_dir, cluster.shared_file_storage_dir) if p)
+        return await self.nodes.service(Facts, node).facts(storage=places)
 
 
 class JobContext:
@@ -69,6 +84,17 @@ class JobContext:
     @property
     def authority(self) -> Authority:
         return self._around.authority(self.state)
+
+    @property
+    def owner(self) -> Owner:
+        return self._running.owner
+
+    @property
+    def placing(self) -> Placing:
+        return self._around.placing
+
+    def promise(self, *promises: Promise) -> None:
+        self.placing.promises.make(self.owner, promises)
 
     def now(self) -> float:
         return self._around.now()
@@ -176,15 +202,7 @@ class JobContext:
         return await each(calls)
 
     async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
-        cluster = self.config.cluster
-        places = tuple(p for p in (cluster.file_storage_dir, cluster.shared_file_storage_dir) if p)
-        return await each(
-            {
-                node.uuid: self._around.nodes.service(Facts, node).facts(storage=places)
-                for node in nodes
-                if not node.offline
-            }
-        )
+        return await self.placing.reports.of(nodes)
 
     def _service(self, kind: type[S], uuid: str) -> S:
         node = self.config.nodes.get(uuid)

@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from common.errors import Bug, Cancelled, Conflict, GntError
 from common.messages import from_builtins, to_builtins
 from common.model.job import Failure, Status
+from common.names import JobId
 from coordinator.jobs.context import JobContext
 from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
 from coordinator.jobs.running import RunningJob, ended
 from coordinator.locks.manager import LockManager
-from coordinator.locks.names import Owner
-from coordinator.operations.base import Operation, StaleChoice, read_operation
+from coordinator.operations.base import Batches, Operation, StaleChoice, read_operation
 from coordinator.operations.locking import from_rows, to_rows
 from coordinator.state.store import Store
 
@@ -25,12 +25,24 @@ CHOICES = 5  # times a choice may go stale before the job gives up
 Context = Callable[[RunningJob, int], JobContext]
 
 
+class FollowUps(Protocol):
+    """Takes the jobs that an operation has others do."""
+
+    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read jobs and number them; an answer for each, and those that make sense."""
+
+    def admit(self, jobs: Sequence[RunningJob]) -> None:
+        """Queue jobs that are stored."""
+
+
 class Executor:
     """Runs jobs to their end, be it success, failure undone, or cancellation.
 
     A task that runs ``carry_out`` may be cancelled at any moment (shutdown, lost
     mastership): nothing is undone, and a successor goes on from the journal.
     """
+
+    queue: FollowUps  # set by the queue itself
 
     def __init__(
         self, store: Store, locks: LockManager, context: Context, now: Callable[[], float]
@@ -58,22 +70,27 @@ class Executor:
         record = running.op(index)
         operation = read_operation(record.input)
         context = self._context(running, index)
-        if record.plan is None:
-            plan = await self._get_ready(running, index, operation, context)
-        else:
-            wanted = from_rows(record.locks)  # what it held; nobody else has asked yet
-            await self._locks.acquire(_owner(running), wanted, timeout=None, priority=-20)
-            plan = from_builtins(record.plan, operation.plan_type, what="a journalled plan")
         try:
+            if record.plan is None:
+                plan = await self._get_ready(running, index, operation, context)
+            else:
+                plan = from_builtins(record.plan, operation.plan_type, what="a journalled plan")
+                # What it held and had promised; nobody else has asked yet.
+                context.promise(*operation.promises(plan))
+                wanted = from_rows(record.locks)
+                await self._locks.acquire(running.owner, wanted, timeout=None, priority=-20)
             if record.input.get("dry_run"):
                 titles = [step.title for step in operation.recipe(context, plan)]
-                await self._end_well(running, index, titles)
+                result = operation.dry_result(context, plan, titles)
+                await self._end_well(running, index, result)
                 return
             journal = JobJournal(running, index, self._store, self._now)
             await run(_noting_return(operation.recipe(context, plan), running), journal)
-            await self._end_well(running, index, operation.result(plan))
+            batches = operation.jobs(plan)
+            await self._end_well(running, index, operation.result(plan), batches)
         finally:
-            self._locks.release(_owner(running))
+            self._locks.release(running.owner)
+            context.promise()
 
     async def _get_ready(
         self, running: RunningJob, index: int, operation: Operation[Any], context: JobContext
@@ -81,25 +98,28 @@ class Executor:
         """Choose, lock, check: until the choice still holds under the locks."""
         started = running.op(index).started or self._now()
         running.change_op(index, status=Status.WAITING, started=started)
+        why = ""
         for _ in range(CHOICES):
             chosen = await self._unless_cancelled(running, operation.choose(context))
             wanted = chosen.locks(self._store.state.config)
             await self._unless_cancelled(
                 running,
                 self._locks.acquire(
-                    _owner(running), wanted, timeout=None, priority=running.op(index).priority
+                    running.owner, wanted, timeout=None, priority=running.op(index).priority
                 ),
             )
             try:
                 if chosen.locks(self._store.state.config) != wanted:
                     raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
                 plan = await self._unless_cancelled(running, chosen.prepare(context))
-            except StaleChoice:
-                self._locks.release(_owner(running))
+            except StaleChoice as stale:
+                self._locks.release(running.owner)
+                why = f" {stale.__cause__}" if isinstance(stale.__cause__, GntError) else ""
                 continue
             except BaseException:
-                self._locks.release(_owner(running))
+                self._locks.release(running.owner)
                 raise
+            context.promise(*chosen.promises(plan))
             running.change_op(
                 index, status=Status.RUNNING, executed=self._now(),
                 plan=to_builtins(plan), locks=to_rows(wanted),
@@ -107,7 +127,7 @@ class Executor:
             return plan
         raise Conflict(
             f"Whatever was chosen for {operation.summary()} was taken by others meanwhile, "
-            f"{CHOICES} times; try again, or name a node."
+            f"{CHOICES} times; try again, or name a node.{why}"
         )
 
     async def _unless_cancelled(self, running: RunningJob, work: Any) -> Any:
@@ -122,12 +142,35 @@ class Executor:
         finally:
             await ended(task, wish)
 
-    async def _end_well(self, running: RunningJob, index: int, result: Any) -> None:
+    async def _end_well(
+        self, running: RunningJob, index: int, result: Any, batches: Batches = ()
+    ) -> None:
+        jobs: list[RunningJob] = []
+        if batches:
+            answers, jobs = self.queue.read(batches)
+            told = [
+                [False, answer.message] if isinstance(answer, GntError) else [True, answer]
+                for answer in answers
+            ]
+            result = result | {"jobs": told}
         running.end_op(index, status=Status.SUCCESS, result=to_builtins(result), ended=self._now())
         if index + 1 == len(running.job.ops):
             running.change(ended=self._now())
-        await self._store.commit([running.put()])
+        await self._store.commit([running.put(), *(job.put() for job in jobs)])
+        for job in jobs:  # what this operation promised for them is theirs now
+            self.reserve(job)
+        self.queue.admit(jobs)
         running.show()
+
+    def reserve(self, running: RunningJob) -> None:
+        """Have others count with the room that a job was given before it begins."""
+        context = self._context(running, 0)
+        operations = (read_operation(op.input) for op in running.job.ops if op.plan is None)
+        context.promise(*(promise for each in operations for promise in each.intends(context)))
+
+    def release(self, running: RunningJob) -> None:
+        """Forget what a job was to take; it has ended."""
+        self._context(running, 0).promise()
 
     async def _end_badly(self, running: RunningJob, index: int, error: Exception) -> None:
         if not isinstance(error, GntError):
@@ -142,10 +185,6 @@ class Executor:
         running.change(ended=self._now())
         await self._store.commit([running.put()])
         running.show()
-
-
-def _owner(running: RunningJob) -> Owner:
-    return Owner(f"job {running.id}")
 
 
 def _noting_return(steps: Any, running: RunningJob) -> Any:

@@ -15,6 +15,7 @@ from common.names import JobId
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority, read_job
+from coordinator.operations.base import Batches
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -36,6 +37,7 @@ class JobQueue:
         self._tasks: set[asyncio.Task[None]] = set()
         self._next = 1 + store.state.newest_job
         self._closed = False
+        executor.queue = self
 
     def resume(self) -> None:
         """Take up what the predecessor left: running jobs at once, the others in turn.
@@ -51,6 +53,7 @@ class JobQueue:
                     log.info("job %s is resumed from its journal", job.id)
                     self._start(running)
                 else:
+                    self._executor.reserve(running)
                     self._enqueue(running)
         self._fill()
 
@@ -96,16 +99,11 @@ class JobQueue:
             raise QueueDrained(
                 "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
             )
-        answers: list[JobId | GntError] = []
-        jobs: list[RunningJob] = []
-        for batch in batches:
-            try:
-                jobs.append(RunningJob(self._read(batch, [job.id for job in jobs])))
-                answers.append(jobs[-1].id)
-            except GntError as error:
-                answers.append(error)
+        answers, jobs = self.read(batches)
         if jobs:
-            storing = asyncio.get_running_loop().create_task(self._admit(jobs), name="submission")
+            storing = asyncio.get_running_loop().create_task(
+                self._store_jobs(jobs), name="submission"
+            )
             self._tasks.add(storing)
             storing.add_done_callback(self._admitted)
             await asyncio.wait({storing}, timeout=SUBMIT_PATIENCE_S)
@@ -207,13 +205,28 @@ class JobQueue:
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
 
-    async def _admit(self, jobs: Sequence[RunningJob]) -> None:
-        """Store new jobs, and queue them once they are durable."""
-        await self._store.commit([job.put() for job in jobs])
+    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read jobs and number them; an answer for each, and those that make sense."""
+        answers: list[JobId | GntError] = []
+        jobs: list[RunningJob] = []
+        for batch in batches:
+            try:
+                jobs.append(RunningJob(self._read(batch, [job.id for job in jobs])))
+                answers.append(jobs[-1].id)
+            except GntError as error:
+                answers.append(error)
+        return answers, jobs
+
+    def admit(self, jobs: Sequence[RunningJob]) -> None:
+        """Queue jobs that are stored."""
         for job in jobs:
             self._live[job.id] = job
             self._enqueue(job)
         self._fill()
+
+    async def _store_jobs(self, jobs: Sequence[RunningJob]) -> None:
+        await self._store.commit([job.put() for job in jobs])
+        self.admit(jobs)
 
     def _admitted(self, storing: asyncio.Task[None]) -> None:
         self._tasks.discard(storing)
@@ -300,6 +313,7 @@ class JobQueue:
 
     def _ended(self, running: RunningJob) -> None:
         self._live.pop(running.id, None)
+        self._executor.release(running)
         for number in self._dependants.pop(running.id, ()):
             dependant = self._live.get(number)
             if dependant is not None and dependant.task is None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from common.model.job import Job, LogEntry, OperationRecord
 from common.names import JobId
+from coordinator.locks.names import Owner
 from coordinator.state.rows import Put
 
 
@@ -28,6 +29,11 @@ class RunningJob:
     @property
     def id(self) -> JobId:
         return self.job.id
+
+    @property
+    def owner(self) -> Owner:
+        """Who holds its locks and makes its promises."""
+        return Owner(f"job {self.id}")
 
     def put(self) -> Put:
         """The row as it is now."""

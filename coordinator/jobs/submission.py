@@ -20,7 +20,7 @@ class _Common(Order):
     priority: int = 0
     depends: tuple[tuple[int, tuple[str, ...]], ...] | None = None
     comment: str | None = None
-    reason: list[Any] = []
+    reason: tuple[tuple[str, str, int], ...] = ()  # source, text, nanoseconds since 1970
 
 
 def read_job(
@@ -52,7 +52,9 @@ def read_job(
         common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
         check_priority(common.priority)
         depends += [_dependency(*pair, before, exists) for pair in common.depends or ()]
-        kept = {"dry_run": True} if common.dry_run else {}
+        kept: dict[str, Any] = {"dry_run": True} if common.dry_run else {}
+        if common.reason:
+            kept["reason"] = [list(each) for each in common.reason]
         records.append(
             OperationRecord(
                 input=operation.to_input() | kept,

@@ -18,6 +18,7 @@ from common.noderpc.replica import Replica
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.decide import confirm, decide
 from coordinator.quorum.objection import (
+    LocalSilent,
     NamedOther,
     NoCandidateMajority,
     NoMajority,
@@ -192,7 +193,7 @@ def _may_pass(objection: Objection) -> bool:
     """Tell whether those who did not answer, or did so too late, may yet decide otherwise."""
     if isinstance(objection, NamedOther):
         return len(objection.by) <= objection.voters // 2
-    return isinstance(objection, NoMajority | NoCandidateMajority | Overtaken)
+    return isinstance(objection, NoMajority | NoCandidateMajority | Overtaken | LocalSilent)
 
 
 def _lists(loaded: Loaded) -> tuple[frozenset[str], frozenset[str]]:

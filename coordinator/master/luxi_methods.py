@@ -3,6 +3,7 @@
 Source: INTERFACES (b), the table of methods.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from common.luxi.answers import Request
 from common.model.job import Job
 from common.names import JobId
 from coordinator.jobs.queue import JobQueue
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.questions import answer, read_question
 from coordinator.queries.classic import (
     config_values,
     query_exports,
@@ -27,6 +30,7 @@ from coordinator.queries.source import Source
 from coordinator.state.rows import Put
 from coordinator.state.store import Store
 
+END_OF_TIME = 2.0**35  # year 3058
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
 
 Method = Callable[..., Awaitable[Any]]
@@ -35,8 +39,15 @@ Method = Callable[..., Awaitable[Any]]
 class LuxiMethods:
     """Everything a client may ask for. ``__call__`` is the server's handler."""
 
-    def __init__(self, store: Store, queue: JobQueue, source: Callable[[], Source]) -> None:
-        self._store, self._queue, self._source = store, queue, source
+    def __init__(
+        self,
+        store: Store,
+        queue: JobQueue,
+        source: Callable[[], Source],
+        look: Callable[[], Awaitable[Look]],
+    ) -> None:
+        self._store, self._queue, self._source, self._look = store, queue, source, look
+        self._asking = asyncio.Lock()
         self._methods: dict[str, Method] = {
             "Query": self._query,
             "QueryFields": self._query_fields,
@@ -58,6 +69,7 @@ class LuxiMethods:
             "ChangeJobPriority": self._change_job_priority,
             "SetDrainFlag": self._set_drain_flag,
             "SetWatcherPause": self._set_watcher_pause,
+            "AskAllocator": self._ask_allocator,
         }
 
     async def __call__(self, request: Request) -> Any:
@@ -145,8 +157,15 @@ class LuxiMethods:
         )
         return True
 
+    async def _ask_allocator(self, question: Any) -> Any:
+        """Ours, not Ganeti's: it has no questions to the allocator that are no jobs."""
+        asked = read_question(question)
+        # It may take a second, in which the loop has other things to do; one at a time is enough.
+        async with self._asking:
+            return await asyncio.to_thread(answer, await self._look(), asked)
+
     async def _set_watcher_pause(self, until: Any) -> Any:
-        pause = None if until is None else float(until)
+        pause = None if until is None else _moment(until)
         await self._store.commit(
             lambda state: [Put(replace(state.config.cluster, watcher_pause=pause))]
         )
@@ -170,6 +189,13 @@ def _job_id(told: Any) -> JobId:
         return JobId(int(told))
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"“{told}” is no job number.") from error
+
+
+def _moment(told: Any) -> float:
+    """Read a time in seconds since 1970; one that is not of this world would spoil the state."""
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told < END_OF_TIME:
+        raise InvalidRequest(f"“{told}” is no time in seconds since 1970.")
+    return float(told)
 
 
 def _news(job: Job, seen: int) -> list[Any]:

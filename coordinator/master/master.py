@@ -27,6 +27,9 @@ from coordinator.master.confirm import Confirmed, become_master
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
 from coordinator.nodes.calls import Nodes
+from coordinator.operations.placement.look import Look, take_look
+from coordinator.operations.placement.program import run_program
+from coordinator.operations.placement.shared import RunProgram, SearchPath
 from coordinator.operations.registry import load_all
 from coordinator.queries.source import NodeAsker, Source
 from coordinator.quorum.question import Mode, Word
@@ -42,13 +45,16 @@ log = logging.getLogger(__name__)
 class Outside:
     """What a master needs of the world; simulations have their own.
 
-    ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster.
+    ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster. Allocator
+    programs are looked for along ``search_path``, where None is the built-in one.
     """
 
     nodes: Nodes
     strangers: Callable[[Node, bytes], Transport]
     now: Callable[[], float]
     random: Random
+    search_path: SearchPath = (None,)
+    run_program: RunProgram = run_program
 
     def new_uuid(self) -> str:
         return new_uuid(self.random)
@@ -77,13 +83,14 @@ class Master:
         self._around = Surroundings(
             self.store, self._nodes, now=outside.now, new_uuid=outside.new_uuid,
             authority=lambda now: StateAuthority(now, outside.now), strangers=outside.strangers,
+            run_program=outside.run_program, search_path=outside.search_path,
         )  # fmt: skip
         executor = Executor(
             self.store, self.locks,
             lambda job, index: JobContext(self._around, job, index), outside.now,
         )  # fmt: skip
         self.queue = JobQueue(self.store, executor, outside.now)
-        self.luxi = LuxiMethods(self.store, self.queue, self._source)
+        self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look)
 
     @classmethod
     async def confirm(
@@ -133,6 +140,7 @@ class Master:
             finally:
                 publishing.cancel()
                 await self.queue.close()
+                await self._around.close()
 
     async def _store(self) -> None:
         await self.store.run()
@@ -151,6 +159,9 @@ class Master:
             )  # fmt: skip
             overrides = (*overrides, override)
         return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]
+
+    async def _look(self) -> Look:
+        return await take_look(self._around.placing, lambda: self.store.state.config)
 
     def _source(self) -> Source:
         return Source(

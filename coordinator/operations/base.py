@@ -2,7 +2,7 @@
 
 import abc
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -11,10 +11,12 @@ from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.parameter import Parameter
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 PlanT = TypeVar("PlanT")
+Batches = Sequence[Sequence[Mapping[str, Any]]]
 OperationT = TypeVar("OperationT", bound="type[Operation[Any]]")
 
 
@@ -63,9 +65,42 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
         that changes meanwhile would make it another one.
         """
 
+    def promises(self, plan: PlanT) -> Iterable[Promise]:  # noqa: ARG002 -- for those that take room
+        """Say what a plan takes of nodes; until it has ended, others count with that.
+
+        Depends on the plan alone: whoever goes on with the job asks again.
+        """
+        return ()
+
     def result(self, plan: PlanT) -> Any:  # noqa: ARG002 -- for those that have one
         """Say what the job's result is, as JSON values."""
         return None
+
+    def jobs(self, plan: PlanT) -> Batches:  # noqa: ARG002 -- for those that have others do it
+        """Return jobs, each a list of operations in wire form, to be submitted at the end.
+
+        They are stored together with the news that this operation has succeeded. Its result,
+        which has to be a dict then, is told their numbers under ``jobs``.
+        """
+        return ()
+
+    def intends(self, cluster: Cluster) -> Iterable[Promise]:  # noqa: ARG002
+        """Say what others count with while this waits in the queue: room it was given before."""
+        return ()
+
+    def dry_result(
+        self,
+        cluster: Cluster,  # noqa: ARG002 -- for those that have more to tell
+        plan: PlanT,  # noqa: ARG002
+        titles: list[str],
+    ) -> Any:
+        """Say what the result of a dry run is: what would be done, unless there is better."""
+        return titles
+
+    @classmethod
+    def show_dry_run(cls, result: Any) -> list[str]:
+        """Return the lines that tell an operator what ``dry_result`` gave."""
+        return ["Would do:", *(f"  * {title}" for title in result)]
 
     def summary(self) -> str:
         """Name the operation and its object: ``INSTANCE_MIGRATE(web1)``."""

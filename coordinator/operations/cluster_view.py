@@ -1,7 +1,7 @@
 """What an operation may touch."""
 
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from common.errors import GntError
 from common.model.node import Node
@@ -15,8 +15,13 @@ from common.noderpc.mastership import Mastership
 from common.noderpc.network import Network
 from common.noderpc.replica import Replica
 from common.noderpc.tasks import Tasks
+from coordinator.locks.names import Owner
+from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
 from coordinator.state.state import State
+
+if TYPE_CHECKING:  # commands read operations; asyncio would double the time that takes
+    from coordinator.operations.placement.shared import Placing
 
 T = TypeVar("T")
 
@@ -48,6 +53,20 @@ class Cluster(Protocol):
 
     @property
     def authority(self) -> Authority: ...
+
+    @property
+    def owner(self) -> Owner:
+        """Under which name this job holds locks and makes promises."""
+
+    @property
+    def placing(self) -> "Placing":
+        """What it shares with others that look for room."""
+
+    def promise(self, *promises: Promise) -> None:
+        """Have others count with what this operation is going to take.
+
+        Replaces what it promised before. Once it is prepared, its plan says what it takes.
+        """
 
     def now(self) -> float:
         """Seconds since 1970, UTC."""
@@ -103,4 +122,7 @@ class Cluster(Protocol):
         """Await all at once; an answer or an error for each."""
 
     async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
-        """Ask several nodes at once; by UUID. Offline nodes are not asked."""
+        """Ask several nodes at once; by UUID. Offline nodes are not asked.
+
+        Jobs that ask at the same time share the answers.
+        """

@@ -4,6 +4,7 @@ Nodes know no defaults (FEATURES M104).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from common.messages import to_builtins
 from common.model.disk import Disk
@@ -14,6 +15,7 @@ from common.names import DiskId, InstanceId, NicId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestDisk, GuestSpec
 from common.noderpc.network import NicSpec
+from common.units import parse_mib
 from coordinator.state.config import Config
 
 
@@ -21,6 +23,20 @@ def backend(config: Config, instance: Instance, extra: Layer | None = None) -> B
     """Return the filled ``beparams`` of an instance."""
     layers = (config.cluster.beparams, instance.beparams, extra or {})
     return filled(Backend, *layers, what=f"the backend parameters of {instance.name}")
+
+
+def read_backend(beparams: Layer) -> dict[str, Any]:
+    """Read sizes and numbers, and let ``memory`` stand for both its bounds (Ganeti's old name)."""
+    rest = {key: value for key, value in beparams.items() if key != "memory"}
+    if "memory" in beparams:
+        rest |= {"maxmem": beparams["memory"], "minmem": beparams["memory"]}
+    sizes = {key: parse_mib(str(rest[key])) for key in ("maxmem", "minmem") if key in rest}
+    numbers = {
+        key: int(rest[key])
+        for key in ("vcpus", "spindle_use")
+        if str(rest.get(key, "")).isdecimal()
+    }
+    return rest | sizes | numbers
 
 
 def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:

@@ -23,7 +23,8 @@ def wanted(
         instance: name of the instance that is changed; it need not exist yet.
         nodes: shared: they may neither leave nor change their role.
         nodes_exclusive: whose record is changed.
-        room: nodes on which memory or disk space is taken (their node-res lock).
+        room: nodes on which memory or disk space is taken (their node-res lock), shared: who
+            gets how much is settled by promises, see ``operations.placement.promises``.
         cluster: exclusive for what must be alone.
     """
     modes = {BGL: cluster}
@@ -31,7 +32,7 @@ def wanted(
         modes[LockName(Level.INSTANCE, instance)] = Mode.EXCLUSIVE
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}
     modes |= {LockName(Level.NODE, node): Mode.EXCLUSIVE for node in nodes_exclusive}
-    modes |= {LockName(Level.NODE_RES, node): Mode.EXCLUSIVE for node in room}
+    modes |= {LockName(Level.NODE_RES, node): Mode.SHARED for node in room}
     return Wanted(modes)
 
 

@@ -21,7 +21,7 @@ class Syntax(StrEnum):
     HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     LIST = "list"  # a,b -> ["a", "b"]
-    SECRET_FILE = "secret-file"  # noqa: S105 -- a file name, or - for standard input; its first line
+    JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
 
 
 class Parameter(NamedTuple):

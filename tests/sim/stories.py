@@ -6,12 +6,16 @@ from msgspec.structs import replace
 
 from common.errors import GntError
 from common.model.disk import DiskTemplate
-from common.names import InstanceName, NodeId, NodeName
+from common.model.group import Group
+from common.names import GroupId, GroupName, InstanceName, NodeId, NodeName
 from coordinator.operations.cluster.destroy import DestroyCluster
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
@@ -19,6 +23,7 @@ from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.evacuate import EvacuateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.powercycle import PowercycleNode
 from coordinator.operations.node.remove import RemoveNode
@@ -83,6 +88,15 @@ async def gamma_drained(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
 
 
+async def web1_and_another_group(cluster: SimulatedCluster) -> None:
+    """Have two empty nodes in a group of their own."""
+    await cluster.run(create("web1", "beta", start=False))
+    group = Group(uuid="00000000-0000-4000-8000-0000000000a1", name=GroupName("other"))
+    nodes = [cluster.config.node(name) for name in ("gamma", "delta")]
+    moved = [Put(replace(node, group=GroupId(group.uuid))) for node in nodes]
+    await cluster.master.running.store.commit([Put(group), *moved])
+
+
 def add_delta(cluster: SimulatedCluster) -> AddNode:
     return AddNode(
         node_name=DELTA, primary_ip=ip_of("delta"), token=str(cluster.machines["delta"].token)
@@ -92,6 +106,11 @@ def add_delta(cluster: SimulatedCluster) -> AddNode:
 STORIES = {
     "delay": Story(Delay(duration=1.0, repeat=2)),
     "create where the allocator says": Story(create()),
+    "create many": Story(
+        CreateInstances(
+            instances=({"instance_name": "web1", "disk_template": "diskless", "start": False},)
+        )
+    ),
     "create on a node, not started": Story(create(node="gamma", start=False)),
     "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
     "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
@@ -133,6 +152,10 @@ STORIES = {
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
     "add a candidate": Story(add_delta, strangers=1),
     "add a regular node": Story(add_delta, strangers=1, candidates=3),
+    "evacuate": Story(EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False)),
+    "change the group": Story(
+        ChangeGroup(instance_name=WEB1, target_groups=("other",)), web1_and_another_group, nodes=4
+    ),
     "drain": Story(ModifyNode(node_name=GAMMA, drained=True)),
     "drain no more": Story(ModifyNode(node_name=GAMMA, drained=False), gamma_drained),
     "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True)),
@@ -146,6 +169,12 @@ STORIES = {
     "remove a node": Story(RemoveNode(node_name=GAMMA), uncertain=frozenset({"members gamma"})),
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
+    ),
+    "change the cluster": Story(
+        ModifyCluster(
+            default_iallocators={"allocate": "hail", "relocate": "none"},
+            default_iallocator_params={"static-kvm-node-memory": "0"}, max_running_jobs=30,
+        )
     ),
     "verify": Story(VerifyCluster(), web1_on("gamma")),
     "destroy": Story(

@@ -45,6 +45,18 @@ def test_a_take_over_finds_everything() -> None:
     simulate(scenario())
 
 
+def test_a_take_over_bears_with_a_busy_node_daemon_of_its_own() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.crash_master()
+            slow = Slow(lambda t: t.target == "beta" and t.call.name == "mastership.vote", 0.4)
+            cluster.network.faults.append(slow)
+            await cluster.take_over("beta")
+            assert cluster.config.master().name == "beta"
+
+    simulate(scenario())
+
+
 def test_a_take_over_when_the_machine_of_the_master_is_dead() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:

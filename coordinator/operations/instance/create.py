@@ -1,11 +1,11 @@
 """Make a new instance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Self
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure
 from common.messages import Order
 from common.model.disk import Disk, DiskTemplate
 from common.model.instance import AdminState, Instance
@@ -13,17 +13,24 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.names import DiskId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec
-from common.units import parse_mib
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, StaleChoice, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
-from coordinator.operations.filling import backend, disk_spec, guest_spec
+from coordinator.operations.filling import disk_spec, guest_spec, read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
-from coordinator.operations.placement import check_policy, place_new
+from coordinator.operations.placement.allocators import (
+    BUILT_IN,
+    RequestType,
+    allocators_for,
+)
+from coordinator.operations.placement.choose import place_new
+from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
+from coordinator.operations.placement.many import Wish
+from coordinator.operations.placement.promises import Newcomer, Promise
 from coordinator.operations.step import Step, record
-from coordinator.operations.steps.checks import check_memory, check_takes_instances
+from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import start_guest
 from coordinator.state.config import Config
@@ -93,6 +100,9 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
     ignore_ipolicy: Annotated[
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
+    reserved: Annotated[
+        bool, hidden("has room on its node already, from OP_INSTANCE_MULTI_ALLOC")
+    ] = False
     mode: Annotated[str, hidden("only “create”")] = "create"
     wait_for_sync: Annotated[bool, hidden("has no meaning for disks without a mirror")] = True
     name_check: Annotated[bool, hidden("Ganeti's; names are not resolved")] = False
@@ -104,14 +114,14 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
 
     async def choose(self, cluster: Cluster) -> Self:
-        self._check_words(cluster.config)
-        allocator = self.iallocator or cluster.config.cluster.default_iallocator
+        self.check_words(cluster.config)
         if self.pnode:
-            return self
-        if not allocator:
-            raise InvalidRequest("Name a node with -n, or an allocator with -I.")
-        instance, disks, _ = self._objects(cluster, node="")
-        node = await place_new(cluster, allocator, instance, disks)
+            return replace(self, iallocator=None)
+        allocators = allocators_for(
+            cluster.config.cluster, RequestType.ALLOCATE, self.iallocator,
+            instead="a node with -n",
+        )  # fmt: skip
+        allocator, node = await place_new(cluster, allocators, *self.wish(cluster))
         return replace(self, pnode=node, iallocator=allocator)
 
     async def prepare(self, cluster: Cluster) -> CreatePlan:
@@ -124,15 +134,30 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         check_takes_instances(node)
         instance, disks, nics = self._objects(cluster, node=node.uuid)
         if not self.ignore_ipolicy:
-            check_policy(config, instance, disks, node)
+            check_policy(config, Newcomer(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         await cluster.instances(node.uuid).check_startable(guest=guest)
-        if self.start:
-            await self._check_room(cluster, node, instance)
+        await self._take_room(cluster, node, Newcomer(instance, disks))
         return CreatePlan(
             node=node.uuid, node_name=node.name, instance=instance, disks=disks, nics=nics,
             guest=guest, start=self.start,
         )  # fmt: skip
+
+    def wish(self, cluster: Cluster) -> Wish:
+        """Return the instance as it is placed: complete but for its node."""
+        instance, disks, nics = self._objects(cluster, node="")
+        return Wish(Newcomer(instance, disks), nics)
+
+    def intends(self, cluster: Cluster) -> Iterable[Promise]:
+        node = cluster.config.find_node(self.pnode or "")
+        if not self.reserved or node is None:
+            return ()
+        return [promise_of(cluster.config, self.wish(cluster).newcomer, node)]
+
+    def promises(self, plan: CreatePlan) -> Iterable[Promise]:
+        memory = plan.guest.memory if plan.start else MiB(0)
+        newcomer = Newcomer(plan.instance, plan.disks)
+        return [Promise(plan.instance.uuid, plan.node, memory, newcomer)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         for index, disk in enumerate(plan.disks):
@@ -149,7 +174,16 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
     def result(self, plan: CreatePlan) -> list[str]:
         return [plan.node_name]
 
-    def _check_words(self, config: Config) -> None:
+    def dry_result(self, cluster: Cluster, plan: CreatePlan, titles: list[str]) -> list[str]:
+        for title in titles:
+            cluster.log(f"would {title}")
+        return self.result(plan)
+
+    @classmethod
+    def show_dry_run(cls, result: list[str]) -> list[str]:
+        return [f"Selected nodes for the instance: {', '.join(result)}"]
+
+    def check_words(self, config: Config) -> None:
         """Check what needs no look at any node."""
         check_name(self.instance_name, "instance")
         if self.mode != "create":
@@ -209,17 +243,17 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
             disk_template=self.disk_template, os=self.os_type or "",
             disks=tuple(DiskId(disk.uuid) for disk in disks),
             nics=tuple(NicId(nic.uuid) for nic in nics),
-            hvparams=self.hvparams, beparams=_expanded(self.beparams), osparams=self.osparams,
+            hvparams=self.hvparams, beparams=read_backend(self.beparams), osparams=self.osparams,
             tags=tuple(sorted(set(self.tags))),
         )  # fmt: skip
         return instance, disks, nics
 
-    async def _check_room(self, cluster: Cluster, node: Node, instance: Instance) -> None:
-        memory = backend(cluster.config, instance).maxmem
+    async def _take_room(self, cluster: Cluster, node: Node, newcomer: Newcomer) -> None:
         try:
-            await check_memory(cluster, node, memory, instance)
-        except Exception as error:
+            await check_still_fits(cluster, newcomer, node, built_in=self.iallocator == BUILT_IN)
+        except (NoCapacity, NodeFailure) as error:
             if self.iallocator:  # it had room when it was chosen
+                cluster.log(f"{error.message} Another node is looked for.")
                 raise StaleChoice from error
             raise
 
@@ -232,17 +266,3 @@ def _add(state: State, plan: CreatePlan) -> list[Update]:
     if state.config.find_instance(plan.instance.name):
         raise Conflict(f"There is an instance {plan.instance.name} already.")
     return [Put(item) for item in _items(plan)]
-
-
-def _expanded(beparams: dict[str, Any]) -> dict[str, Any]:
-    """Read sizes, and let ``memory`` stand for both its bounds (Ganeti's old name)."""
-    rest = {key: value for key, value in beparams.items() if key != "memory"}
-    if "memory" in beparams:
-        rest |= {"maxmem": beparams["memory"], "minmem": beparams["memory"]}
-    sizes = {key: parse_mib(str(rest[key])) for key in ("maxmem", "minmem") if key in rest}
-    numbers = {
-        key: MiB(int(rest[key]))
-        for key in ("vcpus", "spindle_use")
-        if str(rest.get(key, "")).isdecimal()
-    }
-    return rest | sizes | numbers

@@ -1,6 +1,6 @@
 """Move an instance by stopping it here and starting it there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Self
 
 from msgspec.structs import replace
@@ -14,15 +14,16 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
-from coordinator.operations.instance.moving import check_can_move, choose_target
+from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
-    check_memory,
     check_not_elsewhere,
     find_guest,
     is_alive,
+    take_memory,
 )
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
@@ -71,6 +72,10 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
     ignore_ipolicy: Annotated[bool, hidden("Ganeti's")] = False
     cleanup: Annotated[bool, hidden("Ganeti's")] = False
 
+    reserved: Annotated[bool, hidden("has room on its target already, from OP_NODE_EVACUATE")] = (
+        False
+    )
+
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)
         target = [config.node(self.target_node).uuid] if self.target_node else []
@@ -92,13 +97,21 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         start = instance.admin_state is AdminState.UP
         await cluster.instances(target.uuid).check_startable(guest=guest)
         if start:
-            await check_memory(cluster, target, guest.memory, instance)
+            await take_memory(cluster, target, guest.memory, instance)
         return FailoverPlan(
             instance=instance.uuid, source=source.uuid, source_name=source.name,
             source_offline=source.offline, target=target.uuid, target_name=target.name,
             guest=guest, was_running=alive, start=start,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
+
+    def intends(self, cluster: Cluster) -> Iterable[Promise]:
+        if not self.reserved:
+            return ()
+        return reserved_for(cluster.config, self.instance_name, self.target_node)
+
+    def promises(self, plan: FailoverPlan) -> Iterable[Promise]:
+        return [Promise(plan.instance, plan.target, plan.guest.memory)] if plan.start else []
 
     def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
         if not plan.source_offline:

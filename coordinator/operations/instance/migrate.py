@@ -1,6 +1,6 @@
 """Move a running instance without stopping it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Self
 
@@ -16,12 +16,13 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
-from coordinator.operations.instance.moving import check_can_move, choose_target
+from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
 from coordinator.operations.instance.traces import find_traces
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import ALIVE, check_memory, check_online, find_guest
+from coordinator.operations.steps.checks import ALIVE, check_online, find_guest, take_memory
 from coordinator.state.config import Config
 
 INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
@@ -72,6 +73,10 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
     mode: Annotated[str | None, hidden("only “live”")] = None
     live: Annotated[bool | None, hidden("Ganeti's old name of mode")] = None
 
+    reserved: Annotated[bool, hidden("has room on its target already, from OP_NODE_EVACUATE")] = (
+        False
+    )
+
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)
         target = [config.node(self.target_node).uuid] if self.target_node else []
@@ -104,13 +109,22 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
             )
         guest = _as_it_runs(present_guest(config, instance), found)
         await cluster.instances(target.uuid).check_startable(guest=guest)
-        await check_memory(cluster, target, guest.memory, instance)
+        await take_memory(cluster, target, guest.memory, instance)
         return MigratePlan(
             instance=instance.uuid, source=source.uuid, source_name=source.name,
             target=target.uuid, target_name=target.name,
             target_host=target.secondary_ip or target.primary_ip,
             guest=guest, shells=((source.uuid, source.name),), now=cluster.now(),
         )  # fmt: skip
+
+    def intends(self, cluster: Cluster) -> Iterable[Promise]:
+        if not self.reserved:
+            return ()
+        return reserved_for(cluster.config, self.instance_name, self.target_node)
+
+    def promises(self, plan: MigratePlan) -> Iterable[Promise]:
+        is_move = plan.source != plan.target
+        return [Promise(plan.instance, plan.target, plan.guest.memory)] if is_move else []
 
     def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         yield from _find(cluster, plan) if plan.source == plan.target else _move(cluster, plan)

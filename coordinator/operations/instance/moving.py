@@ -1,16 +1,49 @@
 """What moving an instance live and moving it stopped have in common."""
 
+from typing import Any
+
 from common.errors import Conflict, InvalidRequest
+from common.messages import Order
 from common.model.disk import DiskTemplate
-from common.model.instance import Instance
+from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from coordinator.iallocator.response import Moves
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement import place_elsewhere
+from coordinator.operations.filling import backend
+from coordinator.operations.placement.allocators import RequestType, allocators_for
+from coordinator.operations.placement.choose import place_elsewhere
+from coordinator.operations.placement.moves import orders_of, promises_of
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
 
 MOVABLE = frozenset({DiskTemplate.SHAREDFILE, DiskTemplate.DISKLESS})
 """Templates whose disks are on every node already."""
+
+
+class MovesPlan(Order):
+    """Jobs that move instances, what they take, and what they come to in words."""
+
+    jobs: tuple[tuple[dict[str, Any], ...], ...] = ()
+    promises: tuple[Promise, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def plan_of(cluster: Cluster, moves: Moves) -> MovesPlan:
+    """Plan the moves that an allocator wants."""
+    return MovesPlan(
+        jobs=orders_of(cluster.config, moves),
+        promises=promises_of(cluster.config, moves),
+        lines=tuple(f"move {name} to {', '.join(nodes)}" for name, _, nodes in moves.moved),
+    )
+
+
+def reserved_for(config: Config, name: str, target: str | None) -> tuple[Promise, ...]:
+    """Return what a move takes that was planned together with others."""
+    instance, node = config.find_instance(name), config.find_node(target or "")
+    if instance is None or node is None or instance.admin_state is not AdminState.UP:
+        return ()
+    return (Promise(instance.uuid, node.uuid, backend(config, instance).maxmem),)
 
 
 async def choose_target(
@@ -22,10 +55,10 @@ async def choose_target(
     if target:
         return target
     _check_template(instance)
-    allocator = allocator or cluster.config.cluster.default_iallocator
-    if not allocator:
-        raise InvalidRequest("Name a target node with -n, or an allocator with -I.")
-    return await place_elsewhere(cluster, allocator, instance)
+    allocators = allocators_for(
+        cluster.config.cluster, RequestType.RELOCATE, allocator, instead="a target node with -n"
+    )
+    return await place_elsewhere(cluster, allocators, instance)
 
 
 def check_can_move(config: Config, instance: Instance, target: str) -> tuple[Node, Node]:

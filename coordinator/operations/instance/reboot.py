@@ -1,6 +1,6 @@
 """Reboot an instance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated
 
@@ -16,12 +16,14 @@ from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument, hidden, option
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     check_online,
     find_guest,
     is_alive,
+    take_memory,
 )
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
@@ -81,11 +83,16 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
             await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
         await cluster.instances(node.uuid).check_startable(guest=guest)
+        if not was_running:
+            await take_memory(cluster, node, guest.memory, instance)
         return RebootPlan(
             instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
             was_running=was_running, before=instance.admin_state, reset=soft,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
+
+    def promises(self, plan: RebootPlan) -> Iterable[Promise]:
+        return [Promise(plan.instance, plan.node, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: RebootPlan) -> Iterator[Step]:
         instances = cluster.instances(plan.node)

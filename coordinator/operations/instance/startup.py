@@ -1,8 +1,9 @@
 """Start an instance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
 from common.names import InstanceName
@@ -14,13 +15,14 @@ from coordinator.operations.filling import guest_spec
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
-    check_memory,
     check_not_elsewhere,
     check_online,
     find_guest,
     is_alive,
+    take_memory,
 )
 from coordinator.operations.steps.guests import start_guest
 from coordinator.state.config import Config
@@ -54,6 +56,7 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         bool,
         option("--no-remember", help="do not record that it should run", syntax=Syntax.FLAG),
     ] = False
+    only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
     force: Annotated[bool, hidden("Ganeti's; there is nothing to force")] = False
     ignore_offline_nodes: Annotated[bool, hidden("Ganeti's")] = False
 
@@ -65,6 +68,12 @@ class StartInstance(Operation[StartPlan], kw_only=True):
     async def prepare(self, cluster: Cluster) -> StartPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
+        if self.only_if_up and instance.admin_state is not AdminState.UP:
+            raise Conflict(
+                f"Instance {instance.name} is marked as {instance.admin_state} meanwhile, so it is "
+                "not started.",
+                instance=instance.name,
+            )
         node = config.nodes[instance.primary_node]
         check_online(node)
         guest = guest_spec(
@@ -75,12 +84,15 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
             await cluster.instances(node.uuid).check_startable(guest=guest)
-            await check_memory(cluster, node, guest.memory, instance)
+            await take_memory(cluster, node, guest.memory, instance)
         return StartPlan(
             instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
             was_running=was_running, before=instance.admin_state,
             remember=not self.no_remember, now=cluster.now(),
         )  # fmt: skip
+
+    def promises(self, plan: StartPlan) -> Iterable[Promise]:
+        return [Promise(plan.instance, plan.node, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
         if plan.remember and plan.before is not AdminState.UP:

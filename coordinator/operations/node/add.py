@@ -38,7 +38,7 @@ class AddNode(Operation[AddPlan], kw_only=True):
         str,
         option(
             "--token-file", help="file with its join token; “-” reads standard input",
-            syntax=Syntax.SECRET_FILE, secret=True,
+            syntax=Syntax.JOIN_TOKEN, secret=True,
         ),
     ]  # fmt: skip
     port: Annotated[int, option("--port", help="of its noded (1811)")] = 1811

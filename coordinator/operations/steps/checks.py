@@ -1,11 +1,14 @@
 """Checks that several operations make before they change anything."""
 
-from common.errors import Conflict, NoCapacity, NodeFailure
+from common.errors import Conflict, GntError, NodeFailure
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import MiB
 from common.noderpc.instances import GuestReport, GuestState
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.fit import check_free_memory
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import Promise
 
 ALIVE = (GuestState.RUNNING, GuestState.PAUSED)
 
@@ -62,18 +65,17 @@ async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node)
             )
 
 
-async def check_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
-    """Refuse to start an instance where its memory is not free.
+async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
+    """Promise an instance memory on a node, if it is free and promised to nobody else.
 
     Raises:
-        NoCapacity: names what is free.
+        NoCapacity: says what is free.
+        NodeFailure: the node does not answer.
     """
-    facts = (await cluster.facts_of([node]))[node.uuid]
-    if isinstance(facts, Exception):
-        raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
-    if facts.memory_free < memory:
-        raise NoCapacity(
-            f"Node {node.name} has {facts.memory_free} MiB of memory free; {instance.name} "
-            f"needs {memory} MiB.",
-            node=node.name,
-        )
+    live = await cluster.facts_of([node])
+    answer = live.get(node.uuid)
+    if isinstance(answer, GntError):
+        raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
+    look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
+    check_free_memory(look, node, memory, instance)
+    cluster.promise(Promise(instance.uuid, node.uuid, memory))

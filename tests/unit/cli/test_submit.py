@@ -96,6 +96,34 @@ def test_a_secret_comes_from_a_file(
     assert "--token-file: The file “/nowhere” cannot be read" in ran.err
 
 
+def test_a_secret_comes_over_ssh(
+    run: Run,
+    submitted: list[list[dict[str, object]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # where nobody but this ssh is
+    ssh = tmp_path / "ssh"
+    line = "gnt-node add beta --address 192.0.2.2 --ssh root@beta"
+    assert (run(line).code, run(line).err) == (
+        7,
+        "Failure: This machine has no ssh; give --token-file instead.\n",
+    )
+    ssh.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\necho Welcome!\necho gantry-join.x\n')
+    ssh.chmod(0o755)
+    assert run(line).code == 0
+    assert submitted[0][0]["token"] == "gantry-join.x"
+    assert (tmp_path / "words").read_text() == "-T -- root@beta gantry join-token\n"
+    for code, told in ((255, "ssh could not get to root@beta"), (3, "failed on root@beta with 3")):
+        ssh.write_text(f"#!/bin/sh\nexit {code}\n")
+        ran = run(line)
+        assert ran.code == 7
+        assert told in ran.err
+    ran = run("gnt-node add beta --address 192.0.2.2 --ssh=-oProxyCommand=boo")
+    assert (ran.code, ran.out) == (2, "")
+    assert "“-oProxyCommand=boo” is no host" in ran.err
+
+
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [

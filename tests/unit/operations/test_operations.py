@@ -9,7 +9,8 @@ from common.errors import InvalidRequest
 from common.names import InstanceName, NodeName
 from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
-from coordinator.operations.instance.create import CreateInstance, _expanded
+from coordinator.operations.filling import read_backend
+from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.locking import from_rows, to_rows, wanted
 from coordinator.operations.node.add import AddNode
@@ -90,7 +91,7 @@ def test_locks_survive_the_journal() -> None:
         LockName(Level.INSTANCE, "web1"): Mode.EXCLUSIVE,
         LockName(Level.NODE, "a"): Mode.SHARED,
         LockName(Level.NODE, "b"): Mode.EXCLUSIVE,
-        LockName(Level.NODE_RES, "a"): Mode.EXCLUSIVE,
+        LockName(Level.NODE_RES, "a"): Mode.SHARED,
     }
 
 
@@ -100,12 +101,12 @@ def test_a_node_that_is_changed_is_locked_exclusively_even_if_it_is_also_shared(
 
 
 def test_memory_stands_for_both_its_bounds() -> None:
-    assert _expanded({"memory": "1G", "vcpus": "2"}) == {
+    assert read_backend({"memory": "1G", "vcpus": "2"}) == {
         "maxmem": 1024, "minmem": 1024, "vcpus": 2,
     }  # fmt: skip
-    assert _expanded({"maxmem": 512}) == {"maxmem": 512}
+    assert read_backend({"maxmem": 512}) == {"maxmem": 512}
     with pytest.raises(InvalidRequest, match="“lots” is no size"):
-        _expanded({"memory": "lots"})
+        read_backend({"memory": "lots"})
 
 
 def _sample(kind: type[Operation[Any]]) -> Operation[Any]:

@@ -20,7 +20,10 @@ from common.names import (
     NodeName,
 )
 from common.noderpc.facts import NodeFacts
-from coordinator.operations.placement import check_policy, take_picture
+from coordinator.locks.names import Owner
+from coordinator.operations.placement.fit import check_policy, promise_of
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import Newcomer, Promise, Promises
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -52,7 +55,7 @@ FACTS = NodeFacts(
 
 
 def test_a_node_is_shown_as_it_is_now() -> None:
-    picture = take_picture(CONFIG, {"alpha": FACTS, "beta": FACTS})
+    picture = Look(CONFIG, {"alpha": FACTS, "beta": FACTS}).picture
     alpha, beta = picture.nodes
     assert (alpha.total_memory, alpha.reserved_memory, alpha.free_memory) == (8192, 1024, 6000)
     assert (alpha.total_cpus, alpha.spindles) == (8, 3)
@@ -63,22 +66,65 @@ def test_a_node_is_shown_as_it_is_now() -> None:
 
 @pytest.mark.parametrize("live", [{}, {"beta": Unreachable("it does not answer")}])
 def test_a_node_that_does_not_answer_is_shown_offline(live: dict[str, GntError]) -> None:
-    picture = take_picture(CONFIG, {"alpha": FACTS, **live})
+    picture = Look(CONFIG, {"alpha": FACTS, **live}).picture
     assert [node.offline for node in picture.nodes] == [False, True]
 
 
 def test_an_instance_is_shown_with_what_it_is_given_at_most() -> None:
-    (web1,) = take_picture(CONFIG, {}).instances
+    (web1,) = Look(CONFIG, {}).picture.instances
     assert (web1.memory, web1.vcpus, web1.disks, web1.primary) == (512, 2, (1000,), "alpha")
     assert web1.tags == {"service:web"}
     assert web1.state is AdminState.UP
 
 
 def test_an_instance_within_the_policy_is_allowed() -> None:
-    check_policy(CONFIG, WEB1, [DISK], ALPHA)
+    check_policy(CONFIG, Newcomer(WEB1, (DISK,)), ALPHA)
 
 
 def test_an_instance_beyond_the_policy_is_refused_with_the_quantity() -> None:
     huge = replace(WEB1, beparams={"maxmem": 40_000, "minmem": 40_000})
     with pytest.raises(Conflict, match=r"group default does not allow web1: alpha .*memory.*--ign"):
-        check_policy(CONFIG, huge, [DISK], ALPHA)
+        check_policy(CONFIG, Newcomer(huge, (DISK,)), ALPHA)
+
+
+WEB2 = replace(WEB1, uuid="web2", name=InstanceName("web2"), disks=())
+
+
+def test_memory_of_guests_that_shall_run_is_not_free_whether_they_do_or_not() -> None:
+    absent = Look(CONFIG, {"alpha": replace(FACTS, guests={})})
+    present = Look(CONFIG, {"alpha": replace(FACTS, guests={"web1": MiB(512)})})
+    assert absent.picture.nodes[0].free_memory == 6000 - 512
+    assert present.picture.nodes[0].free_memory == 6000
+    assert absent.free_memory(ALPHA, replace(FACTS, guests={}), but="web1") == 6000
+
+
+def test_a_node_too_old_to_name_its_guests_is_believed() -> None:
+    assert Look(CONFIG, {"alpha": FACTS}).picture.nodes[0].free_memory == 6000
+
+
+def test_what_is_promised_counts_once_at_every_stage() -> None:
+    newcomer = Newcomer(WEB2, (replace(DISK, uuid="disk2"),))
+    promise = promise_of(CONFIG, newcomer, ALPHA)
+    recorded = CONFIG.apply([Put(WEB2)])
+    quiet, busy = {"web1": MiB(512)}, {"web1": MiB(512), "web2": MiB(512)}
+    for config, guests, free in (
+        (CONFIG, quiet, 6000 - 512),
+        (recorded, quiet, 6000 - 512),
+        (recorded, busy, 6000),
+    ):
+        look = Look(config, {"alpha": replace(FACTS, guests=guests)}, (promise,))
+        assert [each.name for each in look.picture.instances] == ["web1", "web2"]
+        assert look.picture.nodes[0].free_memory == free
+
+
+def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:
+    promises, mine, yours = Promises(), Owner("job 1"), Owner("job 2")
+    promises.make(mine, [Promise("a", "alpha", MiB(1))])
+    promises.make(mine, [Promise("a", "beta", MiB(1))])
+    promises.make(yours, [Promise("b", "beta", MiB(2))])
+    assert [each.node for each in promises.standing(but=yours)] == ["beta"]
+    assert [each.instance for each in promises.standing()] == ["a", "b"]
+    promises.make(mine, [])
+    promises.release(yours)
+    promises.release(yours)
+    assert promises.standing() == ()

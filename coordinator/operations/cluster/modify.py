@@ -1,0 +1,160 @@
+"""Change the cluster's parameters."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from common.model.cluster import Cluster as ClusterRecord
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.placement.allocators import RequestType, find_program
+from coordinator.operations.step import Edit, Step, record
+from coordinator.state.config import Config
+from coordinator.state.rows import Put, Update
+from coordinator.state.state import State
+
+DEFAULT, NONE = "default", "none"  # words that stand for values
+SEPARATOR = ":"  # between allocators, as between directories of a search path
+
+
+class ModifyClusterPlan(Order, kw_only=True):
+    """Fields of the cluster's record that change, before and after."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    now: float
+
+
+@operation("OP_CLUSTER_SET_PARAMS", command="gnt-cluster modify")
+class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
+    """Change the cluster's parameters."""
+
+    default_iallocator: Annotated[
+        str | None,
+        option(
+            "-I",
+            "--default-iallocator",
+            metavar="NAME",
+            help="chooses nodes where none is named; empty: one has to be named",
+        ),
+    ] = None
+    default_iallocators: Annotated[
+        dict[str, str | list[str]] | None,
+        option(
+            "--default-iallocators",
+            syntax=Syntax.KEYVAL,
+            metavar="REQUEST=NAME[:NAME…],…",
+            help="for one kind of request (allocate, relocate, node-evacuate, change-group, "
+            "multi-allocate), tried in this order; “none”: one has to be named, “default”: as "
+            "for all",
+        ),
+    ] = None
+    default_iallocator_params: Annotated[
+        dict[str, Any] | None,
+        option(
+            "--default-iallocator-params",
+            syntax=Syntax.KEYVAL,
+            help="options that every allocator is given, without dashes; “default” takes one away",
+        ),
+    ] = None
+    max_running_jobs: Annotated[
+        int | None, option("--max-running-jobs", metavar="N", help="how many run at once")
+    ] = None
+    force: Annotated[bool, hidden("Ganeti's")] = False
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+        return wanted()  # each field is changed for itself, whatever becomes of others meanwhile
+
+    async def prepare(self, cluster: Cluster) -> ModifyClusterPlan:
+        present = cluster.config.cluster
+        after = self._changes(present)
+        names = [after.get("default_iallocator") or ""]
+        names += [each for many in after.get("default_iallocators", {}).values() for each in many]
+        for name in filter(None, names):
+            find_program(name, cluster.placing.search_path)
+        before = {field: getattr(present, field) for field in after}
+        if before == after:
+            raise InvalidRequest("Nothing to change: say which parameter gets which value.")
+        return ModifyClusterPlan(before=before, after=after, now=cluster.now())
+
+    def recipe(self, cluster: Cluster, plan: ModifyClusterPlan) -> Iterator[Step]:  # noqa: ARG002
+        yield record(
+            f"change {', '.join(field.replace('_', ' ') for field in plan.after)}",
+            _set(plan.after, plan.now),
+            undo=_set(plan.before, plan.now),
+        )
+
+    def _changes(self, present: ClusterRecord) -> dict[str, Any]:
+        changes: dict[str, Any] = {}
+        if self.default_iallocator is not None:
+            changes["default_iallocator"] = self.default_iallocator
+        if self.default_iallocators is not None:
+            given = {_request(k): _allocators(v) for k, v in self.default_iallocators.items()}
+            changes["default_iallocators"] = _merged(present.default_iallocators, given)
+        if self.default_iallocator_params is not None:
+            given_params = {
+                key: None if value == DEFAULT else _option(key, value)
+                for key, value in self.default_iallocator_params.items()
+            }
+            params = _merged(present.default_iallocator_params, given_params)
+            changes["default_iallocator_params"] = params
+        if self.max_running_jobs is not None:
+            if self.max_running_jobs < 1:
+                raise InvalidRequest("At least one job has to be able to run at once.")
+            changes["max_running_jobs"] = self.max_running_jobs
+        return changes
+
+
+def _set(fields: dict[str, Any], now: float) -> Edit:
+    def edit(state: State) -> list[Update]:
+        present = state.config.cluster
+        # What came from the journal has lists where the record has tuples.
+        values = {
+            key: {name: tuple(each) for name, each in value.items()}
+            if key == "default_iallocators"
+            else value
+            for key, value in fields.items()
+        }
+        changed = replace(present, **values, mtime=now, serial_no=present.serial_no + 1)
+        return [Put(changed)]
+
+    return edit
+
+
+def _merged(present: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Lay values over the present ones; None takes one away."""
+    merged = {**present, **given}
+    return {key: merged[key] for key in sorted(merged) if merged[key] is not None}
+
+
+def _request(name: str) -> str:
+    try:
+        return str(RequestType(name))
+    except ValueError as error:
+        kinds = ", ".join(RequestType)
+        raise InvalidRequest(f"Allocators are not asked for “{name}”, but for {kinds}.") from error
+
+
+def _allocators(value: str | list[str]) -> tuple[str, ...] | None:
+    if value == DEFAULT:
+        return None
+    if isinstance(value, str):
+        value = [] if value == NONE else value.split(SEPARATOR)
+    return tuple(value)
+
+
+def _option(key: str, value: Any) -> Any:
+    """Refuse what could not be one word of a command line, or be taken for another option."""
+    if not key.replace("-", "").isalnum() or key.startswith("-"):
+        raise InvalidRequest(f"“{key}” is no option: give its name without the dashes before it.")
+    if not isinstance(value, str | int | float | bool) or "\0" in str(value):
+        raise InvalidRequest(f"The option “{key}” of allocators takes a text or a number.")
+    if key == "static-kvm-node-memory" and not str(value).isdecimal():
+        raise InvalidRequest(f"static-kvm-node-memory is a number of MiB, not “{value}”.")
+    return value

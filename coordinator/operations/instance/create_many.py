@@ -1,0 +1,124 @@
+"""Have many new instances placed in one go, and make each in a job of its own."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from msgspec.structs import replace
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Batches, Operation, operation, read_operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import hidden
+from coordinator.operations.placement.allocators import RequestType, allocators_for
+from coordinator.operations.placement.many import place_many
+from coordinator.operations.placement.promises import Promise
+from coordinator.operations.step import Step
+from coordinator.state.config import Config
+
+
+class CreateManyPlan(Order, kw_only=True):
+    """Orders for the instances that have a node, and the names of those that have none."""
+
+    orders: tuple[dict[str, Any], ...]
+    failed: tuple[str, ...]
+    promises: tuple[Promise, ...]
+
+
+@operation("OP_INSTANCE_MULTI_ALLOC")
+class CreateInstances(Operation[CreateManyPlan], kw_only=True):
+    """Create many instances: all are placed in one go, then each is made by a job of its own."""
+
+    instances: Annotated[
+        tuple[dict[str, Any], ...], hidden("each the parameters of an OP_INSTANCE_CREATE")
+    ] = ()
+    iallocator: Annotated[str | None, hidden("name of the allocator")] = None
+    opportunistic_locking: Annotated[bool, hidden("Ganeti's")] = False
+    places: Annotated[
+        dict[str, str] | None, hidden("node of each; chosen by the allocator when left out")
+    ] = None
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+        return wanted()  # the promises keep the room; each job takes its own locks
+
+    async def choose(self, cluster: Cluster) -> Self:
+        if self.places is not None:
+            return self
+        orders = self._orders(cluster.config)
+        chosen = {str(order.instance_name): order.pnode for order in orders if order.pnode}
+        wishes = [order.wish(cluster) for order in orders if not order.pnode]
+        if wishes:
+            allocators = allocators_for(
+                cluster.config.cluster, RequestType.MULTI_ALLOCATE, self.iallocator
+            )
+            chosen |= await place_many(cluster, allocators, wishes)
+        return replace(self, places=chosen)
+
+    async def prepare(self, cluster: Cluster) -> CreateManyPlan:
+        places = self.places or {}
+        orders = [
+            replace(order, pnode=places[order.instance_name], reserved=not order.pnode)
+            for order in self._orders(cluster.config)
+            if order.instance_name in places
+        ]
+        names = [order.instance_name for order in self._orders(cluster.config)]
+        return CreateManyPlan(
+            orders=tuple(order.to_input() for order in orders),
+            failed=tuple(name for name in names if name not in places),
+            promises=tuple(promise for order in orders for promise in order.intends(cluster)),
+        )
+
+    def promises(self, plan: CreateManyPlan) -> Iterable[Promise]:
+        return plan.promises
+
+    def recipe(self, cluster: Cluster, plan: CreateManyPlan) -> Iterator[Step]:  # noqa: ARG002
+        yield from ()
+
+    def jobs(self, plan: CreateManyPlan) -> Batches:
+        return [[order] for order in plan.orders]
+
+    def result(self, plan: CreateManyPlan) -> dict[str, Any]:
+        allocatable = [order["instance_name"] for order in plan.orders]
+        return {"jobs": [], "allocatable": allocatable, "failed": list(plan.failed)}
+
+    def dry_result(
+        self,
+        cluster: Cluster,  # noqa: ARG002
+        plan: CreateManyPlan,
+        titles: list[str],
+    ) -> list[str]:
+        made = [f"create {each['instance_name']} on {each['pnode']}" for each in plan.orders]
+        return [*titles, *made, *(f"find no node for {name}" for name in plan.failed)]
+
+    def _orders(self, config: Config) -> list[CreateInstance]:
+        """Read the instances and check what can be checked without asking a node.
+
+        Raises:
+            InvalidRequest: one makes no sense, or comes twice; says which.
+        """
+        if not self.instances:
+            raise InvalidRequest("Say which instances are to be created.")
+        orders: list[CreateInstance] = []
+        for number, told in enumerate(self.instances):
+            order = _read(told, number)
+            order.check_words(config)
+            if order.iallocator:
+                raise InvalidRequest(
+                    f"{order.instance_name} names an allocator of its own; name one for all."
+                )
+            if any(order.instance_name == other.instance_name for other in orders):
+                raise InvalidRequest(f"The instance {order.instance_name} comes twice.")
+            orders.append(order)
+        return orders
+
+
+def _read(told: Mapping[str, Any], number: int) -> CreateInstance:
+    try:
+        order = read_operation({"mode": "create", **told, "OP_ID": CreateInstance.opcode})
+    except InvalidRequest as error:
+        raise InvalidRequest(f"Instance {number + 1} of the list: {error.message}") from error
+    assert isinstance(order, CreateInstance)
+    return order

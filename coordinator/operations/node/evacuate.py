@@ -1,0 +1,98 @@
+"""Move all instances off a node."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Self
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.names import NodeName
+from coordinator.iallocator.document import ask_to_evacuate
+from coordinator.iallocator.requests import EvacuationMode
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Batches, Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.moving import MovesPlan, plan_of
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.placement.allocators import RequestType, allocators_for
+from coordinator.operations.placement.moves import plan_moves
+from coordinator.operations.placement.promises import Promise
+from coordinator.operations.step import Step
+from coordinator.state.config import Config
+
+
+@operation("OP_NODE_EVACUATE", command="gnt-node evacuate")
+class EvacuateNode(Operation[MovesPlan], kw_only=True):
+    """Move all instances off a node, each by a job of its own."""
+
+    node_name: Annotated[NodeName, argument("node to leave")]
+    iallocator: Annotated[
+        str | None, option("-I", "--iallocator", help="have this allocator choose the nodes")
+    ] = None
+    primary_only: Annotated[
+        bool,
+        option("-p", "--primary-only", help="only what runs there", syntax=Syntax.FLAG),
+    ] = False
+    secondary_only: Annotated[
+        bool,
+        option("-s", "--secondary-only", help="only what is mirrored there", syntax=Syntax.FLAG),
+    ] = False
+    ignore_soft_errors: Annotated[
+        bool,
+        option("--ignore-soft-errors", help="beyond limits that can bend", syntax=Syntax.FLAG),
+    ] = False
+    mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
+    remote_node: Annotated[str | None, hidden("Ganeti's; the allocator chooses")] = None
+    early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
+    moves: Annotated[MovesPlan | None, hidden("what is to be done; the allocator says it")] = None
+
+    def locks(self, config: Config) -> Wanted:
+        return wanted(nodes=[config.node(self.node_name).uuid])
+
+    async def choose(self, cluster: Cluster) -> Self:
+        if self.remote_node:
+            raise InvalidRequest("Nodes are chosen by an allocator; none can be named yet.")
+        config = cluster.config
+        node = config.node(self.node_name)
+        leaving = [] if self._mode is EvacuationMode.SECONDARY else config.instances_on(node.uuid)
+        if not leaving:
+            return replace(self, moves=MovesPlan())
+        allocators = allocators_for(config.cluster, RequestType.EVACUATE, self.iallocator)
+        question = ask_to_evacuate((instance.name for instance in leaving), self._mode)
+        soft = self.ignore_soft_errors
+        moves = await plan_moves(cluster, allocators, question, ignore_soft_errors=soft)
+        return replace(self, moves=plan_of(cluster, moves))
+
+    async def prepare(self, cluster: Cluster) -> MovesPlan:  # noqa: ARG002
+        if self.moves is None:
+            raise Conflict(f"Nobody has said yet where the instances of {self.node_name} go.")
+        return self.moves
+
+    def promises(self, plan: MovesPlan) -> Iterable[Promise]:
+        return plan.promises
+
+    def recipe(self, cluster: Cluster, plan: MovesPlan) -> Iterator[Step]:  # noqa: ARG002
+        yield from ()
+
+    def jobs(self, plan: MovesPlan) -> Batches:
+        return plan.jobs
+
+    def result(self, plan: MovesPlan) -> dict[str, Any]:  # noqa: ARG002
+        return {"jobs": []}
+
+    def dry_result(
+        self,
+        cluster: Cluster,  # noqa: ARG002
+        plan: MovesPlan,
+        titles: list[str],
+    ) -> list[str]:
+        return [*titles, *plan.lines]
+
+    @property
+    def _mode(self) -> EvacuationMode:
+        if self.primary_only and self.secondary_only:
+            raise InvalidRequest("Give --primary-only or --secondary-only, not both.")
+        if self.primary_only:
+            return EvacuationMode.PRIMARY
+        return EvacuationMode.SECONDARY if self.secondary_only else self.mode or EvacuationMode.ALL

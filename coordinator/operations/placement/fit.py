@@ -1,0 +1,164 @@
+"""Whether a node can take an instance: checks, and the promises that follow from them."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, GntError, NoCapacity, NodeFailure
+from common.model.disk import DiskTemplate
+from common.model.instance import AdminState, Instance
+from common.model.node import Node
+from common.names import MiB, NodeId, NodeName
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import backend
+from coordinator.operations.placement.look import Look, look_for
+from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.state.config import Config
+
+if TYPE_CHECKING:
+    from coordinator.allocator.ledger import Ledger
+    from coordinator.allocator.request import Allocate, Placement
+
+
+async def check_still_fits(
+    cluster: Cluster, newcomer: Newcomer, node: Node, *, built_in: bool
+) -> None:
+    """Check on a new report that a node can take an instance, and promise that it will.
+
+    Args:
+        cluster: as the job sees it.
+        newcomer: the instance.
+        node: the one chosen, or named by the operator.
+        built_in: whether all the rules of the built-in allocator have to hold still; else it
+            is memory and disk space.
+
+    Raises:
+        NoCapacity: says what is missing.
+        NodeFailure: it does not answer.
+    """
+    facts = (await cluster.facts_of([node]))[node.uuid]
+    if isinstance(facts, GntError):
+        raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
+    look = await look_for(cluster)
+    instance, disks = newcomer
+    memory = _memory(look.config, instance)
+    check_free_memory(look, node, memory, instance)
+    space = look.free_space(node, look.facts(node) or facts, instance.disk_template)
+    size = sum(disk.size for disk in disks)
+    if space is not None and space < size:
+        raise NoCapacity(
+            f"Node {node.name} has {max(0, space)} MiB left for {instance.disk_template} disks; "
+            f"{instance.name} needs {size} MiB.",
+            node=node.name,
+        )
+    if built_in:
+        place_here(look, newcomer, only=node.name)
+    cluster.promise(promise_of(look.config, newcomer, node))
+
+
+def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -> None:
+    """Refuse a node on which an instance's memory is not free, or promised to others.
+
+    Raises:
+        NoCapacity: says what is free.
+    """
+    facts = look.facts(node)
+    if facts is None:
+        raise NodeFailure(f"Node {node.name} cannot say what it has free.", node=node.name)
+    free = look.free_memory(node, facts, but=instance.uuid)
+    if free >= memory:
+        return
+    others = " that is not promised to others" if free < facts.memory_free else ""
+    raise NoCapacity(
+        f"Node {node.name} has {max(0, free)} MiB of memory free{others}; {instance.name} needs "
+        f"{memory} MiB.",
+        node=node.name,
+    )
+
+
+def promise_of(config: Config, newcomer: Newcomer, node: Node) -> Promise:
+    """Return what a new instance takes of ``node``."""
+    instance = replace(newcomer.instance, primary_node=NodeId(node.uuid))
+    memory = _memory(config, instance)
+    return Promise(instance.uuid, node.uuid, memory, Newcomer(instance, newcomer.disks))
+
+
+def check_policy(config: Config, newcomer: Newcomer, node: Node) -> None:
+    """Refuse an instance that the policy of the node's group does not allow.
+
+    Raises:
+        Conflict: says which quantity is out of bounds.
+    """
+    from coordinator.allocator.policy import check_policy as find_violation
+    from coordinator.operations.placement.picture import demand_of
+
+    group = config.groups[node.group]
+    policy = group.ipolicy or config.cluster.ipolicy
+    reason = find_violation(policy, demand_of(config, *newcomer))
+    if reason:
+        raise Conflict(
+            f"The instance policy of group {group.name} does not allow {newcomer.instance.name}: "
+            f"{node.name} {reason.in_words(1)}. Use --ignore-ipolicy to override it."
+        )
+
+
+def place_here(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) -> "Placement":
+    """Have the built-in allocator choose a node, out of all or ``only`` one.
+
+    Raises:
+        NoCapacity: no node can take it; says how many were refused for what.
+    """
+    from coordinator.allocator.ledger import ledger_of
+
+    return place_by(ledger_of(look.picture), request_for(look, newcomer, only=only))
+
+
+def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
+    """The same by books that may have gone on since the look.
+
+    Raises:
+        NoCapacity: as ``place_here``.
+    """
+    from coordinator.allocator.place import place_in
+
+    try:
+        return place_in(ledger, request)
+    except NoCapacity as error:
+        if request.among is None or len(request.among) == 1:
+            raise
+        full = sum(node.is_live and node.name not in request.among for node in ledger.picture.nodes)
+        raise NoCapacity(
+            f"{error.message} Of those not asked for, {full} lack space for its disks.",
+            **error.detail,
+        ) from error
+
+
+def request_for(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) -> "Allocate":
+    from coordinator.allocator.request import Allocate
+    from coordinator.operations.placement.picture import demand_of
+
+    instance, disks = newcomer
+    size = sum(disk.size for disk in disks)
+    spacious = nodes_with_space(look, instance.disk_template, size)
+    return Allocate(
+        instance=demand_of(look.config, *newcomer),
+        among=frozenset({only}) if only else spacious,
+        # That every node could be emptied onto others is asked only where there are others.
+        check_redundancy=look.has_several_usable,
+    )
+
+
+def nodes_with_space(look: Look, template: DiskTemplate, size: int) -> frozenset[NodeName] | None:
+    """Return the nodes with ``size`` MiB for its files; None: all. Allocators do not look at it."""
+    names = set()
+    for node in look.config.sorted_nodes():
+        facts = look.facts(node)
+        space = look.free_space(node, facts, template) if facts else None
+        if space is None or space >= size:
+            names.add(node.name)
+    return frozenset(names) if len(names) < len(look.config.nodes) else None
+
+
+def _memory(config: Config, instance: Instance) -> MiB:
+    is_up = instance.admin_state is AdminState.UP
+    return backend(config, instance).maxmem if is_up else MiB(0)

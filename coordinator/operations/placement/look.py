@@ -1,0 +1,147 @@
+"""One look at the cluster: its configuration, what nodes report, and what jobs have promised.
+
+Everything a choice of nodes depends on is in it. The picture for the allocator is made from it,
+and so is the message for allocator programs, so that all of them see the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from common.errors import NoCapacity
+from common.model.disk import DiskTemplate
+from common.model.instance import AdminState
+from common.model.node import Node
+from common.names import MiB
+from common.noderpc.facts import NodeFacts, StorageReport
+from coordinator.locks.names import Owner
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import backend
+from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.state.config import Config
+
+if TYPE_CHECKING:
+    from coordinator.allocator.picture import Picture
+    from coordinator.nodes.reports import Live
+    from coordinator.operations.placement.shared import Placing
+
+MAX_AGE_S = 1.0
+"""How old reports may be that a choice begins with. The node chosen is asked again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The cluster at one moment."""
+
+    config: Config
+    live: "Live"
+    promised: tuple[Promise, ...] = ()
+
+    @cached_property
+    def newcomers(self) -> tuple[Newcomer, ...]:
+        """Instances that are promised a place and not in the configuration yet."""
+        known = self.config.instances
+        found = (promise.newcomer for promise in self.promised)
+        return tuple(one for one in found if one and one.instance.uuid not in known)
+
+    @cached_property
+    def picture(self) -> "Picture":
+        from coordinator.operations.placement.picture import take_picture
+
+        return take_picture(self)
+
+    @cached_property
+    def has_several_usable(self) -> bool:
+        """Tell whether instances could move at all: more than one node takes any."""
+        usable = (
+            node
+            for node in self.config.nodes.values()
+            if node.vm_capable and not (node.offline or node.drained) and self.facts(node)
+        )
+        return sum(1 for _ in usable) > 1
+
+    def facts(self, node: Node) -> NodeFacts | None:
+        """Return what a node reports; None if it is offline or does not answer."""
+        facts = self.live.get(node.uuid)
+        return facts if isinstance(facts, NodeFacts) else None
+
+    def free_memory(self, node: Node, facts: NodeFacts, *, but: str = "") -> MiB:
+        """Return what is left when all guests run that shall, or are promised to; may be below 0.
+
+        A node reports what is free beside the guests it has. Those of instances that should
+        run there and do not, yet or any more, are taken off.
+
+        Args:
+            node: of the configuration.
+            facts: what it reports.
+            but: UUID of an instance that is not counted.
+        """
+        present = (facts.guests or {}).keys() | {but}
+        coming = {
+            promise.instance: promise.memory
+            for promise in self.promised
+            if promise.node == node.uuid and promise.instance not in present
+        }
+        if facts.guests is not None:
+            for instance in self.config.instances_on(node.uuid):
+                is_absent = instance.uuid not in present and instance.uuid not in coming
+                if is_absent and instance.admin_state is AdminState.UP:
+                    coming[instance.uuid] = backend(self.config, instance).maxmem
+        return MiB(facts.memory_free - sum(coming.values()))
+
+    def free_space(self, node: Node, facts: NodeFacts, template: DiskTemplate) -> MiB | None:
+        """Return the space for files that is left after what is promised; None if not known."""
+        report = self.storage(facts, template)
+        if report is None:
+            return None
+        shared = template is DiskTemplate.SHAREDFILE
+        taken = sum(
+            disk.size
+            for newcomer in self.newcomers
+            if newcomer.instance.disk_template is template
+            and (shared or newcomer.instance.primary_node == node.uuid)
+            for disk in newcomer.disks
+        )
+        return MiB(report.free - taken)
+
+    def storage(self, facts: NodeFacts, template: DiskTemplate) -> StorageReport | None:
+        """Return what a node reports of where disks of this template are kept, if anything."""
+        cluster = self.config.cluster
+        directory = {
+            DiskTemplate.FILE: cluster.file_storage_dir,
+            DiskTemplate.SHAREDFILE: cluster.shared_file_storage_dir,
+        }.get(template, "")
+        return next((each for each in facts.storage if each.path == directory), None)
+
+
+async def take_look(
+    placing: "Placing",
+    config: Callable[[], Config],
+    *,
+    but: Owner | None = None,
+    max_age_s: float = MAX_AGE_S,
+) -> Look:
+    """Look at the cluster; for whoever wants to know what could be placed where.
+
+    Args:
+        placing: what all placements share.
+        config: gives the newest configuration, once the nodes have answered.
+        but: whose promises are left out.
+        max_age_s: how old the nodes' reports may be.
+
+    Raises:
+        NoCapacity: no node answers.
+    """
+    nodes = [node for node in config().sorted_nodes() if node.vm_capable]
+    live = await placing.reports.of(nodes, max_age_s=max_age_s)
+    if not any(isinstance(facts, NodeFacts) for facts in live.values()):
+        raise NoCapacity("No node answers, so none can be chosen.")
+    return Look(config(), live, placing.promises.standing(but=but))
+
+
+async def look_for(cluster: Cluster, *, max_age_s: float = MAX_AGE_S) -> Look:
+    """Look at the cluster for a job; its own promises do not count."""
+    return await take_look(
+        cluster.placing, lambda: cluster.config, but=cluster.owner, max_age_s=max_age_s
+    )

@@ -1,0 +1,60 @@
+"""The message for allocator programs, from one look at the cluster."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.messages import to_builtins
+from common.model.nic import Nic
+from common.model.parameters import NicParameters, filled
+from coordinator.iallocator.document import (
+    write_group,
+    write_instance,
+    write_message,
+    write_node,
+)
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.picture import node_parameters
+from coordinator.state.config import Config
+
+
+def message_of(look: Look, request: dict[str, Any]) -> str:
+    """Write what a program reads; groups, nodes and instances are in the picture's order."""
+    config, picture = look.config, look.picture
+    new = {one.instance.name: one for one in look.newcomers}
+    instances = {}
+    for demand in picture.instances:
+        if demand.name in new:
+            instance, disks = new[demand.name]
+            nics: Sequence[Nic] = ()
+        else:
+            instance = config.instance(demand.name)
+            disks, nics = config.disks_of(instance), full_nics(config, config.nics_of(instance))
+        homes = [demand.primary, *([demand.secondary] if demand.secondary else [])]
+        instances[str(demand.name)] = write_instance(instance, demand, disks, nics, homes)
+    primaries = defaultdict(list)
+    for demand in picture.instances:
+        primaries[demand.primary].append(demand)
+    nodes = {}
+    for shown in picture.nodes:
+        node = config.node(shown.name)
+        parameters = node_parameters(config, node)
+        nodes[str(shown.name)] = write_node(node, shown, parameters, primaries[shown.name])
+    groups = {
+        group.uuid: write_group(group, group.ipolicy or config.cluster.ipolicy)
+        for group in config.sorted_groups()
+    }
+    parts = {"nodegroups": groups, "nodes": nodes, "instances": instances}
+    return write_message(config.cluster, parts, request)
+
+
+def full_nics(config: Config, nics: Sequence[Nic]) -> tuple[Nic, ...]:
+    """Return nics with every parameter filled in."""
+    default = config.cluster.nicparams
+    every = (filled(NicParameters, default, nic.nicparams, what="the nics") for nic in nics)
+    return tuple(
+        replace(nic, nicparams=to_builtins(parameters))
+        for nic, parameters in zip(nics, every, strict=True)
+    )

@@ -1,0 +1,60 @@
+"""What operations under way are going to take of nodes: counted as if it were taken already.
+
+A place is chosen and promised without waiting for anything in between, so no two operations can
+be given the same room. The promise stands until the operation has ended, well or badly. It is
+kept in memory only: whoever goes on with a journalled job makes its promises anew from the plan,
+before any other job looks for a place.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.names import MiB
+from coordinator.locks.names import Owner
+
+
+class Newcomer(NamedTuple):
+    """An instance that is not in the configuration yet; its primary node is set."""
+
+    instance: Instance
+    disks: tuple[Disk, ...]
+
+
+class Promise(NamedTuple):
+    """What one operation takes of one node.
+
+    ``memory`` is that of a guest that will run there; it counts until the node reports it.
+    A ``newcomer`` counts in everything else, too, until it is in the configuration.
+    """
+
+    instance: str  # UUID
+    node: str  # UUID
+    memory: MiB = MiB(0)
+    newcomer: Newcomer | None = None
+
+
+class Promises:
+    """All promises that stand, by who made them."""
+
+    def __init__(self) -> None:
+        self._of: dict[Owner, tuple[Promise, ...]] = {}
+
+    def make(self, owner: Owner, promises: Iterable[Promise]) -> None:
+        """Replace what ``owner`` promised before."""
+        made = tuple(promises)
+        if made:
+            self._of[owner] = made
+        else:
+            self.release(owner)
+
+    def release(self, owner: Owner) -> None:
+        """Forget the promises of ``owner``, if it made any."""
+        self._of.pop(owner, None)
+
+    def standing(self, *, but: Owner | None = None) -> tuple[Promise, ...]:
+        """Return all promises but those of one owner."""
+        return tuple(
+            promise for owner, made in self._of.items() if owner != but for promise in made
+        )

@@ -1,0 +1,207 @@
+"""What could be placed, and why there: questions to the allocator that change nothing."""
+
+from typing import TYPE_CHECKING, Any, assert_never, cast
+
+from common.errors import InvalidRequest
+from common.messages import Order, from_builtins
+from common.model.disk import DiskTemplate
+from common.model.parameters import Backend, filled
+from common.names import GroupName, InstanceName
+from coordinator.operations.devices import DiskRequest
+from coordinator.operations.filling import read_backend
+from coordinator.operations.placement.fit import nodes_with_space
+from coordinator.operations.placement.look import Look
+
+if TYPE_CHECKING:
+    from coordinator.allocator.explain import Explanation
+    from coordinator.allocator.inventory import Inventory
+    from coordinator.allocator.picture import Demand
+    from coordinator.allocator.request import Allocate
+
+
+class Wish(Order, tag_field="type"):
+    """An instance that might be.
+
+    Attributes:
+        beparams: over the cluster's; sizes in MiB.
+        group: name or UUID; None for any.
+    """
+
+    disk_template: DiskTemplate
+    disks: tuple[DiskRequest, ...] = ()
+    beparams: dict[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+
+
+class AllocateQuestion(Wish, tag="allocate"):
+    """Where would it go, and why?"""
+
+
+class CapacityQuestion(Wish, tag="capacity"):
+    """How many of it fit, one after the other, and where?"""
+
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            raise ValueError(f"limit is {self.limit}; 0 is the least")
+
+
+class BalanceQuestion(Order, tag_field="type", tag="balance"):
+    """Which moves would make it better?
+
+    Attributes:
+        max_operations: at most so many moves; None for all that are worth it.
+        group: name or UUID; None for all groups.
+    """
+
+    max_operations: int | None = None
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_operations is not None and self.max_operations < 0:
+            raise ValueError(f"max_operations is {self.max_operations}; 0 is the least")
+
+
+Question = AllocateQuestion | CapacityQuestion | BalanceQuestion
+
+_NAME = InstanceName("new")
+
+
+def read_question(words: Any) -> Question:
+    """Read what a client asks.
+
+    Raises:
+        InvalidRequest: says which field is wrong.
+    """
+    kind = cast("type[Question]", Question)  # msgspec takes unions, too
+    return from_builtins(words, kind, what="the question to the allocator")
+
+
+def answer(look: Look, question: Question) -> dict[str, Any]:
+    """Answer a question by what was seen, as JSON values.
+
+    Raises:
+        NotFound: the group does not exist.
+        InvalidRequest: a parameter is unknown or does not fit.
+    """
+    match question:
+        case AllocateQuestion():
+            return _explain(look, question)
+        case CapacityQuestion():
+            return _count(look, question)
+        case BalanceQuestion():
+            return _balance(look, question)
+        case _:
+            assert_never(question)
+
+
+def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
+    """Choose nodes, and say why: an ``Explanation``, with the words for terms.
+
+    Raises:
+        NotFound: the group does not exist.
+        InvalidRequest: a parameter is unknown or does not fit.
+    """
+    from coordinator.allocator.explain import explain
+    from coordinator.allocator.ledger import Ledger
+    from coordinator.allocator.place import survey_books
+
+    ledger = Ledger(look.picture)
+    request = _request(look, question)
+    return _told(explain(ledger, request, survey_books(ledger, request)))
+
+
+def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
+    """Count: ``count``, the nodes of each, and why a node takes no more."""
+    from coordinator.allocator.ledger import Ledger
+    from coordinator.allocator.room import MOST, room_for
+
+    limit = MOST if question.limit is None else min(question.limit, MOST)
+    room = room_for(Ledger(look.picture), _request(look, question), limit)
+    return {
+        "count": len(room.placements),
+        "placements": [list(nodes) for nodes in room.placements],
+        "refused": {name: reason.in_words(1) for name, reason in room.refused.items()},
+    }
+
+
+def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
+    """Find moves: ``moves`` as name, group and nodes afterwards, ``jobs`` as opcodes, ``info``."""
+    from coordinator.iallocator.answers import Options
+    from coordinator.iallocator.balancing import balance
+    from coordinator.iallocator.requests import BalanceCluster
+
+    group = None if question.group is None else look.config.group(question.group).uuid
+    request = BalanceCluster(question.max_operations, group)
+    found = balance(_inventory(look), request, Options())
+    moves, _, jobs = found.result
+    return {"moves": moves, "jobs": jobs, "info": found.info}
+
+
+def _inventory(look: Look) -> "Inventory":
+    from coordinator.iallocator.cluster import read_cluster
+    from coordinator.iallocator.fields import Fields
+    from coordinator.iallocator.jsontext import parse
+    from coordinator.operations.placement.message import message_of
+
+    message = Fields.of(parse(message_of(look, {})), "the cluster")
+    return read_cluster(message, kvm_node_memory=0)
+
+
+def _request(look: Look, wish: Wish) -> "Allocate":
+    from coordinator.allocator.request import Allocate
+
+    group = None if wish.group is None else look.config.group(wish.group).name
+    size = sum(disk.size_mib for disk in wish.disks)
+    return Allocate(
+        instance=_demand(look, wish),
+        group=None if group is None else GroupName(group),
+        among=nodes_with_space(look, wish.disk_template, size),
+        check_redundancy=look.has_several_usable,
+    )
+
+
+def _demand(look: Look, wish: Wish) -> "Demand":
+    from coordinator.allocator.picture import Demand, disk_space
+
+    enabled = look.config.cluster.enabled_disk_templates
+    if wish.disk_template not in enabled:
+        raise InvalidRequest(
+            f"The disk template {wish.disk_template} is not enabled on this cluster; enabled are: "
+            f"{', '.join(enabled)}."
+        )
+    sizes = tuple(disk.size_mib for disk in wish.disks)
+    layers = (look.config.cluster.beparams, read_backend(wish.beparams))
+    wants = filled(Backend, *layers, what="the backend parameters asked for")
+    return Demand(
+        name=_NAME, template=wish.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
+        disk=disk_space(wish.disk_template, sizes), disks=sizes, spindle_use=wants.spindle_use,
+        disk_spindles=None if sizes else 0, tags=frozenset(wish.tags),
+        auto_balance=wants.auto_balance,
+    )  # fmt: skip
+
+
+def _told(found: "Explanation") -> dict[str, Any]:
+    from coordinator.allocator.explain import IN_WORDS
+
+    return {
+        "nodes": list(found.nodes),
+        "score_before": found.score_before,
+        "score_after": found.score_after,
+        "parts": [
+            {
+                "term": part.term.name.lower(),
+                "words": IN_WORDS[part.term],
+                "before": part.before,
+                "after": part.after,
+            }
+            for part in found.parts
+        ],
+        "runners_up": [
+            {"nodes": list(choice.nodes), "score": choice.score} for choice in found.runners_up
+        ],
+        "considered": found.considered,
+        "refused": {name: reason.in_words(1) for name, reason in found.refused.items()},
+    }
