@@ -1,4 +1,5 @@
-# Shared by deploy/install and deploy/wheelhouse: how they speak, and which pip they use.
+# Shared by deploy/install, deploy/wheelhouse and deploy/lab: how they speak, and how they call
+# apt-get and pip.
 export LC_ALL=C.UTF-8
 PYTHON=/usr/bin/python3.11
 
@@ -8,6 +9,11 @@ pip() {
 }
 
 find_pip() { PIP=$(compgen -G '/usr/share/python-wheels/pip-*.whl'); }
+
+apt_get() {
+    DEBIAN_FRONTEND=noninteractive quietly apt-get -y -q -o DPkg::Lock::Timeout=300 \
+        -o APT::Sandbox::User=root "$@" </dev/null
+}
 
 # Run a command; show what it said only if it fails.
 quietly() {

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import Deposed
 from common.paths import Paths
 from coordinator.cli import service
 from deploy.launchers import write_launchers
 from noded.identity.store import MEMBER
 
 PROJECT = Path(__file__).parents[2]
-UNITS = sorted([*PROJECT.glob("systemd/*.service"), *PROJECT.glob("systemd/*.path")])
+KINDS = ("service", "path", "timer")
+UNITS = sorted(unit for kind in KINDS for unit in PROJECT.glob(f"systemd/*.{kind}"))
 SCRIPTS = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
 
 
@@ -69,3 +71,20 @@ def test_the_coordinators_unit_knows_its_paths() -> None:
         name: str(paths.identity / name)
         for name in ("key.pem", "certificate.pem", "authority.pem", MEMBER)
     }
+
+
+def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() -> None:
+    unit = read(PROJECT / "systemd/gantry-watcher.service")
+    assert unit["Unit"]["ConditionPathExists"] == str(Paths("").luxi_socket)
+    assert unit["Service"]["SuccessExitStatus"] == str(Deposed.exit_code)
+    coordinator = read(PROJECT / "systemd/gantry-coordinator.service")
+    for setting in ("User", "Group"):
+        assert unit["Service"][setting] == coordinator["Service"][setting]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_every_unit_is_put_in_place(unit: Path) -> None:
+    text = (PROJECT / "deploy/install").read_text()
+    assert f"systemd/*{unit.suffix}" in text
+    if unit.suffix in (".path", ".timer"):  # what they start has the same name
+        assert unit.with_suffix(".service").exists()

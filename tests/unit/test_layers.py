@@ -30,9 +30,12 @@ PURE = (
     "common.model",
     "common.names",
     "common.units",
+    "common.durations",
     "coordinator.quorum",
     "coordinator.allocator",
     "coordinator.iallocator",
+    "coordinator.watcher.decide",
+    "coordinator.watcher.round",
 )
 PURE_FILES = ("commands", "parse")  # of every driver of noded
 # fmt: off

@@ -1,0 +1,160 @@
+"""One round of the watcher, as a conversation with the coordinator.
+
+A round yields requests and is sent their answers, so that it can be held over a socket or with a
+simulated master, and be broken off anywhere: whatever it ordered is the queue's then, and the
+next round looks anew.
+"""
+
+import enum
+from collections.abc import Generator, Iterable
+from typing import Any, NamedTuple
+
+from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
+
+SOURCE = "gantry:watcher"  # in the reason of its jobs
+ARCHIVE_AGE_S = 6 * 3600.0
+ARCHIVE_PATIENCE_S = 30.0
+LARGEST_ORDER = 200  # jobs a round, for others to have a turn
+PRIORITY = 10  # low: what an operator orders goes first
+
+# A node that is offline or does not answer makes another status than ERROR_down: whether its
+# guests run is not known, so they are left alone.
+DOWN = ["&", ["==", "admin_state", "up"], ["==", "status", "ERROR_down"]]
+_ENDED = ("success", "error", "canceled")
+
+
+class Request(NamedTuple):
+    """A LUXI call."""
+
+    method: str
+    args: tuple[Any, ...]
+
+
+class Weight(enum.Enum):
+    """How much a sentence matters to who reads the journal."""
+
+    WARNING = "warning"  # something was not as it should be, and something was done or failed
+    INFO = "info"  # nothing was done
+
+
+class Told(NamedTuple):
+    weight: Weight
+    text: str
+
+
+Round = Generator[Request, Any, list[Told]]
+
+
+def one_round(now: float, *, heed_pause: bool = True) -> Round:
+    """Look once, and order what is to be done.
+
+    Args:
+        now: seconds since 1970.
+        heed_pause: do nothing while the operator has the watcher pause.
+
+    Returns:
+        What there is to say about it.
+    """
+    pause, drained = yield Request("QueryConfigValues", (["watcher_pause", "drain_flag"],))
+    if heed_pause and pause is not None and pause > now:
+        return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
+    told = yield from _restart(now, drained=drained)
+    archived, _ = yield Request("AutoArchiveJobs", (ARCHIVE_AGE_S, ARCHIVE_PATIENCE_S))
+    if archived:
+        told.append(Told(Weight.INFO, f"Archived {archived} jobs."))
+    return told
+
+
+def _restart(now: float, *, drained: bool) -> Round:
+    """Have instances started that should run and do not."""
+    down = [name for (name,) in _rows((yield Request("Query", ("instance", ["name"], DOWN))))]
+    if not down:
+        return []
+    asked = ["received_ts", "end_ts", "status", "ops"]
+    jobs = list(_rows((yield Request("Query", ("job", asked, _recent(now))))))
+    locks = _rows((yield Request("Query", ("lock", ["name", "mode", "pending"], None))))
+    busy = frozenset({*_worked_on(jobs), *_locked(locks)})
+    start, leave = decide(down, _attempts(jobs), busy, now)
+    told = [Told(Weight.INFO, each.why) for each in leave]
+    if start and drained:
+        names = ", ".join(each.instance for each in start)
+        why = f"The job queue is drained, so these instances stay down: {names}."
+        return [*told, Told(Weight.INFO, why)]  # as the operator wants it
+    if start:
+        order = start[:LARGEST_ORDER]
+        answers = yield Request("SubmitManyJobs", ([[_job(each, now)] for each in order],))
+        told += [_ordered(each, *answer) for each, answer in zip(order, answers, strict=True)]
+    return told
+
+
+def _recent(now: float) -> list[Any]:
+    """Return the filter for jobs that have not ended, and those that may have been attempts."""
+    unfinished = ["&", *(["!=", "status", status] for status in _ENDED)]
+    return ["|", unfinished, [">=", "received_ts", now - MEMORY_S]]
+
+
+def _job(start: Start, now: float) -> dict[str, Any]:
+    """Return the one operation of the job that starts an instance."""
+    why = f"should run and does not; attempt {start.number} of {ATTEMPTS}"
+    return {
+        "OP_ID": "OP_INSTANCE_STARTUP",
+        "instance_name": start.instance,
+        "only_if_up": True,  # an operator may stop it for good before the job's turn has come
+        "priority": PRIORITY,
+        "reason": [[SOURCE, why, int(now * 1_000_000_000)]],
+    }
+
+
+def _ordered(start: Start, accepted: bool, answer: Any) -> Told:
+    name, number = start.instance, start.number
+    if not accepted:
+        why = f"Instance {name} should run and does not; it cannot be started: {answer}"
+        return Told(Weight.WARNING, why)
+    text = f"Instance {name} should run and does not; job {answer} starts it"
+    if number == ATTEMPTS:
+        pause = spoken(PAUSES_S[-1])
+        text += f", the last attempt of {ATTEMPTS}: if it does not stay up, it is left for {pause}."
+    else:
+        text += f", attempt {number} of {ATTEMPTS}."
+    return Told(Weight.WARNING, text)
+
+
+def _rows(answer: Any) -> Iterable[list[Any]]:
+    """Yield the plain values of a query's rows."""
+    return ([value for _, value in row] for row in answer["data"])
+
+
+def _worked_on(jobs: Iterable[list[Any]]) -> Iterable[str]:
+    """Yield the names of the instances of jobs that have not ended."""
+    for _, _, status, ops in jobs:
+        if status not in _ENDED:
+            yield from (op["instance_name"] for op in ops if "instance_name" in op)
+
+
+def _locked(locks: Iterable[list[Any]]) -> Iterable[str]:
+    """Yield the names of the instances that a job is changing, or waits for to change."""
+    for name, mode, pending in locks:
+        level, _, instance = name.partition("/")
+        if level == "instance" and (mode == "exclusive" or pending):
+            yield instance
+
+
+def _attempts(jobs: Iterable[list[Any]]) -> list[Attempt]:
+    """Return what the watcher tried since somebody else last did something to the instance."""
+    tried: list[Attempt] = []
+    touched: dict[str, float] = {}
+    for received, ended, status, ops in jobs:
+        if status not in _ENDED or ended is None:
+            continue
+        for op in (op for op in ops if "instance_name" in op):
+            name = op["instance_name"]
+            if any(source == SOURCE for source, _, _ in op.get("reason", ())):
+                tried.append(Attempt(name, _seconds(received), _seconds(ended)))
+            elif status == "success":
+                touched[name] = max(touched.get(name, 0.0), _seconds(ended))
+    return [each for each in tried if each.received >= touched.get(each.instance, 0.0)]
+
+
+def _seconds(moment: list[int]) -> float:
+    """Read Ganeti's ``[seconds, microseconds]``."""
+    return moment[0] + moment[1] / 1_000_000
