@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,8 @@ from collections.abc import Callable
 
 from deploy.uml import cluster, faults, network
 from deploy.uml.command import Trouble
+from deploy.uml.guest import NAME, ensure_guest
+from deploy.uml.image import ensure_image
 from deploy.uml.lab import Lab
 from deploy.uml.node import Node
 from deploy.uml.place import NAMES, place
@@ -21,9 +24,9 @@ def main() -> int:
     options = _parser().parse_args()
     if os.geteuid() != 0:
         sys.exit("deploy/lab makes a network namespace, so it needs root.")
-    lab = Lab(place())
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return int(options.do(lab, options) or 0)
+        return int(options.do(Lab(place()), options) or 0)
     except Trouble as error:
         print(f"deploy/lab: {error}", file=sys.stderr)
         return 1
@@ -34,39 +37,57 @@ def main() -> int:
         return 130
 
 
+def _prepare(lab: Lab, _options: Options) -> None:
+    say = _clock_of_ours()
+    image = ensure_image(lab.place, say)
+    say(f"nodes can be started, from {image}")
+
+
 def _up(lab: Lab, options: Options) -> None:
-    began = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
-
+    say = _clock_of_ours()
     nodes = lab.up(options.count, say)
+    node, example = nodes[0], "gantry join-token"
     if not options.bare:
-        cluster.form(nodes, say)
+        node, example = cluster.form(nodes, say), "gnt-node list"
         say("gnt-cluster verify is clean")
-    example = "gnt-node list" if not options.bare else "gantry join-token"
-    print(f"\nTry: deploy/lab ssh {nodes[0].name} {example}\n     deploy/lab --help")
+    print(f"\nTry: deploy/lab ssh {node.name} {example}\n     deploy/lab --help")
+
+
+def _guest(lab: Lab, options: Options) -> None:
+    master = ensure_guest(lab, options.name, _clock_of_ours())
+    print(f"\nTry: deploy/lab ssh {master.name} gnt-instance console {options.name}")
+
+
+def _clock_of_ours() -> Callable[[str], None]:
+    """Return what prints a line with the seconds since now before it."""
+    began = time.monotonic()
+    return lambda text: print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
 
 def _ssh(lab: Lab, options: Options) -> int:
-    words = [*lab.node(options.node).ssh()]
-    if sys.stdin.isatty() and not options.words:
+    node = lab.node(options.node)
+    node.check_on()
+    words = [*node.ssh()]
+    if sys.stdin.isatty() and sys.stdout.isatty():
         words.append("-t")
     return subprocess.run([*words, *options.words], check=False).returncode
 
 
 def _status(lab: Lab, _options: Options) -> None:
-    for node in lab.nodes():
+    nodes = lab.nodes()
+    for node in nodes:
         print(f"{node.name:8} {node.spot.address:12} {node.state:7} {node.memory_mib:5} MiB")
-    for rule in network.cuts(lab.place) if network.is_there(lab.place) else ():
+    for rule in network.cuts(lab.place):
         print(f"cut: {rule}")
+    if not nodes:
+        print("The lab is empty; “deploy/lab up” makes it.")
 
 
 def _logs(lab: Lab, options: Options) -> None:
     node = lab.node(options.node)
     if node.state == "on" and not options.console:
         print(node.run("journalctl --boot --no-pager --no-hostname"), end="")
-    else:
+    elif node.spot.console.exists():
         print(node.spot.console.read_text(errors="replace"), end="")
 
 
@@ -112,13 +133,16 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("count", nargs="?", type=int, default=3, metavar="N",
                     help=f"of nodes, up to {len(NAMES)} (3): {', '.join(NAMES)}")  # fmt: skip
     up.add_argument("--bare", action="store_true", help="stop before gnt-cluster init")
+    command("prepare", _prepare, "fetch and make what nodes are started from, start none")
+    guest = command("guest", _guest, "add an instance that runs Linux, unless it is there")
+    guest.add_argument("name", nargs="?", default=NAME, metavar="NAME", help=f"({NAME})")
     ssh = command("ssh", _ssh, "open a shell on a node, or run a command there", "node")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
     command("status", _status, "list the nodes, and the cuts between them")
     logs = command("logs", _logs, "print a node's journal, or its console while it is off", "node")
     logs.add_argument("--console", action="store_true", help="in any case")
-    command("down", lambda lab, _: lab.down(), "shut all nodes down; their disks stay")
-    command("clean", lambda lab, _: lab.clean(), "end all nodes, delete all but the image")
+    command("down", lambda lab, _: lab.down(print), "shut all nodes down; their disks stay")
+    command("clean", lambda lab, _: lab.clean(print), "end all nodes, delete all but the image")
 
     command("kill", _kill, "power a node off at once; “up” powers it on", "node")
     command("freeze", _on_node(lambda node, _: node.freeze()), "stop a node in its tracks", "node")

@@ -4,29 +4,41 @@ from collections.abc import Callable, Sequence
 
 from deploy.uml.command import Trouble
 from deploy.uml.node import Node
-from deploy.uml.place import CLUSTER
+from deploy.uml.place import CLUSTER, FILE_DISKS, SHARED_DISKS
+
+MEMBERSHIP = "/var/lib/gantry/identity/membership.json"
+ALONE = "flock /run/lab-form"  # a command goes on when the ssh that began it is interrupted
 
 
-def form(nodes: Sequence[Node], say: Callable[[str], None]) -> None:
-    """Initialise the cluster on the first node and take the others in; done before is kept.
+def form(nodes: Sequence[Node], say: Callable[[str], None]) -> Node:
+    """Make a cluster of the nodes, go on with one, or find it made; return the master.
 
     Raises:
         Trouble: a command failed, or verify found something.
     """
-    master, *others = nodes
-    if not _is_member(master):
-        init = f"gnt-cluster init --address {master.spot.address} {CLUSTER}"
-        say(f"{master.name}# {init}")
-        master.run(init)
+    first = nodes[0]
+    if not _is_member(first):
+        init = (
+            f"gnt-cluster init --address {first.spot.address} --file-storage-dir {FILE_DISKS} "
+            f"--shared-file-storage-dir {SHARED_DISKS} {CLUSTER}"
+        )
+        say(f"{first.name}# {init}")
+        first.run(f"{ALONE} sh -c 'test -e {MEMBERSHIP} || {init}'")
+    names = {node.name: node for node in nodes}
+    master = names[first.run("gnt-cluster getmaster").strip()]
+    # Who was interrupted may have left it like this, or a node that is about to join.
+    master.run(f"{ALONE} systemctl start gantry-coordinator")
+    master.run("gnt-job list --running --no-headers -o id | xargs -r gnt-job wait || true")
     known = master.run("gnt-node list --no-headers -o name").split()
-    for node in others:
+    for node in nodes:
         if node.name in known:
             continue
         add = f"gnt-node add --address {node.spot.address} --token-file - {node.name}"
         say(f"{node.name}# gantry join-token | {master.name}# {add}")
-        master.run(add, stdin=node.run("gantry join-token"))
+        master.run(f"{ALONE} {add}", stdin=node.run("gantry join-token"))
     say(f"{master.name}# gnt-cluster verify")
     check_clean(master)
+    return master
 
 
 def check_clean(master: Node) -> None:
@@ -41,4 +53,4 @@ def check_clean(master: Node) -> None:
 
 
 def _is_member(node: Node) -> bool:
-    return bool(node.run("test ! -e /var/lib/gantry/identity/membership.json || echo member"))
+    return bool(node.run(f"test ! -e {MEMBERSHIP} || echo member"))

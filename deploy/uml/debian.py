@@ -2,9 +2,10 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from deploy.uml.command import Trouble, run
+from deploy.uml.command import LEASH, Trouble, run
 from deploy.uml.place import CACHE
 
 RELEASE = "bookworm"
@@ -26,27 +27,32 @@ PACKAGES = (
     "udev",
 )
 UNREAD = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/man/*")
-BUILD_S = 900.0
+BUILD_S = 600.0
 
 
-def ensure_debian() -> tuple[Path, bool]:
-    """Return a root file system as a tar archive, and whether it had to be made.
+def archive() -> Path:
+    """Return where the root file system is, as a tar archive, once it is made."""
+    words = (RELEASE, *PACKAGES, *UNREAD)
+    return CACHE / f"debian-{hashlib.sha256(repr(words).encode()).hexdigest()[:12]}.tar"
+
+
+def ensure_debian(work: Path, say: Callable[[str], None]) -> None:
+    """Make the archive, in ``work``, unless it is there.
 
     Raises:
         Trouble: mmdebstrap failed; its last words say why.
     """
-    words = (RELEASE, *PACKAGES, *UNREAD)
-    archive = CACHE / f"debian-{hashlib.sha256(repr(words).encode()).hexdigest()[:12]}.tar"
-    if archive.exists():
-        return archive, False
-    CACHE.mkdir(parents=True, exist_ok=True)
+    if archive().exists():
+        return
+    say("packing Debian for the nodes; that takes some minutes, once")
     for old in CACHE.glob("debian-*"):
         old.unlink()
-    settings = CACHE / "apt.conf"  # proxies and trust of this machine hold for the nodes' packages
+    settings = work / "apt.conf"  # proxies and trust of this machine hold for the nodes' packages
     settings.write_text(_own_settings())
-    part = archive.with_suffix(".part")
+    part = work / archive().name
     run(
         (
+            *LEASH, "env", f"TMPDIR={work}",
             "mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
             f"--include={','.join(PACKAGES)}", f"--aptopt={settings}",
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in UNREAD),
@@ -54,8 +60,8 @@ def ensure_debian() -> tuple[Path, bool]:
         ),
         timeout_s=BUILD_S,
     )  # fmt: skip
-    part.rename(archive)
-    return archive, True
+    say(f"packed Debian for the nodes ({part.stat().st_size >> 20} MiB)")
+    part.rename(archive())
 
 
 def _own_settings() -> str:

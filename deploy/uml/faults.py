@@ -1,9 +1,11 @@
 """What can go wrong with a node from inside; network.cut and Node.freeze are the rest."""
 
 import shlex
+from pathlib import PurePosixPath
 
 from deploy.uml.command import Trouble
 from deploy.uml.node import Node
+from deploy.uml.place import SHARED
 
 DISK = "lab-disk"  # the layer below the volume group, made by lab-node at each start
 SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN, fs/ext4/ext4.h
@@ -18,7 +20,13 @@ def slow(node: Node, *, delay_ms: int, loss_percent: float) -> None:
 
 
 def fill(node: Node, path: str) -> None:
-    """Leave no room in the file system that holds ``path``, a directory, even for root."""
+    """Leave no room in the file system that holds ``path``, a directory, even for root.
+
+    Raises:
+        Trouble: it is this machine's.
+    """
+    if PurePosixPath(path).is_relative_to(SHARED):
+        raise Trouble(f"{path} is a directory of this machine, which would be filled.")
     file = shlex.quote(f"{path}/lab-filler")
     most = f"fallocate --length $(($(stat -f -c '%f * %S' {shlex.quote(path)}) * 99 / 100)) {file}"
     rest = f"dd if=/dev/zero of={file} oflag=append conv=notrunc,fsync 2>/dev/null"

@@ -5,15 +5,23 @@ It is one file that all nodes share; what a node writes goes to a file of its ow
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from deploy.uml import kernel
-from deploy.uml.command import run
-from deploy.uml.debian import ensure_debian
+from deploy.uml import kernel, room
+from deploy.uml.cache import making
+from deploy.uml.command import LEASH, Trouble, run
+from deploy.uml.debian import archive, ensure_debian
 from deploy.uml.install import SOURCES, install_gantry
-from deploy.uml.place import CACHE, CHECKOUT, HOST_ADDRESS, NAMES, Place
+from deploy.uml.place import (
+    CACHE,
+    CHECKOUT,
+    FILE_DISKS,
+    HOST_ADDRESS,
+    NAMES,
+    SHARED,
+    Place,
+)
 
 FILES = Path(__file__).parent / "files"
 SIZE_MIB = 4096  # sparse
@@ -38,42 +46,37 @@ def ensure_image(place: Place, say: Callable[[str], None]) -> Path:
     """Return the image, made anew if what it is made of has changed.
 
     Raises:
-        Trouble: something it is made of cannot be had.
+        Trouble: something it is made of cannot be had, or user-mode Linux does not run here.
     """
-    if kernel.ensure_kernel():
-        say(f"fetched Debian's user-mode Linux {kernel.version()}")
-    archive, new = ensure_debian()
-    if new:
-        say(f"packed Debian for the nodes ({archive.stat().st_size >> 20} MiB)")
-    _ensure_key(place)
-    image = CACHE / f"image-{_digest(archive, place)}.ext4"
-    if not image.exists():
-        _drop_unused()
-        _make(image, archive, place)
-        say(f"installed Gantry into an image ({image.stat().st_blocks >> 11} MiB)")
+    with making(say) as work:
+        kernel.ensure_kernel(work, say)
+        _ensure_key(place)
+        image = CACHE / f"image-{_digest(place)}.ext4"
+        if not image.exists():
+            if reason := kernel.why_not():
+                raise Trouble(f"User-mode Linux does not run on this machine: {reason}")
+            room.check_room_for_image()
+            ensure_debian(work, say)
+            say("installing Gantry into an image")
+            _drop_unused()
+            _make(work / image.name, work / "root", place)
+            (work / image.name).rename(image)
+            say(f"the image is ready ({image.stat().st_blocks >> 11} MiB)")
     return image
 
 
-def _make(image: Path, archive: Path, place: Place) -> None:
-    part = image.with_suffix(".part")
-    with tempfile.TemporaryDirectory(prefix="root-", dir=CACHE) as directory:
-        root = Path(directory)
-        root.chmod(0o755)
-        run(
-            ("tar", "--extract", "--file", str(archive), "--directory", directory),
-            timeout_s=BUILD_S,
-        )
-        kernel.copy_modules(root)
-        shutil.copytree(FILES, root, dirs_exist_ok=True)
-        _configure(root, place)
-        install_gantry(root)
-        part.unlink(missing_ok=True)
-        run(
-            ("mke2fs", "-q", "-t", "ext4", "-L", "system", "-d", directory, str(part),
-             f"{SIZE_MIB}M"),
-            timeout_s=BUILD_S,
-        )  # fmt: skip
-    part.rename(image)
+def _make(image: Path, root: Path, place: Place) -> None:
+    root.mkdir(mode=0o755)
+    run(("tar", "--extract", "--file", str(archive()), "--directory", str(root)), timeout_s=BUILD_S)
+    kernel.copy_modules(root)
+    shutil.copytree(FILES, root, dirs_exist_ok=True)
+    _configure(root, place)
+    install_gantry(root)
+    run(
+        (*LEASH, "mke2fs", "-q", "-t", "ext4", "-L", "system", "-d", str(root), str(image),
+         f"{SIZE_MIB}M"),
+        timeout_s=BUILD_S,
+    )  # fmt: skip
 
 
 def _configure(root: Path, place: Place) -> None:
@@ -84,6 +87,8 @@ def _configure(root: Path, place: Place) -> None:
     (root / "etc/hostname").unlink(missing_ok=True)  # the kernel's command line names the node
     (root / "etc/resolv.conf").write_text("")  # nodes see one another and nothing else
     (root / "etc/machine-id").write_text("")  # the kernel's command line tells
+    for directory in (SHARED, FILE_DISKS):
+        (root / directory.lstrip("/")).mkdir()
     authorized = root / "root/.ssh/authorized_keys"
     authorized.parent.mkdir(mode=0o700, exist_ok=True)
     shutil.copyfile(place.key.with_suffix(".pub"), authorized)
@@ -93,8 +98,7 @@ def _configure(root: Path, place: Place) -> None:
 
 def _drop_unused() -> None:
     """Delete the images of which no lab's nodes hold the differences."""
-    labs = Path(tempfile.gettempdir()).glob("*/image")
-    used = {link.resolve() for link in labs if link.is_symlink()}
+    used = {link.resolve() for link in CACHE.glob("labs/*")}
     for image in CACHE.glob("image-*"):
         if image not in used:
             image.unlink()
@@ -105,9 +109,9 @@ def _ensure_key(place: Place) -> None:
         run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(place.key)))
 
 
-def _digest(archive: Path, place: Place) -> str:
+def _digest(place: Place) -> str:
     """Return a name for all that goes into an image."""
-    digest = hashlib.sha256(f"{archive.name} {kernel.version()}".encode())
+    digest = hashlib.sha256(f"{archive().name} {kernel.version()}".encode())
     digest.update(place.key.with_suffix(".pub").read_bytes())
     ours = Path(__file__).parent
     makers = (FILES, ours / "image.py", ours / "install.py", ours / "kernel.py")

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from deploy.uml.command import run
+from deploy.uml.command import LEASH, run
 from deploy.uml.place import CACHE, CHECKOUT
 
 # What deploy/install reads, relative to the checkout; an image is made anew when it changes.
@@ -12,6 +12,7 @@ SOURCES = (
     "deploy/__init__.py", "deploy/install", "deploy/launchers.py", "deploy/manpages",
     "deploy/tell.sh", "deploy/wheelhouse",
 )  # fmt: skip
+WHEELS = CACHE / "wheels"  # kept: what is there is not fetched again
 FETCH_S = 300.0
 INSTALL_S = 300.0
 
@@ -22,18 +23,22 @@ def install_gantry(root: Path) -> None:
     Raises:
         Trouble: a step failed; its last words say why.
     """
-    wheels = CACHE / "wheels"  # kept: what is there is not fetched again
-    run((str(CHECKOUT / "deploy/wheelhouse"), str(wheels)), timeout_s=FETCH_S)
+    run((*LEASH, str(CHECKOUT / "deploy/wheelhouse"), str(WHEELS)), timeout_s=FETCH_S)
     checkout = root / "root/gantry"
-    for name in SOURCES:
-        source, target = CHECKOUT / name, checkout / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target)
-    shutil.copytree(wheels, checkout / "wheels")
+    lay_out(checkout)
     (root / "dev/shm").mkdir(exist_ok=True)  # for the semaphores of Python's compiler
     install = ("/root/gantry/deploy/install", "--wheels", "/root/gantry/wheels")
-    run(("chroot", str(root), *install), timeout_s=INSTALL_S)
+    run((*LEASH, "chroot", str(root), *install), timeout_s=INSTALL_S)
     shutil.rmtree(checkout)
+
+
+def lay_out(target: Path) -> None:
+    """Put into a new directory what deploy/install reads, and ``WHEELS`` as ``wheels``."""
+    for name in SOURCES:
+        source, copy = CHECKOUT / name, target / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, copy)
+    shutil.copytree(WHEELS, target / "wheels")

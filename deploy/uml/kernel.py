@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from deploy.uml.command import Trouble, run
@@ -17,21 +18,20 @@ TRIAL_S = 30.0
 # Of 105 MB of modules: what LVM, DRBD, guests' networks, systemd and the faults need.
 MODULES = frozenset({
     "autofs4", "binfmt_misc", "bridge", "dm-delay", "dm-flakey", "dm-mod", "dm-snapshot",
-    "dm-thin-pool", "drbd", "fuse", "ipv6", "loop", "nbd", "overlay", "sch_netem", "tun",
+    "dm-thin-pool", "drbd", "fuse", "ipv6", "loop", "nbd", "overlay", "sch_netem", "tun", "veth",
 })  # fmt: skip
 
 
-def ensure_kernel() -> bool:
-    """Fetch the kernel unless it is there; tell whether it had to be fetched.
+def ensure_kernel(work: Path, say: Callable[[str], None]) -> None:
+    """Fetch the kernel, by way of ``work``, unless it is there.
 
     Raises:
         Trouble: Debian's package cannot be had.
     """
     if PROGRAM.exists():
-        return False
-    part = CACHE / "kernel.part"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
+        return
+    part = work / KERNEL.name
+    part.mkdir()
     fetch = ("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", PACKAGE)
     run(("env", "-C", str(part), *fetch), timeout_s=DOWNLOAD_S)
     (package,) = part.glob("*.deb")
@@ -39,13 +39,12 @@ def ensure_kernel() -> bool:
     package.unlink()
     if not (part / PROGRAM.relative_to(KERNEL)).exists():
         raise Trouble(f"Debian's package {PACKAGE} has no {PROGRAM.relative_to(KERNEL)}.")
-    shutil.rmtree(KERNEL, ignore_errors=True)
     part.rename(KERNEL)
-    return True
+    say(f"fetched Debian's user-mode Linux {version()}")
 
 
 def why_not() -> str:
-    """Say why the kernel cannot run on this machine; empty if it can, found by trying."""
+    """Say why the kernel cannot run on this machine; empty if it can, which is tried."""
     with tempfile.TemporaryDirectory() as directory:
         words = (str(PROGRAM), "mem=64M", f"uml_dir={directory}/", "con=null", "con0=null,fd:1",
                  "root=/dev/ubda", "panic=-1", "noreboot")  # fmt: skip
@@ -56,7 +55,9 @@ def why_not() -> str:
             return str(error)
     # Without a disk, it gets as far as looking for one.
     said = done.stdout + done.stderr
-    return "" if "Unable to mount root fs" in said else said.strip()[-300:]
+    if "Unable to mount root fs" in said:
+        return ""
+    return said.strip()[-300:] or f"It ended at once, with {done.returncode}, and said nothing."
 
 
 def version() -> str:

@@ -1,18 +1,20 @@
 """The whole lab: brought up node beside node, and taken down."""
 
-import fcntl
+import shutil
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.uml import network
+from deploy.uml.cache import my_turn
 from deploy.uml.command import Trouble
 from deploy.uml.image import ensure_image
 from deploy.uml.node import Node
 from deploy.uml.place import NAMES, Place
+from deploy.uml.power import shut_down, wait_until_up
+from deploy.uml.room import check_room_for_nodes
 
-ORDERLY_S = 30.0  # for a node to shut down
+Say = Callable[[str], None]
 
 
 class Lab:
@@ -39,7 +41,7 @@ class Lab:
             )  # fmt: skip
         return nodes[name]
 
-    def up(self, count: int, say: Callable[[str], None]) -> list[Node]:
+    def up(self, count: int, say: Say) -> list[Node]:
         """Start at least ``count`` nodes; return when all of them are up.
 
         Raises:
@@ -47,55 +49,56 @@ class Lab:
         """
         if not 1 <= count <= len(NAMES):
             raise Trouble(f"A lab has 1 to {len(NAMES)} nodes, not {count}.")
-        with self._alone():
+        with self._alone(say):
             image = self._image(say)
-            network.build(self.place)
             spots = {*self.place.present(), *self.place.spots(count)}
             nodes = [Node(self.place, spot) for spot in sorted(spots, key=lambda s: s.number)]
-            for node in nodes:
+            if off := [node for node in nodes if node.pid is None]:
+                check_room_for_nodes(self.place, len(off))
+            network.build(self.place)
+            for node in off:
                 node.power_on(image)
-        with ThreadPoolExecutor(len(nodes)) as pool:
-            for _ in pool.map(Node.wait_until_up, nodes):
-                pass
-        say(f"{len(nodes)} nodes are up: {', '.join(node.name for node in nodes)}")
+        wait_until_up(nodes)
+        say(f"up: {', '.join(node.name for node in nodes)}")
         return nodes
 
-    def down(self) -> None:
+    def down(self, say: Say) -> None:
         """Shut all nodes down in order, at the same time; what does not end is ended."""
-        nodes = [node for node in self.nodes() if node.pid is not None]
-        if nodes:
-            with ThreadPoolExecutor(len(nodes)) as pool:
-                list(pool.map(lambda node: node.shut_down(ORDERLY_S), nodes))
-        network.tear_down(self.place)
+        if not self.place.base.exists():
+            return
+        with self._alone(say):
+            shut_down(self.nodes())
+            network.tear_down(self.place)
 
-    def clean(self) -> None:
+    def clean(self, say: Say) -> None:
         """End all nodes at once and delete what they wrote; the image stays for the next lab."""
-        for node in self.nodes():
-            node.power_off()
-            node.forget()
-        network.tear_down(self.place)
-        self._record.unlink(missing_ok=True)
-        (self.place.base / "lock").unlink(missing_ok=True)
-        if self.place.base.is_dir():
-            self.place.base.rmdir()
+        with self._alone(say):
+            for node in self.nodes():
+                node.power_off()
+            network.tear_down(self.place)
+            self.place.record.unlink(missing_ok=True)
+            shutil.rmtree(self.place.base)
 
-    @property
-    def _record(self) -> Path:
-        """Links to the image of which the nodes' system disks hold the differences."""
-        return self.place.base / "image"
-
-    def _image(self, say: Callable[[str], None]) -> Path:
-        if self._record.exists() and self.nodes():
-            return self._record.resolve()
+    def _image(self, say: Say) -> Path:
+        record = self.place.record
+        if record.exists() and any(node.spot.system.exists() for node in self.nodes()):
+            return record.resolve()
         image = ensure_image(self.place, say)
-        self._record.unlink(missing_ok=True)
-        self._record.symlink_to(image)
+        record.parent.mkdir(exist_ok=True)
+        record.unlink(missing_ok=True)
+        record.symlink_to(image)
         return image
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait until nobody else brings this lab up."""
-        self.place.base.mkdir(parents=True, exist_ok=True)
-        with (self.place.base / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    def _alone(self, say: Say) -> Iterator[None]:
+        """Wait until nobody else brings this lab up or down.
+
+        Raises:
+            Trouble: its directory is somebody else's.
+        """
+        base, lock = self.place.base, self.place.base / "lock"
+        base.mkdir(parents=True, exist_ok=True)
+        if not lock.exists() and any(base.iterdir()):
+            raise Trouble(f"{base} holds other things; choose another name with GANTRY_LAB.")
+        with my_turn(lock, lambda: say("waiting for another deploy/lab to end")):
             yield

@@ -1,24 +1,22 @@
 """One node: a user-mode Linux process, from power-on to power-off, and a way in by ssh."""
 
 import os
-import shutil
 import signal
-import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from deploy.uml import network
 from deploy.uml.command import Trouble, run
 from deploy.uml.kernel import PROGRAM
-from deploy.uml.place import Place, Spot
+from deploy.uml.place import MEMORY, SHARED_DISKS, Place, Spot
 
 BOOT = Path(__file__).with_name("boot")
 MEMORY_MIB = 1536  # taken from /dev/shm as it is used
 DISK_MIB = 24 << 10  # sparse
-BOOT_S = 120.0
 END_S = 10.0  # for killed processes to be gone
 POLL_S = 0.1
-LOST_CONNECTION = 255  # ssh's exit code for its own failures, ssh(1)
+EXEC_POLLS = 20
 
 
 class Node:
@@ -36,24 +34,30 @@ class Node:
         """The main process; None while the node is off."""
         try:
             pid = int(self.spot.process.read_text())
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except (OSError, ValueError):
             return None
-        return pid if f"umid={self.name}\0".encode() in command else None
+        for _ in range(EXEC_POLLS):  # while it becomes another program it has no words
+            if self._is_ours(_read(Path(f"/proc/{pid}/cmdline"))):
+                return pid
+            if not _is_nameless(pid):
+                break
+            time.sleep(POLL_S)
+        return None
 
     def power_on(self, image: Path) -> None:
-        """Start the node, unless it is on; it is ready later (see ``wait_until_up``)."""
+        """Start the node, unless it is on; it is ready later (see ``power.wait_until_up``)."""
         if self.pid is not None:
             return
         self._end_leftovers()
         self.spot.directory.mkdir(parents=True, exist_ok=True)
+        (self.place.shared / Path(SHARED_DISKS).name).mkdir(parents=True, exist_ok=True)
         if not self.spot.disk.exists():
             with self.spot.disk.open("wb") as disk:
                 disk.truncate(DISK_MIB << 20)
         network.plug_in(self.place, self.spot)
         words = (*network.inside(self.place), *self._command(image))
         surroundings = os.environ | {
-            "TMPDIR": "/dev/shm",
+            "TMPDIR": str(MEMORY),
             "HOME": str(self.spot.directory),
             "LAB_KERNEL": str(PROGRAM),
         }
@@ -74,21 +78,8 @@ class Node:
             f"vec0:transport=tap,ifname={spot.tap},mac={spot.mac}", "con=null", "con0=null,fd:1",
             "quiet", f"systemd.hostname={spot.name}",
             f"systemd.machine_id={spot.number:032x}", f"lab.address={spot.address}",
+            f"lab.shared={self.place.shared}",
         )  # fmt: skip
-
-    def wait_until_up(self, seconds: float = BOOT_S) -> None:
-        """Return when the node has started all that it starts.
-
-        Raises:
-            Trouble: it ended, or is not up in time; with the end of its console.
-        """
-        end = time.monotonic() + seconds
-        while self._attempt("systemctl is-system-running --wait").returncode == LOST_CONNECTION:
-            if self.pid is None:
-                raise Trouble(f"{self.name} ended while it started. {self._last_words()}")
-            if time.monotonic() > end:
-                raise Trouble(f"{self.name} is not up after {seconds:g} s. {self._last_words()}")
-            time.sleep(POLL_S)
 
     def run(self, line: str, *, stdin: str = "", timeout_s: float = 120.0) -> str:
         """Run a shell command on the node and return what it printed.
@@ -96,10 +87,20 @@ class Node:
         Raises:
             Trouble: it failed, or the node does not answer.
         """
-        return run((*self.ssh(), line), stdin=stdin, timeout_s=timeout_s)
+        self.check_on()
+        return run((*self.shell(), line), stdin=stdin, timeout_s=timeout_s)
+
+    def shell(self) -> tuple[str, ...]:
+        """Return the words that reach the node's shell over a connection that is kept for a while.
+
+        Another one takes the node half a second of computing.
+        """
+        keep = f"-oControlPath={self.spot.line}", "-oControlMaster=auto", "-oControlPersist=20"
+        host, *words = reversed(self.ssh())
+        return (*reversed(words), *keep, host)
 
     def ssh(self) -> tuple[str, ...]:
-        """Return the words that reach the node's shell."""
+        """Return the words that reach the node's shell over a connection of their own."""
         options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR",
                    "ConnectTimeout=5", "ServerAliveInterval=10", "IdentitiesOnly=yes")  # fmt: skip
         flags = [word for option in options for word in ("-o", option)]
@@ -108,19 +109,13 @@ class Node:
 
     def power_off(self) -> None:
         """End the node at once, as a pulled plug would."""
+        if self.spot.line.exists():
+            with suppress(Trouble):  # it may have noticed by itself
+                run((*self.shell(), "-O", "exit"))
         if (pid := self.pid) is not None:
             os.killpg(pid, signal.SIGKILL)
         self._end_leftovers()
         self.spot.process.unlink(missing_ok=True)
-
-    def shut_down(self, seconds: float) -> None:
-        """Have the node end itself in order; end it if it does not."""
-        end = time.monotonic() + seconds
-        if self.state == "on":
-            self._attempt("systemctl poweroff")
-            while self.pid is not None and time.monotonic() < end:
-                time.sleep(POLL_S)
-        self.power_off()
 
     @property
     def state(self) -> str:
@@ -137,10 +132,6 @@ class Node:
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
-    def forget(self) -> None:
-        """Delete all that the node wrote, and the node."""
-        shutil.rmtree(self.spot.directory, ignore_errors=True)
-
     @property
     def memory_mib(self) -> int:
         """What the node takes of this machine's memory: its RAM file, as far as it was used."""
@@ -149,13 +140,21 @@ class Node:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         return next(int(w[1]) for w in map(str.split, rollup.splitlines()) if w[0] == "Rss:") >> 10
 
+    def check_on(self) -> None:
+        """Look whether the node runs.
+
+        Raises:
+            Trouble: it is off, or frozen.
+        """
+        if self.state == "off":
+            raise Trouble(f"{self.name} is off; “deploy/lab up” starts it.")
+        if self.state == "frozen":
+            raise Trouble(f"{self.name} is frozen; “deploy/lab thaw {self.name}” ends that.")
+
     def _signal(self, number: signal.Signals) -> None:
         if (pid := self.pid) is None:
             raise Trouble(f"{self.name} is off; “deploy/lab up” starts it.")
         os.kill(pid, number)
-
-    def _attempt(self, line: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run((*self.ssh(), line), capture_output=True, timeout=BOOT_S, check=False)
 
     def _end_leftovers(self) -> None:
         """Wait for, and end, processes of the node that outlived its main process."""
@@ -168,17 +167,29 @@ class Node:
             time.sleep(POLL_S)
 
     def _processes(self) -> list[int]:
-        words = f"umid={self.name}\0".encode(), f"uml_dir={self.spot.directory}/\0".encode()
         commands = {path: _read(path) for path in Path("/proc").glob("[0-9]*/cmdline")}
         return [
-            int(path.parent.name)
-            for path, command in commands.items()
-            if all(word in command for word in words)
+            int(path.parent.name) for path, command in commands.items() if self._is_ours(command)
         ]
 
-    def _last_words(self) -> str:
-        lines = self.spot.console.read_text(errors="replace").splitlines()[-10:]
+    def _is_ours(self, command: bytes) -> bool:
+        """Tell a process of this node, by its words, from one of another lab's."""
+        own = f"umid={self.name}", f"uml_dir={self.spot.directory}/"
+        return all(f"{word}\0".encode() in command for word in own)
+
+    def last_words(self) -> str:
+        """Return where the node's console is, and the end of it."""
+        try:
+            lines = self.spot.console.read_text(errors="replace").splitlines()[-10:]
+        except FileNotFoundError:
+            return "It has not written to its console."
         return f"Its console ({self.spot.console}) ends with:\n" + "\n".join(lines)
+
+
+def _is_nameless(pid: int) -> bool:
+    """Tell whether a process runs, and has no words."""
+    state = _read(Path(f"/proc/{pid}/stat")).rpartition(b")")[2].split()[:1]
+    return state not in ([], [b"Z"], [b"X"]) and not _read(Path(f"/proc/{pid}/cmdline"))
 
 
 def _read(path: Path) -> bytes:

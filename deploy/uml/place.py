@@ -1,14 +1,21 @@
 """Where the lab is: its nodes' names, numbers and addresses, its directories."""
 
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.uml.command import Trouble
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".cache" / "lab"  # what takes long to make; every lab may use it
+MEMORY = Path("/dev/shm")
 
 CLUSTER = "lab.example"
+SHARED = "/srv/shared"  # on every node: a directory of this machine, in the place of a file server
+SHARED_DISKS = f"{SHARED}/disks"
+FILE_DISKS = "/srv/disks"  # of each node alone
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOST_ADDRESS = "10.78.0.1"  # of this machine, inside the lab's network namespace
 
@@ -48,6 +55,11 @@ class Spot:
         return self.directory / "console.log"
 
     @property
+    def line(self) -> Path:
+        """The socket of the ssh that keeps a connection to it."""
+        return self.directory / "ssh"
+
+    @property
     def process(self) -> Path:
         """Holds the number of its main process, which leads a session of its own."""
         return self.directory / "pid"
@@ -68,6 +80,16 @@ class Place:
         return self.name
 
     @property
+    def record(self) -> Path:
+        """Links to the image of which the nodes' system disks hold the differences."""
+        return CACHE / "labs" / self.name
+
+    @property
+    def shared(self) -> Path:
+        """The directory that all nodes see as ``SHARED``."""
+        return self.base / "shared"
+
+    @property
     def key(self) -> Path:
         """The ssh key that opens every node."""
         return CACHE / "key"
@@ -83,5 +105,12 @@ class Place:
 
 
 def place() -> Place:
-    """Return the lab that is meant: ``GANTRY_LAB`` names it where there are several."""
-    return Place(os.environ.get("GANTRY_LAB", "gantry-lab"))
+    """Return the lab that is meant: ``GANTRY_LAB`` names it where there are several.
+
+    Raises:
+        Trouble: that is no name for a directory and a network namespace.
+    """
+    name = os.environ.get("GANTRY_LAB") or "gantry-lab"
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}", name):
+        raise Trouble(f"GANTRY_LAB={name}: a lab's name is made of letters, digits and dashes.")
+    return Place(name)

@@ -36,7 +36,8 @@ from tests.support.hypervisors import (
     until,
 )
 from tests.support.namespace import in_new_network
-from tests.support.tiny_guest import number_on_disk
+from tests.support.sequence import check
+from tests.support.tiny_guest import numbers
 
 pytestmark = pytest.mark.skipif(
     not has_qemu, reason="QEMU IS NOT INSTALLED: the driver for real guests was not tested"
@@ -101,10 +102,11 @@ def test_nothing_written_is_lost_in_a_move() -> None:
         await move(rig, await rig.nodes["beta"].ensure_incoming(rig.spec(), ()))
         await goes_on(rig, "beta")
         consoles = [rig.home(node).serial_log.read_bytes() for node in ADDRESSES]
-        lines = b"".join(consoles).replace(b"\r", b"").split(b"\n")[:-1]
-        numbers = [int(line, 16) for line in lines if len(line) == 8]
-        assert numbers == list(range(1, len(numbers) + 1))
-        assert number_on_disk(rig.disk) >= numbers[-1]
+        told = numbers(b"".join(consoles))
+        assert told == list(range(1, len(told) + 1))
+        written = check(rig.disk.read_bytes())
+        assert (written.wrong, written.starts) == ((), 1)
+        assert written.whole_to >= told[-1]
 
     run_kvm(scenario)
 

@@ -5,43 +5,87 @@ With GANTRY_LAB set, the lab of that name is used and stays up; else one is made
 
 import logging
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator, Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from deploy.uml import cluster, kernel, network
+from deploy.uml.cache import making
 from deploy.uml.lab import Lab
 from deploy.uml.place import Place, place
 from tests.lab.stage import Stage
 
+OWN = "lab-test-"  # and the number of the process that made it
+FAILED = pytest.StashKey[bool]()
+
 log = logging.getLogger(__name__)
+logging.getLogger("tests.lab").setLevel(logging.INFO)  # what was said is shown where it matters
+
+
+def pytest_runtest_setup() -> None:
+    if reason := why_not():  # here, as pytest then shows one line for all stories
+        pytest.skip(f"NO STORY OF THE LAB WAS PLAYED. {reason}")
+
+
+@cache
+def why_not() -> str:
+    """Say why there can be no lab on this machine; empty if there can."""
+    if os.geteuid() != 0:
+        return "Only root can make a network namespace."
+    if not kernel.PROGRAM.exists():
+        with making(log.info) as work:
+            kernel.ensure_kernel(work, log.info)
+    if reason := kernel.why_not():
+        return f"User-mode Linux does not run here: {reason}"
+    return network.why_not(Place(f"lab-trial-{os.getpid()}"))
 
 
 @pytest.fixture(scope="session")
 def standing() -> Iterator[Stage]:
-    if os.geteuid() != 0:
-        pytest.skip("NOT ROOT: no lab was made")
-    kernel.ensure_kernel()
-    if reason := kernel.why_not():
-        pytest.skip(f"USER-MODE LINUX CANNOT RUN HERE, so no lab story was played: {reason}")
-    kept = "GANTRY_LAB" in os.environ
-    lab = Lab(place() if kept else Place("gantry-lab-test"))
+    """Give a story that harms nobody its nodes."""
+    if "GANTRY_LAB" in os.environ:
+        lab = Lab(place())
+        cluster.form(lab.up(3, log.info), log.info)
+        yield Stage(lab)
+        return
+    remove_abandoned()
+    lab = Lab(Place(f"{OWN}{os.getpid()}"))
     try:
-        nodes = lab.up(3, log.info)
-        cluster.form(nodes, log.info)
+        cluster.form(lab.up(3, log.info), log.info)
         yield Stage(lab)
     finally:
-        if not kept:
-            lab.clean()
+        lab.clean(log.info)
+
+
+def remove_abandoned() -> None:
+    """Remove labs of test runs that were killed."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{OWN}*"):
+        if not Path("/proc", directory.name.removeprefix(OWN)).exists():
+            Lab(Place(directory.name)).clean(log.info)
 
 
 @pytest.fixture
-def stage(standing: Stage) -> Iterator[Stage]:
-    """Give a story its nodes; afterwards see that the cluster is as healthy as before.
-
-    Raises:
-        Trouble: it is not, or not soon.
-    """
+def stage(standing: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """Give a story its nodes; afterwards see that the cluster is as healthy as before."""
+    if standing.ruined_by:
+        pytest.fail(f"The lab has not been healthy since {standing.ruined_by}.")
+    standing.ruined_by = request.node.name
     yield standing
+    if request.node.stash.get(FAILED, False):
+        standing.log_journals()
     network.heal(standing.lab.place)
     standing.restore()
+    standing.ruined_by = ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report

@@ -21,6 +21,7 @@ class Stage:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self.ruined_by = ""  # the story after which the lab was not healthy any more
         self.nodes = lab.nodes()
         self.alpha, self.beta, self.gamma = self.nodes
 
@@ -34,11 +35,19 @@ class Stage:
 
     def restore(self) -> None:
         """Have all nodes on, and alpha the master of a cluster that is content."""
+        if all(node.state == "on" for node in self.nodes) and self._is_content():
+            return  # as after most stories
         self.power_on()
         if master_of(self.beta) != "alpha":
-            self.alpha.run("gnt-cluster master-failover")
+            until(lambda: "exit 0" in said(self.alpha, "gnt-cluster master-failover"), "alpha")
         self.alpha.run("systemctl start gantry-coordinator")
         until(self._is_content, "a clean gnt-cluster verify")
+
+    def log_journals(self) -> None:
+        """Write down what the daemons of each node that can be asked have said last."""
+        for node in self.nodes:
+            if node.state == "on":
+                said(node, "journalctl --boot --no-pager --no-hostname -n 30 -u 'gantry-*'")
 
     def _is_content(self) -> bool:
         try:
@@ -52,7 +61,7 @@ class Stage:
 def said(node: Node, line: str, *, seconds: float = 120.0) -> str:
     """Return all that a command printed on a node, whatever its end; the last line is its code."""
     done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
-        (*node.ssh(), f"{line}; echo exit $?"),
+        (*node.shell(), f"{line}; echo exit $?"),
         capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
     text = done.stdout + done.stderr
@@ -84,3 +93,7 @@ def answers(node: Node, line: str) -> bool:
     except Trouble:
         return False
     return True
+
+
+def main_pid(node: Node, unit: str) -> int:
+    return int(node.run(f"systemctl show --property MainPID --value {unit}"))

@@ -22,7 +22,7 @@ from noded.hypervisor.interface import Hypervisor, Tell
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import Home
 from tests.support.clock import simulate
-from tests.support.tiny_guest import MEMORY_MIB, last_number, make_disk
+from tests.support.tiny_guest import MEMORY_MIB, counted, make_disk
 
 NOW = 1_795_000_000.0  # November 2026
 PATIENCE_S = 30.0
@@ -41,7 +41,7 @@ class Rig(Protocol):
         """Describe web1, which counts."""
 
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
-        """Return how far a guest has counted, 0 before it began."""
+        """Return how far a guest has counted since its last start, 0 before it began."""
 
     def crash(self, node: str, instance: InstanceId = WEB1) -> None:
         """Have a guest's process die."""
@@ -121,7 +121,7 @@ class KvmRig:
 
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
         log = self.home(node, instance).serial_log
-        return last_number(log.read_bytes()) if log.exists() else 0
+        return counted(log.read_bytes()) if log.exists() else 0
 
     def crash(self, node: str, instance: InstanceId = WEB1) -> None:
         self.signal(node, signal.SIGKILL, instance)

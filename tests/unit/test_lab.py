@@ -1,0 +1,68 @@
+"""The lab's own tools, as far as they need no node."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy.uml import cache, command, room
+from deploy.uml.command import LEASH, Trouble, run
+from deploy.uml.lab import Lab
+from deploy.uml.place import Place, place
+
+
+def test_a_lab_has_a_name_that_is_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, meant in (("", "gantry-lab"), ("other-2", "other-2")):
+        monkeypatch.setenv("GANTRY_LAB", name)
+        assert place().name == meant
+    for name in (".", "..", "a/b", "-x", "x" * 31):
+        monkeypatch.setenv("GANTRY_LAB", name)
+        with pytest.raises(Trouble, match="a lab's name is made of"):
+            place()
+
+
+def test_clean_deletes_nothing_that_is_not_a_labs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    precious = tmp_path / "thesis" / "chapter1"
+    precious.parent.mkdir()
+    precious.touch()
+    with pytest.raises(Trouble, match="holds other things"):
+        Lab(Place("thesis")).clean(print)
+    assert precious.exists()
+
+
+def test_what_a_killed_maker_left_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "CACHE", tmp_path)
+    (tmp_path / "making-x" / "root").mkdir(parents=True)
+    with cache.making(print) as work:
+        assert {path.name for path in tmp_path.iterdir()} == {"lock", work.name}
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_too_little_room_is_said_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "lab").mkdir()
+    monkeypatch.setattr(room, "DISK_MIB", 1 << 40)
+    with pytest.raises(Trouble, match=r"lab has \d+ MiB free; what 3 nodes will write takes"):
+        room.check_room_for_nodes(Place("lab"), 3)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a namespace of processes")
+def test_what_takes_too_long_ends_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "GRACE_S", 0.1)
+    pulse = tmp_path / "pulse"
+    program = f"(while :; do echo >>{pulse}; sleep 0.01; done) & wait"
+    with pytest.raises(Trouble, match="did not end within 1 s"):
+        run((*LEASH, "sh", "-c", program), timeout_s=1)
+    beats = pulse.stat().st_size
+    time.sleep(0.1)  # noqa: TID251 -- real processes, real time
+    assert pulse.stat().st_size == beats
