@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from coordinator.operations.base import REGISTRY
 from coordinator.operations.registry import MODULES, load_all
 from deploy.manpages.pages import exit_codes_of_errors, pages
 from deploy.manpages.parsers import commands, daemons, parser_of, shown_actions
+from deploy.manpages.tools import TOOLS, options_of
 from deploy.manpages.words import DAEMONS, EXAMPLES, EXIT_CODES
 
 PROJECT = Path(__file__).parents[2]
@@ -21,6 +23,7 @@ DOCUMENTS = sorted([PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.gl
 GUIDE = PROJECT / "docs/operators-guide.md"
 RECORDS = sorted(PROJECT.glob("docs/adr/[0-9]*.md"))
 PROGRAMS = ("gantry", *AREAS)
+SCRIPTS = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -101,7 +104,9 @@ def check_command(words: list[str]) -> None:
 
 def test_every_program_has_a_page() -> None:
     made = pages()
-    assert {f"{program}.8" for program in (*PROGRAMS, *daemons())} == made.keys()
+    ours = {f"{program}.8" for program in (*PROGRAMS, *daemons())}
+    assert ours | {f"{tool}.1" for tool in TOOLS} == made.keys()
+    assert {page.rpartition(".")[0] for page in made} == SCRIPTS.keys()
     for program in AREAS:
         for name in AREAS[program].commands:
             heading = f"\n.SS {name}\n".replace("-", "\\-")
@@ -113,6 +118,14 @@ def test_every_option_is_explained(program: str) -> None:
     for name in commands(program):
         for action in shown_actions(parser_of(program, name)):
             assert action.help, f"{program} {name}: {action.option_strings or action.metavar}"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_option_of_a_tool_is_explained(tool: str) -> None:
+    page = pages()[f"{tool}.1"].replace("\\-", "-")
+    for option in options_of(tool):
+        assert f"\\fB--{option.name}\\fR" in page
+        assert option.help, option.name
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
