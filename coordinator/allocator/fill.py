@@ -14,16 +14,16 @@ import numpy as np
 
 from common.model.disk import DiskTemplate
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.state import State
+from coordinator.allocator.books.succession import with_instances
+from coordinator.allocator.books.terms import Score
 from coordinator.allocator.fill_codes import FAILURES, Failure, Refusals
 from coordinator.allocator.fill_pairs import PairFill
 from coordinator.allocator.fill_singles import SingleFill
 from coordinator.allocator.fill_spare import Spare, all_can_be_emptied
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.state import State
-from coordinator.allocator.succession import with_instances
-from coordinator.allocator.terms import Score
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
 _CAREFUL = 10  # the same once that was too many

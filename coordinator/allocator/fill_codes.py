@@ -9,11 +9,11 @@ from enum import IntEnum
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books import Books
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.shift import too_many
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.shift import too_many
 
 
 class Failure(IntEnum):

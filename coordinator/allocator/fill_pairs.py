@@ -12,13 +12,13 @@ Tables have a row per secondary and a column per primary.
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.score import WEIGHTS, Term
 from coordinator.allocator.fill_room import room_of_disks, room_of_primaries
 from coordinator.allocator.fill_state import RESERVED, Figures
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import TOLERANCE
-from coordinator.allocator.score import WEIGHTS, Term
 
 _SHRINK = 0.85  # tables are made anew when less than this share of nodes can take anything
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.shift import too_many
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.shift import too_many
 
 NO_LIMIT = np.int64(1) << 60
 

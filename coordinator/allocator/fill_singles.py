@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.score import WEIGHTS, Term
 from coordinator.allocator.fill_room import room_of_disks, room_of_primaries
 from coordinator.allocator.fill_state import RESERVED, Figures
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
-from coordinator.allocator.score import WEIGHTS, Term
 
 
 class SingleFill:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.capacity import Redundancy
-from coordinator.allocator.evacuation import can_evacuate
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.state import State, residents_of
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.state import State, residents_of
+from coordinator.allocator.placing.capacity import Redundancy
+from coordinator.allocator.placing.evacuation import can_evacuate
 
 
 def all_can_be_emptied(

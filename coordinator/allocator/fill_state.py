@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
+from coordinator.allocator.books.terms import Score
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.score import SPREADS, WEIGHTS, Term
-from coordinator.allocator.terms import Score
 
 RESERVED = 0  # the column of memory that is kept free
 

@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import Conflict
 from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import from_ganeti
-from coordinator.allocator.balance import Move
+from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools.jobsets import describe, opcodes
 from coordinator.htools.luxi_source import socket_path

@@ -111,8 +111,8 @@ def _print_nodes(
 
     import numpy as np
 
-    from coordinator.allocator.board import Board
-    from coordinator.allocator.books import open_books
+    from coordinator.allocator.balancing.board import Board
+    from coordinator.allocator.books.books import open_books
     from coordinator.htools.source import common_suffix
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now

@@ -8,11 +8,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from common.errors import InvalidRequest
-from coordinator.allocator.ahead import FIRST_MOVES, Search
-from coordinator.allocator.balance import Balance, Limits, Move
-from coordinator.allocator.books import open_books
+from coordinator.allocator.balancing.ahead import FIRST_MOVES, Search
+from coordinator.allocator.balancing.balance import Balance, Limits, Move
+from coordinator.allocator.balancing.straighten import straightened
+from coordinator.allocator.books.books import open_books
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.straighten import straightened
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute
 from coordinator.htools.hbal_report import Report, say, tell

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.balance import Balance, Move
+from coordinator.allocator.balancing.balance import Balance, Move
+from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import NOWHERE, Inventory
-from coordinator.allocator.terms import Score
 from coordinator.htools.jobsets import letters, script
 from coordinator.htools.options import Parsed
 from coordinator.htools.saving import save_cluster, tell_commands

@@ -9,9 +9,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 import numpy as np
 
-from coordinator.allocator.balance import Balance, Limits
-from coordinator.allocator.books import Opening, open_books
-from coordinator.allocator.emptying import stuck_nodes
+from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.emptying import stuck_nodes
+from coordinator.allocator.books.books import Opening, open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import hbal_options, source
 from coordinator.htools.options import Option, Parsed, run

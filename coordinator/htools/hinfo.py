@@ -7,10 +7,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 import numpy as np
 
-from coordinator.allocator.board import Board
-from coordinator.allocator.books import Opening, open_books
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.books import Opening, open_books
+from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.terms import Score
 from coordinator.htools import source
 from coordinator.htools.hbal_options import PRINT_INSTANCES
 from coordinator.htools.options import Parsed, run

@@ -10,11 +10,11 @@ from itertools import chain
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 from common.errors import InvalidRequest
-from coordinator.allocator.books import open_books
-from coordinator.allocator.colouring import WAYS, Graph, classes
+from coordinator.allocator.books.books import open_books
 from coordinator.allocator.inventory import NOWHERE, Inventory
-from coordinator.allocator.layout import Layout, layout_of, moves_between
-from coordinator.allocator.rolling import Mover, Round, graph_of_nodes
+from coordinator.allocator.rolling.colouring import WAYS, Graph, classes
+from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
+from coordinator.allocator.rolling.rounds import Mover, Round, graph_of_nodes
 from coordinator.htools import source
 from coordinator.htools.options import Option, Parsed, Takes, run
 from coordinator.htools.saving import save_cluster

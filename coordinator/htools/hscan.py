@@ -9,10 +9,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from common.errors import GntError, InvalidRequest
-from coordinator.allocator.board import Board
-from coordinator.allocator.books import open_books
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.terms import Score
 from coordinator.htools import source
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
 from coordinator.htools.options import Option, Parsed, Takes, run

@@ -17,13 +17,13 @@ from common.model.group import AllocationPolicy
 from common.model.policy import Spec
 from common.names import InstanceName
 from coordinator.allocator.arrays import Bools
-from coordinator.allocator.board import Board
-from coordinator.allocator.books import open_books
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.fill import Filled, Filling, Rules, fill
 from coordinator.allocator.fill_codes import Failure
 from coordinator.allocator.fill_spare import all_can_be_emptied
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.tiers import fill_in_tiers
 from coordinator.htools import source

@@ -10,9 +10,7 @@ from functools import partial
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 from common.errors import InvalidRequest
-from coordinator.allocator.books import open_books
-from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.squeezing import (
+from coordinator.allocator.balancing.squeezing import (
     STANDBY_TAG,
     Squeezed,
     choose_off,
@@ -23,6 +21,8 @@ from coordinator.allocator.squeezing import (
     one_more,
     switch,
 )
+from coordinator.allocator.books.books import open_books
+from coordinator.allocator.inventory import Inventory
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs
 from coordinator.htools.jobsets import job_sets, opcodes, script

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from coordinator.allocator.balance import Move
-from coordinator.allocator.board import Kind
+from coordinator.allocator.balancing.balance import Move
+from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Inventory
 
 Alias = Callable[[str], str]

@@ -8,9 +8,9 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 import numpy as np
 
 from common.model.policy import InstancePolicy, Spec
-from coordinator.allocator.books import Books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.score import WEIGHTS, Term
 from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Instance, Inventory
-from coordinator.allocator.score import WEIGHTS, Term
 
 _PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coordinator.allocator.balance import Move
-from coordinator.allocator.board import Board
-from coordinator.allocator.books import UNKNOWN
+from coordinator.allocator.balancing.balance import Move
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.books import UNKNOWN
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
 from coordinator.htools.tables import NodesNow
 

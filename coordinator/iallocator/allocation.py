@@ -3,11 +3,11 @@
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from common.names import GroupName, NodeName
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.succession import with_instance
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import (
     UNSUPPORTED,

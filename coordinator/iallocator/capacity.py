@@ -4,10 +4,10 @@ Ganeti's design asks for it; its hail never had it. A request is one to allocate
 if that is of use; the result is the number and, for each instance in order, its nodes.
 """
 
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.placing.room import MOST, room_for
 from coordinator.allocator.refusal import in_words, tally
-from coordinator.allocator.room import MOST, room_for
 from coordinator.iallocator.allocation import Search
 from coordinator.iallocator.answers import Answer, Options
 from coordinator.iallocator.requests import Capacity

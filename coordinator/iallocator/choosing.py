@@ -7,13 +7,13 @@ import numpy as np
 
 from common.model.group import AllocationPolicy
 from common.names import NodeName
-from coordinator.allocator.dedicated import DedicatedOutcome, choose_dedicated
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.inventory import Group, Inventory
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.place import survey_books
+from coordinator.allocator.placing.dedicated import DedicatedOutcome, choose_dedicated
+from coordinator.allocator.placing.place import survey_books
+from coordinator.allocator.placing.search import NOT_CONNECTED
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, GroupOutcome
-from coordinator.allocator.search import NOT_CONNECTED
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Refused
 

@@ -6,9 +6,13 @@ import numpy as np
 
 from common.names import GroupName, NodeName
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.state import State
+from coordinator.allocator.books.succession import with_moved
 from coordinator.allocator.inventory import EXTERNAL, NOWHERE, Inventory
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.moving import (
+from coordinator.allocator.moving.resettle import Targets, new_homes, new_secondaries
+from coordinator.allocator.moving.resettle_pair import new_pair
+from coordinator.allocator.moving.seat import (
     Refusal,
     Seat,
     fail_over,
@@ -17,10 +21,6 @@ from coordinator.allocator.moving import (
 )
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.resettle import Targets, new_homes, new_secondaries
-from coordinator.allocator.resettle_pair import new_pair
-from coordinator.allocator.state import State
-from coordinator.allocator.succession import with_moved
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import choose

@@ -5,8 +5,8 @@ from copy import copy
 from common.model.disk import DiskTemplate
 from common.model.instance import AdminState
 from common.names import GroupName, InstanceName, MiB, NodeName
+from coordinator.allocator.books.ledger import Columns, Ledger
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
-from coordinator.allocator.ledger import Columns, Ledger
 from coordinator.allocator.picture import (
     Demand,
     GroupPicture,

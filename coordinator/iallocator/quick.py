@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from coordinator.allocator.few_pairs import FewNodes, FewPairs, Wanted
+from coordinator.allocator.placing.few_pairs import FewNodes, FewPairs, Wanted
 from coordinator.allocator.policy import check_policy
 from coordinator.iallocator import show
 from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coordinator.allocator.columns import InstanceColumns, NodeColumns
-    from coordinator.allocator.few_pairs import Found
+    from coordinator.allocator.placing.few_pairs import Found
 
 _MOST_PAIRS = 45_000  # more are faster with NumPy, whose import is then worth its time
 _POLICIES = ("preferred", "last_resort", "unallocable")

@@ -1,8 +1,8 @@
 """allocate-secondary: an instance with one node is to be mirrored."""
 
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.inventory import NOWHERE, Inventory
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.second_node import choose_second_node
+from coordinator.allocator.placing.second_node import choose_second_node
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.requests import AllocateSecondary

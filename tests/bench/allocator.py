@@ -23,11 +23,11 @@ from random import Random
 from typing import Any
 
 from common.model.disk import DiskTemplate
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.picture import Picture
-from coordinator.allocator.place import survey_books
+from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.succession import with_instance
 from tests.unit.allocator.clusters import Taste, random_demand, random_picture
 from tests.unit.allocator.hail import HAIL, question
 

@@ -26,7 +26,7 @@ from common.names import (
     NodeName,
 )
 from common.noderpc.facts import NodeFacts, StorageReport
-from coordinator.allocator.relocate import relocate
+from coordinator.allocator.moving.relocate import relocate
 from coordinator.allocator.request import Relocate
 from coordinator.iallocator.answers import Options
 from coordinator.iallocator.cluster import read_cluster

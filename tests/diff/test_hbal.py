@@ -13,10 +13,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from coordinator.allocator.balance import Balance, Limits
-from coordinator.allocator.board import Kind
-from coordinator.allocator.books import open_books
-from coordinator.allocator.sieve import Allowed, Candidates, Sieve
+from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.board import Kind
+from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
+from coordinator.allocator.books.books import open_books
 from coordinator.htools import hbal, hinfo
 from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster

@@ -21,7 +21,7 @@ from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import Newcomer, Promise
 
 if TYPE_CHECKING:
-    from coordinator.allocator.explain import Part
+    from coordinator.allocator.placing.explain import Part
     from coordinator.allocator.request import Placement
 
 MOST_PARTS = 3  # of the score, in the log
@@ -55,8 +55,8 @@ async def place_new(
     """
 
     def choose(look: Look) -> _Chosen:
-        from coordinator.allocator.explain import parts_of
-        from coordinator.allocator.ledger import ledger_of
+        from coordinator.allocator.books.ledger import ledger_of
+        from coordinator.allocator.placing.explain import parts_of
 
         placement, request = place_here(look, newcomer), request_for(look, newcomer)
         return _Chosen(placement, parts_of(ledger_of(look.picture), request, placement.nodes))
@@ -85,7 +85,7 @@ async def place_elsewhere(cluster: Cluster, allocators: Sequence[str], instance:
     """
 
     def choose(look: Look) -> _Chosen:
-        from coordinator.allocator.relocate import relocate
+        from coordinator.allocator.moving.relocate import relocate
         from coordinator.allocator.request import Relocate
 
         return _Chosen(relocate(look.picture, Relocate(instance=InstanceName(instance.name))))
@@ -180,7 +180,7 @@ def _tell(cluster: Cluster, allocator: str, instance: Instance, chosen: _Chosen)
 
 
 def _in_words(parts: "tuple[Part, ...]") -> str:
-    from coordinator.allocator.explain import IN_WORDS
+    from coordinator.allocator.placing.explain import IN_WORDS
 
     return "; ".join(
         f"{IN_WORDS[part.term]} {part.before:.6f} -> {part.after:.6f}" for part in parts

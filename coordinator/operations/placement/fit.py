@@ -16,7 +16,7 @@ from coordinator.operations.placement.promises import Newcomer, Promise
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
-    from coordinator.allocator.ledger import Ledger
+    from coordinator.allocator.books.ledger import Ledger
     from coordinator.allocator.request import Allocate, Placement
 
 
@@ -108,7 +108,7 @@ def place_here(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) 
     Raises:
         NoCapacity: no node can take it; says how many were refused for what.
     """
-    from coordinator.allocator.ledger import ledger_of
+    from coordinator.allocator.books.ledger import ledger_of
 
     return place_by(ledger_of(look.picture), request_for(look, newcomer, only=only))
 
@@ -119,7 +119,7 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
     Raises:
         NoCapacity: as ``place_here``.
     """
-    from coordinator.allocator.place import place_in
+    from coordinator.allocator.placing.place import place_in
 
     try:
         return place_in(ledger, request)

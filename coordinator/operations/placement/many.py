@@ -56,8 +56,8 @@ async def place_many(
 
 def _place_here(cluster: Cluster, look: Look, wishes: Sequence[Wish]) -> dict[str, str]:
     """Place one after the other, by one picture and books that go on."""
-    from coordinator.allocator.ledger import ledger_of
-    from coordinator.allocator.succession import with_instance
+    from coordinator.allocator.books.ledger import ledger_of
+    from coordinator.allocator.books.succession import with_instance
 
     chosen: dict[str, str] = {}
     picture = look.picture

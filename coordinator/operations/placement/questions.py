@@ -13,9 +13,9 @@ from coordinator.operations.placement.fit import nodes_with_space
 from coordinator.operations.placement.look import Look
 
 if TYPE_CHECKING:
-    from coordinator.allocator.explain import Explanation
     from coordinator.allocator.inventory import Inventory
     from coordinator.allocator.picture import Demand
+    from coordinator.allocator.placing.explain import Explanation
     from coordinator.allocator.request import Allocate
 
 
@@ -104,9 +104,9 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
         NotFound: the group does not exist.
         InvalidRequest: a parameter is unknown or does not fit.
     """
-    from coordinator.allocator.explain import explain
-    from coordinator.allocator.ledger import Ledger
-    from coordinator.allocator.place import survey_books
+    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.placing.explain import explain
+    from coordinator.allocator.placing.place import survey_books
 
     ledger = Ledger(look.picture)
     request = _request(look, question)
@@ -115,8 +115,8 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
 
 def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     """Count: ``count``, the nodes of each, and why a node takes no more."""
-    from coordinator.allocator.ledger import Ledger
-    from coordinator.allocator.room import MOST, room_for
+    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.placing.room import MOST, room_for
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
     room = room_for(Ledger(look.picture), _request(look, question), limit)
@@ -184,7 +184,7 @@ def _demand(look: Look, wish: Wish) -> "Demand":
 
 
 def _told(found: "Explanation") -> dict[str, Any]:
-    from coordinator.allocator.explain import IN_WORDS
+    from coordinator.allocator.placing.explain import IN_WORDS
 
     return {
         "nodes": list(found.nodes),

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from common.errors import NoCapacity
+from coordinator.allocator.moving.relocate import relocate
 from coordinator.allocator.picture import ON_SHARED_STORAGE, Picture
-from coordinator.allocator.place import survey
-from coordinator.allocator.relocate import relocate
+from coordinator.allocator.placing.place import survey
 from coordinator.allocator.request import Allocate, GroupOutcome, Relocate
 from tests.unit.allocator import hail
 from tests.unit.allocator.clusters import TEMPLATES, Taste, random_picture, random_request

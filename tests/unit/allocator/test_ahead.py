@@ -9,13 +9,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from coordinator.allocator.ahead import Search
 from coordinator.allocator.arrays import Bools
-from coordinator.allocator.balance import Balance, Limits, Move
-from coordinator.allocator.board import Kind
-from coordinator.allocator.books import Books, open_books
+from coordinator.allocator.balancing.ahead import Search
+from coordinator.allocator.balancing.balance import Balance, Limits, Move
+from coordinator.allocator.balancing.board import Kind
+from coordinator.allocator.balancing.straighten import straightened
+from coordinator.allocator.books.books import Books, open_books
 from coordinator.allocator.inventory import Inventory
-from coordinator.allocator.straighten import straightened
 from coordinator.htools.text import parse_cluster
 from coordinator.htools.view import moved
 from tests.diff.text_clusters import Taste, random_text

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.colouring import (
+from coordinator.allocator.rolling.colouring import (
     WAYS,
     Graph,
     classes,

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.names import MiB
-from coordinator.allocator.explain import IN_WORDS, Explanation, explain
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.score import Term
 from coordinator.allocator.picture import Picture
-from coordinator.allocator.place import survey_books
+from coordinator.allocator.placing.explain import IN_WORDS, Explanation, explain
+from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.score import Term
 from tests.unit.allocator.clusters import Taste, random_picture, random_request
 from tests.unit.allocator.small import cluster, demand, node
 

@@ -8,14 +8,14 @@ import pytest
 
 from common.model.disk import DiskTemplate
 from common.names import InstanceName, MiB
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.fill import Filling, Rules, fill
 from coordinator.allocator.fill_codes import Failure
 from coordinator.allocator.fill_spare import all_can_be_emptied
-from coordinator.allocator.ledger import Ledger
 from coordinator.allocator.picture import Demand, GroupPicture, Picture
-from coordinator.allocator.place import survey_books
+from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.succession import with_instance
 from coordinator.allocator.tiers import fill_in_tiers, runs_of
 from tests.unit.allocator.clusters import Taste, random_picture
 from tests.unit.allocator.small import DEFAULT, node

@@ -12,7 +12,7 @@ from common.model.instance import AdminState
 from common.model.policy import InstancePolicy
 from common.names import GroupName, MiB, NodeName
 from coordinator.allocator.picture import GroupPicture, Picture
-from coordinator.allocator.place import place, survey
+from coordinator.allocator.placing.place import place, survey
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node

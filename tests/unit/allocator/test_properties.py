@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.model.disk import DiskTemplate
-from coordinator.allocator.capacity import Redundancy
-from coordinator.allocator.ledger import Ledger
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.picture import Picture
-from coordinator.allocator.place import survey
+from coordinator.allocator.placing.capacity import Redundancy
+from coordinator.allocator.placing.place import survey
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.tags import TagRules

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.books import open_books
-from coordinator.allocator.colouring import classes, most_colours_first
+from coordinator.allocator.books.books import open_books
 from coordinator.allocator.inventory import NOWHERE, Group, Instance, Inventory, Node
-from coordinator.allocator.layout import Layout, layout_of, moves_between
-from coordinator.allocator.rolling import Mover, graph_of_nodes
+from coordinator.allocator.rolling.colouring import classes, most_colours_first
+from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
+from coordinator.allocator.rolling.rounds import Mover, graph_of_nodes
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
 

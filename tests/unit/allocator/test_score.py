@@ -9,14 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.model.disk import DiskTemplate
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.pair import Pairs
-from coordinator.allocator.place import survey
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
+from coordinator.allocator.books.state import State
+from coordinator.allocator.placing.pair import Pairs
+from coordinator.allocator.placing.place import survey
+from coordinator.allocator.placing.single import Singles
 from coordinator.allocator.rank import TOLERANCE
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.score import SPREADS, WEIGHTS, Term
-from coordinator.allocator.single import Singles
-from coordinator.allocator.state import State
 from tests.unit.allocator.clusters import Taste, random_demand, random_picture
 from tests.unit.allocator.simple_score import SimpleCluster
 

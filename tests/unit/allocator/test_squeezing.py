@@ -5,9 +5,7 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.books import open_books
-from coordinator.allocator.inventory import DEFAULT_POLICY, Group, Instance, Inventory, Node
-from coordinator.allocator.squeezing import (
+from coordinator.allocator.balancing.squeezing import (
     STANDBY_TAG,
     choose_off,
     choose_on,
@@ -17,6 +15,8 @@ from coordinator.allocator.squeezing import (
     one_more,
     switch,
 )
+from coordinator.allocator.books.books import open_books
+from coordinator.allocator.inventory import DEFAULT_POLICY, Group, Instance, Inventory, Node
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
 

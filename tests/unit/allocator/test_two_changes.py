@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from common.model.disk import DiskTemplate
-from coordinator.allocator.ledger import Ledger
-from coordinator.allocator.occupy import add_primary, add_secondary
-from coordinator.allocator.state import State
-from coordinator.allocator.terms import Changed, figures
-from coordinator.allocator.two_changes import TwoChanges
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.occupy import add_primary, add_secondary
+from coordinator.allocator.books.state import State
+from coordinator.allocator.books.terms import Changed, figures
+from coordinator.allocator.moving.two_changes import TwoChanges
 from tests.unit.allocator.clusters import Taste, random_demand, random_picture
 
 

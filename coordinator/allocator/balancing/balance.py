@@ -1,0 +1,258 @@
+"""Balancing: one move after the other, each the one that leaves the group balanced best.
+
+The moves and their order are those of Debian's hbal to the last tie: the sieve leaves the moves
+whose estimate is next to the best, these are scored exactly, and among equals the first
+instance's first move is taken.
+"""
+
+import math
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coordinator.allocator.arrays import Floats, Ints
+from coordinator.allocator.balancing.board import Board, Kind
+from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
+from coordinator.allocator.books.books import Opening
+from coordinator.allocator.books.terms import Score
+from coordinator.allocator.inventory import MOVABLE
+
+# Far more than an estimate errs, and rounding may make of a variance of none.
+IN_DOUBT = 1e-9 + 1e-7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When to stop, and what may be moved.
+
+    Attributes:
+        min_gain: least improvement of a move once the score is below ``min_gain_limit``.
+        evacuate: move only what has a node that is offline.
+        selected, excluded: names of instances; None selects all.
+    """
+
+    min_gain: float = 0.01
+    min_gain_limit: float = 0.1
+    evacuate: bool = False
+    disk_moves: bool = True
+    instance_moves: bool = True
+    restricted: bool = False
+    ignore_soft_errors: bool = False
+    selected: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One instance moved; nodes and instance are indices in the inventory.
+
+    Attributes:
+        target: node index; of no meaning for a failover.
+        before, after: primary and secondary.
+        score: of the group, afterwards.
+    """
+
+    instance: int
+    kind: Kind
+    target: int
+    before: tuple[int, int]
+    after: tuple[int, int]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A move before it is made; instance and target are positions in the group."""
+
+    kind: Kind
+    instance: int
+    target: int
+    score: float
+
+
+class Balance:
+    """A group that is being balanced; iterate ``moves`` for as long as wanted.
+
+    Attributes:
+        board: the books at this moment.
+        movable: positions of the instances that may be moved.
+    """
+
+    def __init__(self, opening: Opening, nodes: Ints, limits: Limits) -> None:
+        self.board = Board(opening, nodes)
+        self.limits = limits
+        self.movable = np.array(
+            [index for index in range(len(self.board.instances)) if self._may_move(index)],
+            dtype=np.int64,
+        )
+
+    def _may_move(self, index: int) -> bool:
+        inventory = self.board.opening.inventory
+        instance = inventory.instances[int(self.board.instances[index])]
+        chosen = self.limits.selected is None or instance.name in self.limits.selected
+        is_split = len({inventory.nodes[home].group for home in instance.homes}) > 1
+        return (
+            chosen
+            and instance.name not in self.limits.excluded
+            and instance.template in MOVABLE
+            and instance.auto_balance
+            and not is_split
+            and (instance.template != "drbd" or bool(self.board.secondary[index] >= 0))
+        )
+
+    def score(self) -> Score:
+        """The score as it stands."""
+        return Score(self.board.books, self.board.crowding)
+
+    def optimum(self) -> float:
+        """What the score cannot fall below, since memory has to be kept free."""
+        total = self.board.books.total_memory
+        everything, largest = total.sum(), total.max(initial=0.0)
+        if len(total) < 2 or everything <= largest:
+            return 0.0
+        owed = float(self._owed())
+        return float(0.25 * (owed / (everything - largest) - owed / everything))
+
+    def _owed(self) -> int:
+        inside = self.board.promised.sum()
+        table = self.board.opening.promised[self.board.nodes]
+        outside = np.delete(table, self.board.nodes, axis=1).sum()
+        return int(inside + outside)
+
+    def moves(self) -> Iterator[Move]:
+        """Yield moves, each made as it is yielded, until none is good enough."""
+        score = self.score()
+        while (move := self._step(score)) is not None:
+            yield move
+            score = self.score()
+
+    def fork(self) -> "Balance":
+        """The same group for moves that are only tried."""
+        other = copy(self)
+        other.board = self.board.copy()
+        return other
+
+    def is_gain(self, before: float, after: float, moves: int = 1) -> bool:
+        """Whether so many moves that lead from one score to another are worth making."""
+        limits = self.limits
+        if not after < before:
+            return False
+        return before > limits.min_gain_limit or before - after >= moves * limits.min_gain
+
+    def movers(self) -> Ints:
+        """Positions of the instances that may be moved as things stand."""
+        board, some = self.board, self.movable
+        if not self.limits.evacuate:
+            return some
+        is_stranded = board.is_offline(board.primary[some]) | (
+            board.demands.mirrored[some] & board.is_offline(board.secondary[some])
+        )
+        return some[is_stranded]
+
+    def near_best(
+        self, score: Score, some: Ints, targets: Ints, bound: float, width: float
+    ) -> list[Candidates]:
+        """Moves of some instances to some nodes that may be within ``width`` of the best."""
+        limits = self.limits
+        allowed = Allowed(
+            targets,
+            disk_moves=limits.disk_moves,
+            instance_moves=limits.instance_moves,
+            restricted=limits.restricted,
+            force=limits.ignore_soft_errors,
+        )
+        return Sieve(self.board, score, some, allowed).near_best(bound, width + IN_DOUBT)
+
+    @property
+    def targets(self) -> Ints:
+        """Positions of the nodes that take instances."""
+        return np.flatnonzero(~self.board.books.offline)
+
+    def _step(self, score: Score) -> Move | None:
+        if not np.isfinite(score.value):
+            return None
+        near = self.near_best(score, self.movers(), self.targets, score.value, 0.0)
+        best = self.best_of(score, near, score.value)
+        if best is None or not self.is_gain(score.value, best.score):
+            return None
+        return self.make(best)
+
+    def best_of(self, score: Score, near: list[Candidates], bound: float) -> Choice | None:
+        """The best by exact scores; None if none is better than ``bound``."""
+        values: list[Floats] = []
+        ranks: list[Ints] = []
+        size = len(self.board.nodes)
+        for some in near:
+            values.append(self._exact(score, some))
+            within = some.targets * len(Kind) + int(some.kind) if some.kind else -1
+            ranks.append(some.instances * (size * len(Kind) + 1) + within)
+        if not values:
+            return None
+        value, rank = np.concatenate(values), np.concatenate(ranks)
+        if not len(value) or not value.min() < bound:
+            return None
+        winner = int(np.lexsort((rank, value))[0])
+        which = 0
+        lowest = float(value[winner])
+        while winner >= len(values[which]):
+            winner -= len(values[which])
+            which += 1
+        chosen = near[which]
+        return Choice(
+            chosen.kind, int(chosen.instances[winner]), int(chosen.targets[winner]), lowest
+        )
+
+    def _exact(self, score: Score, some: Candidates) -> Floats:
+        outcome = self.board.carry_out(
+            some.kind, some.instances, some.targets, force=self.limits.ignore_soft_errors
+        )
+        return np.where(outcome.codes == 0, score.exact(outcome.changed), np.inf)
+
+    def make(self, choice: Choice) -> Move:
+        """Make a move that fits."""
+        move = self.attempt(choice.kind, choice.instance, choice.target)
+        assert move is not None, "it was found to fit"
+        return replace(move, score=choice.score)
+
+    def attempt(self, kind: Kind, one: int, target: int) -> Move | None:
+        """Make a move if it fits; its score is left open (NaN).
+
+        Args:
+            kind: of the move.
+            one: position of the instance.
+            target: position of a node; of no meaning for a failover.
+        """
+        board, before = self.board, self.homes(one)
+        outcome = board.carry_out(
+            kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
+        )
+        if outcome.codes[0]:
+            return None
+        board.apply(outcome, one)
+        node = int(board.nodes[target])
+        return Move(int(board.instances[one]), kind, node, before, self.homes(one), math.nan)
+
+    def may(self, kind: Kind, one: int) -> bool:
+        """Whether the limits allow a move of this kind, whatever there is room for."""
+        board, limits = self.board, self.limits
+        offline, mirror = board.books.offline, int(board.secondary[one])
+        leaves_primary = kind is not Kind.REPLACE_SECONDARY
+        copies_disks = kind not in {Kind.FAILOVER, Kind.FAILOVER_TO_ANY}
+        uses_mirror = kind in {Kind.FAILOVER, Kind.REPLACE_PRIMARY, Kind.FAILOVER_AND_REPLACE}
+        strays = kind is Kind.REPLACE_PRIMARY or (
+            kind in {Kind.REPLACE_AND_FAILOVER, Kind.FAILOVER_AND_REPLACE}
+            and not offline[board.primary[one]]
+        )
+        return not (
+            (leaves_primary and not limits.instance_moves)
+            or (copies_disks and not limits.disk_moves)
+            or (uses_mirror and (mirror < 0 or bool(offline[mirror])))
+            or (strays and limits.restricted)
+        )
+
+    def homes(self, one: int) -> tuple[int, int]:
+        """Primary and secondary of the instance at a position; indices in the inventory."""
+        nodes, secondary = self.board.nodes, int(self.board.secondary[one])
+        return int(nodes[self.board.primary[one]]), int(nodes[secondary]) if secondary >= 0 else -1

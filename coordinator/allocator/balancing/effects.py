@@ -1,0 +1,109 @@
+"""What changes on nodes do to the score, by its sums and variances rather than afresh."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Floats, Ints
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
+from coordinator.allocator.books.terms import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One spread for all instances: amounts times factors of nodes.
+
+    Attributes:
+        weight: of all terms that are equal to it.
+        as_primary, as_secondary: per instance.
+        scale, centred: per target.
+        exclusive_scale: where disks take whole spindles.
+    """
+
+    term: Term
+    weight: float
+    as_primary: Floats
+    as_secondary: Floats
+    scale: Floats
+    centred: Floats
+    exclusive_scale: Floats | None
+
+
+def roughly(score: Score, nodes: Ints, after: Floats) -> Floats:
+    """Scores from changes of variance, not from all nodes."""
+    constant, squares, shifts = own_effects(score, nodes, after)
+    count = score.count
+    for term in SPREADS:
+        variance = score.variances[term] + squares[term] / count - (shifts[term] / count) ** 2
+        constant += WEIGHTS[term] * np.sqrt(np.maximum(variance, 0))
+    return constant
+
+
+def own_effects(score: Score, nodes: Ints, after: Floats) -> tuple[Floats, Floats, Floats]:
+    """What changes on given nodes: the sums' part of the score, and of the spreads.
+
+    Returns:
+        The sums' part of the score; growth of the sum of squares around the mean, and of
+        the sum, both of shape (20, instances).
+    """
+    before = score.before[:, nodes]
+    online = score.online[nodes]
+    means = score.means[:, None, None]
+    shift = after - before
+    growth = np.where(online, shift * (after + before - 2 * means), 0.0).sum(axis=1)
+    online_shift = np.where(online, shift, 0.0).sum(axis=1)
+    total = np.full(
+        nodes.shape[1],
+        WEIGHTS[Term.LOCATION_EXCLUSION_SCORE] * float(score.crowding),
+    )
+    for term in Term:
+        if term not in SPREADS and term is not Term.LOCATION_EXCLUSION_SCORE:
+            total += WEIGHTS[term] * (score.sums[term] + shift[term].sum(axis=0))
+    return total, growth, online_shift
+
+
+def distinct_spreads(board: Board, score: Score, some: Ints, targets: Ints) -> list[Spread]:
+    """Spreads that targets change, equal ones once with their weights added."""
+    demands, books = board.demands, board.books.at(targets)
+    with np.errstate(divide="ignore"):
+        per_memory = 1 / books.total_memory
+        per_disk = np.where(books.disk_unit == 0, 0.0, 1 / books.disk_unit)
+        per_cpu = 1 / books.total_cpus / books.speed
+        per_spindle = np.where(books.exclusive, 0.0, 1 / books.spindle_limit)
+    shared, ones = np.where(books.exclusive, 0.0, per_disk), np.ones(len(targets))
+    none = np.zeros(len(some), dtype=np.int64)
+    load = demands.load[:, some]
+    memory, cpus, disk = demands.memory[some], demands.cpus[some], demands.disk[some]
+    next_disk, spindles = demands.next_disk[some], demands.spindles[some]
+    next_spindles = demands.next_spindles[some]
+    rows: list[tuple[Term, Ints | Floats, Ints | Floats, Floats]] = [
+        (Term.FREE_MEM_CV, -memory, none, per_memory),
+        (Term.FREE_DISK_CV, -disk, -disk, shared),
+        (Term.VCPU_RATIO_CV, cpus, none, per_cpu),
+        (Term.CPU_LOAD_CV, load[0], none, ones),
+        (Term.MEM_LOAD_CV, load[1], none, ones),
+        (Term.DISK_LOAD_CV, load[2], load[2], ones),
+        (Term.NET_LOAD_CV, load[3], none, ones),
+        (Term.SPINDLES_CV, spindles, spindles, per_spindle),
+        (Term.FREE_MEM_CV_FORTH, -demands.next_memory[some], none, per_memory),
+        (Term.FREE_DISK_CV_FORTH, -next_disk, -next_disk, shared),
+        (Term.VCPU_RATIO_CV_FORTH, demands.next_cpus[some], none, per_cpu),
+        (Term.SPINDLES_CV_FORTH, next_spindles, next_spindles, per_spindle),
+    ]
+    found: dict[bytes, Spread] = {}
+    for term, first, second, scale in rows:
+        as_primary, as_secondary = first.astype(np.float64), second.astype(np.float64)
+        centred = score.before[term, targets] - score.means[term]
+        whole = score.before[term, score.online]
+        is_disk = term in {Term.FREE_DISK_CV, Term.FREE_DISK_CV_FORTH}
+        key = bytes([is_disk]) + b"".join(
+            part.tobytes() for part in (as_primary, as_secondary, scale, whole)
+        )
+        weight = WEIGHTS[term] + (found[key].weight if key in found else 0.0)
+        first_term = found[key].term if key in found else term
+        found[key] = Spread(
+            first_term, weight, as_primary, as_secondary, scale, centred,
+            per_disk * books.exclusive if is_disk and books.exclusive.any() else None,
+        )  # fmt: skip
+    return list(found.values())

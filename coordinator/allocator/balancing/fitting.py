@@ -1,0 +1,126 @@
+"""Which instances fit on which nodes, as comparisons of amounts, for all of them at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.books.books import UNKNOWN, Books, Demands
+from coordinator.allocator.books.shift import too_many
+
+NO_LIMIT = np.int64(1) << 60
+
+
+class Room:
+    """What fits on each of some nodes: amounts have to be below these."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        room = books.memory - np.where(books.fails_n1, 0, books.reserved)
+        self.memory = np.minimum(room, books.memory)
+        self.disk = _disk_room(books.disk, books)
+        self.next_disk = _disk_room(books.next_disk, books)
+        self.spindles = _spindle_room(books.spindles, books)
+        self.next_spindles = _spindle_room(books.next_spindles, books)
+
+    def checks(self, demands: Demands, *, as_primary: bool) -> "Checks":
+        """The checks of these instances as primaries or as secondaries on each target."""
+        books, local, real = self._books, demands.local, demands.count > 0
+        disk = np.where(local & real, demands.disk, -NO_LIMIT)
+        soon_disk = np.where(local, demands.next_disk, -NO_LIMIT)
+        spindles = np.where(local & real, demands.spindles, -NO_LIMIT)
+        soon_spindles = np.where(local, demands.next_spindles, -NO_LIMIT)
+        strict = [
+            (disk, self.disk),
+            (soon_disk, self.next_disk),
+            (spindles, self.spindles),
+            (soon_spindles, self.next_spindles),
+        ]
+        hard = [(disk, books.disk)]
+        cpus = None
+        if as_primary:
+            memory = np.where(real, demands.memory, -NO_LIMIT)
+            hard.append((memory, books.memory))
+            strict += [(memory, self.memory), (demands.next_memory, books.next_memory)]
+            cpus = _cpu_table(demands, books)
+        else:
+            needed = np.where(real, demands.needed, -NO_LIMIT)
+            strict += [(needed, books.memory), (demands.needed, books.next_memory)]
+        return Checks(_merged(strict), _merged(hard), cpus, _exclusive(demands, books))
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What instances ask, beside what nodes have room for.
+
+    Attributes:
+        strict, hard: amounts of instances, to be below those of nodes; the latter even by force.
+        cpus: row of the table per instance; row by amount, column by node.
+        exclusive: whether spindles suffice where storage is exclusive, now and in time.
+    """
+
+    strict: list[tuple[Ints, Ints]]
+    hard: list[tuple[Ints, Ints]]
+    cpus: tuple[Ints, Bools] | None
+    exclusive: tuple[Bools, Bools] | None
+
+    def matrix(self, part: slice, strict: Bools, clashes: Ints | None) -> Bools:
+        """Row by instance, column by target."""
+        ok = self._table(self.strict, part)
+        if self.cpus is not None:
+            ok &= self.cpus[1][self.cpus[0][part]]
+        if clashes is not None:
+            ok &= clashes == 0
+        if self.exclusive is not None:
+            ok &= self.exclusive[0][part] & self.exclusive[1][part]
+        if not strict.all():
+            lax = self._table(self.hard, part)
+            if self.exclusive is not None:
+                lax &= self.exclusive[0][part]
+            ok = np.where(strict[:, None], ok, lax)
+        return ok
+
+    def _table(self, limits: list[tuple[Ints, Ints]], part: slice) -> Bools:
+        (amounts, limit), *others = limits
+        ok: Bools = amounts[part][:, None] < limit
+        for amounts, limit in others:
+            ok &= amounts[part][:, None] < limit
+        return ok
+
+
+def _disk_room(disk: Ints, books: Books) -> Ints:
+    room: Ints = np.minimum(disk, disk - books.least_disk + 1)
+    return room
+
+
+def _spindle_room(spindles: Ints, books: Books) -> Ints:
+    counts = np.isfinite(books.spindle_limit) & ~books.exclusive
+    limit = np.floor(np.where(counts, books.spindle_limit, 0)).astype(np.int64)
+    room: Ints = np.where(counts, limit - spindles + 1, NO_LIMIT)
+    return room
+
+
+def _merged(limits: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
+    """Equal amounts compared once."""
+    found: dict[bytes, tuple[Ints, Ints]] = {}
+    for amounts, limit in limits:
+        key = amounts.tobytes()
+        found[key] = amounts, np.minimum(limit, found[key][1]) if key in found else limit
+    return list(found.values())
+
+
+def _cpu_table(demands: Demands, books: Books) -> tuple[Ints, Bools]:
+    kinds = np.stack((demands.cpus, demands.next_cpus, demands.count), axis=1)
+    amounts, rows = np.unique(kinds, axis=0, return_inverse=True)
+    now, soon, real = amounts[:, :1], amounts[:, 1:2], amounts[:, 2:] > 0
+    ok = ~(real & too_many(books, books.cpus + now)) & ~too_many(books, books.next_cpus + soon)
+    return rows.ravel(), ok
+
+
+def _exclusive(demands: Demands, books: Books) -> tuple[Bools, Bools] | None:
+    if not books.exclusive.any():
+        return None
+    wanted = np.where(demands.disk_spindles == UNKNOWN, NO_LIMIT, demands.disk_spindles)[:, None]
+    exempt = ~books.exclusive | ~demands.local[:, None]
+    now = exempt | (demands.count == 0)[:, None] | (wanted <= books.free_spindles)
+    return now, exempt | (wanted <= books.next_free_spindles)

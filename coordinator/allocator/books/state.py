@@ -1,0 +1,244 @@
+"""The books while instances are moved about in a simulation."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.occupy import (
+    add_primary,
+    add_secondary,
+    remove_primary,
+    remove_secondary,
+)
+from coordinator.allocator.books.promises import Promises
+from coordinator.allocator.books.score import merge_crowds
+from coordinator.allocator.books.terms import Score
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.refusal import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A real instance on its primary node.
+
+    Attributes:
+        location: its part of the location score; a failover leaves it as it was.
+        primary: the node, unless the instance is thought to be elsewhere at the same time.
+    """
+
+    demand: Demand
+    primary: int
+    secondary: int
+    location: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Nodes that are scored together.
+
+    Attributes:
+        nodes: rising indices.
+        crowds: primaries counted by (location tag, exclusion tag) over the online ones.
+    """
+
+    nodes: Ints
+    standing: Score
+    crowds: Counter[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """What changes when instances move.
+
+    Attributes:
+        holders: per exclusion tag and node, how many primaries have it.
+        crowds: per node, its primaries by (location tag, exclusion tag).
+    """
+
+    accounts: Books
+    holders: Mapping[str, Mapping[int, int]]
+    crowds: Mapping[int, Counter[tuple[str, str]]]
+
+
+class State:
+    """A copy of the ledger's books that may be changed; the ledger stays as it is."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        books: Changing | None = None,
+        promises: Promises | None = None,
+    ) -> None:
+        books = books or Changing(ledger.accounts, ledger.holders, ledger.crowds)
+        self.ledger = ledger
+        self.accounts = books.accounts.copy()
+        self._holders = {tag: Counter(counts) for tag, counts in books.holders.items()}
+        self._crowds = {node: Counter(crowd) for node, crowd in books.crowds.items()}
+        self._promises = promises or Promises(ledger.peers, ledger.size)
+
+    def scope(self, nodes: Ints) -> Scope:
+        """Look at ``nodes`` as they stand now."""
+        members = frozenset(nodes.tolist()) if self._crowds else frozenset[int]()
+        crowds = merge_crowds(
+            crowd
+            for node, crowd in self._crowds.items()
+            if self.ledger.usable[node] and node in members
+        )
+        crowding = crowds.total() - len(crowds)
+        return Scope(nodes, Score(self.accounts.at(nodes), crowding), crowds)
+
+    def clashes(self, demand: Demand, nodes: Ints) -> Ints:
+        """How many exclusion tags of the instance are taken, per node."""
+        clashes = np.zeros(self.ledger.size, dtype=np.int64)
+        for tag in self.ledger.rules.exclusion_tags(demand.tags):
+            holders = self._holders.get(tag, Counter())
+            clashes[[node for node, count in holders.items() if count > 0]] += 1
+        return clashes[nodes]
+
+    def crowding(self, demand: Demand, scope: Scope, nodes: Ints) -> Ints:
+        """How much more crowded locations would be with the instance on each of ``nodes``."""
+        crowding = np.zeros(len(nodes), dtype=np.int64)
+        if scope.crowds and not demand.forthcoming:
+            tags = self.ledger.rules.exclusion_tags(demand.tags)
+            for row, node in enumerate(nodes.tolist()):
+                if self.ledger.usable[node]:
+                    places = self.ledger.location_tags[node]
+                    crowding[row] = sum((p, tag) in scope.crowds for p in places for tag in tags)
+        return crowding
+
+    def copy(self) -> "State":
+        """The same books, to be changed on their own."""
+        return State(self.ledger, self.books, self._promises.copy())
+
+    @property
+    def books(self) -> Changing:
+        """As they stand; not a copy."""
+        return Changing(self.accounts, self._holders, self._crowds)
+
+    def promised(self, nodes: Ints, primary: int) -> Ints:
+        """Per node: memory it keeps free for the failure of ``primary``."""
+        return self._promises.towards(primary, nodes)
+
+    def promised_by(self, node: int, primaries: Ints) -> Ints:
+        """Per primary: memory that ``node`` keeps free for its failure."""
+        held = self._promises.of(node)
+        return np.array([held.get(each, 0) for each in primaries.tolist()], dtype=np.int64)
+
+    def promises_between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+        """Pairs of ``nodes`` of which the second keeps memory for the first, and how much."""
+        return self._promises.between(nodes)
+
+    def put_primary(
+        self, demand: Demand, node: int, location: int, *, force: bool = True
+    ) -> Reason:
+        """Run an instance on a node; nothing changes on refusal.
+
+        With ``force``, as by default, the soft limits do not count.
+        """
+        here = np.array([node])
+        codes, after = add_primary(
+            self.accounts.at(here),
+            demand,
+            clashes=self.clashes(demand, here),
+            location=np.array([location]),
+            force=force,
+        )
+        reason = Reason(int(codes[0]))
+        if not reason:
+            self.accounts.put(node, after)
+            self._count_tags(demand, node, +1)
+        return reason
+
+    def take_primary(self, demand: Demand, node: int, location: int) -> None:
+        here = np.array([node])
+        self._count_tags(demand, node, -1)
+        after = remove_primary(
+            self.accounts.at(here),
+            demand,
+            clashes=self.clashes(demand, here),
+            location=np.array([location]),
+        )
+        self.accounts.put(node, after)
+
+    def put_secondary(
+        self,
+        demand: Demand,
+        node: int,
+        primary: int,
+        *,
+        force: bool = True,
+        ignore_disk: bool = False,
+    ) -> Reason:
+        """Keep a copy on a node; nothing changes on refusal.
+
+        With ``force``, as by default, the soft limits do not count; ``ignore_disk`` is for
+        a node that is offline, where the disk cannot be had anyway.
+        """
+        here = np.array([node])
+        promised = self._promises.of(node)
+        held = promised.get(primary, 0)
+        codes, after = add_secondary(
+            self.accounts.at(here),
+            demand,
+            promised=np.array([held]),
+            force=force,
+            ignore_disk=ignore_disk,
+        )
+        reason = Reason(int(codes[0]))
+        if reason:
+            return reason
+        self.accounts.put(node, after)
+        if not demand.forthcoming:
+            promised[primary] = held + demand.reserved_memory
+        return Reason.NONE
+
+    def take_secondary(self, demand: Demand, node: int, primary: int) -> None:
+        here = np.array([node])
+        promised = self._promises.of(node)
+        reserved = int(self.accounts.reserved[node])
+        held = promised.get(primary, 0)
+        if not demand.forthcoming:
+            left = promised.pop(primary, 0) - demand.reserved_memory
+            if left > 0:
+                promised[primary] = left
+        if held >= reserved:
+            reserved = max(promised.values(), default=0)
+        after = remove_secondary(self.accounts.at(here), demand, reserved=np.array([reserved]))
+        self.accounts.put(node, after)
+
+    def _count_tags(self, demand: Demand, node: int, change: int) -> None:
+        tags = self.ledger.rules.exclusion_tags(demand.tags)
+        for tag in tags:
+            self._holders.setdefault(tag, Counter())[node] += change
+        if not demand.forthcoming:
+            crowd = self._crowds.setdefault(node, Counter())
+            for key in [(place, tag) for place in self.ledger.location_tags[node] for tag in tags]:
+                crowd[key] += change
+                if not crowd[key]:
+                    del crowd[key]
+
+
+def residents_of(ledger: Ledger, node: int, latest: int | None = None) -> list[Resident]:
+    """The real primaries of a node, the newest first, as hail keeps them.
+
+    Args:
+        ledger: the books.
+        node: index of the node.
+        latest: index of an instance that was taken off and put back, which makes it the newest.
+    """
+    there = np.flatnonzero(ledger.real & (ledger.primary_of == node))[::-1].tolist()
+    for index in (*ledger.arrivals, latest):
+        if index in there:
+            there.remove(index)
+            there.insert(0, index)
+    residents = []
+    for index in there:
+        demand, secondary = ledger.picture.instances[index], int(ledger.secondary_of[index])
+        location = ledger.location_score(demand, node, secondary)
+        residents.append(Resident(demand, node, secondary, location))
+    return residents

@@ -1,0 +1,1 @@
+"""Other nodes for instances that are somewhere already."""

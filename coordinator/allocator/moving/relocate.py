@@ -1,0 +1,89 @@
+"""Where an instance on shared storage moves."""
+
+from itertools import islice
+
+import numpy as np
+
+from common.errors import Conflict, NoCapacity, NotFound
+from coordinator.allocator.books.ledger import ledger_of
+from coordinator.allocator.books.state import State
+from coordinator.allocator.picture import ON_SHARED_STORAGE, InstancePicture, Picture
+from coordinator.allocator.placing.search import CHOICES, why_unusable
+from coordinator.allocator.placing.single import Singles
+from coordinator.allocator.refusal import Reason, in_words, tally
+from coordinator.allocator.request import Choice, Placement, Relocate
+
+
+def relocate(picture: Picture, request: Relocate) -> Placement:
+    """Choose another node for an instance on shared storage, as hail does.
+
+    The node that leaves its group balanced best is taken, the last among equals. Neither
+    the group's policy nor whether every node can still be emptied plays a part. Limits on
+    processors and tags are lifted when the instance's node is offline or drained.
+
+    Raises:
+        NotFound: the instance does not exist.
+        Conflict: its disks are not on shared storage.
+        NoCapacity: no other node of its group can take it; detail as of ``place``.
+    """
+    ledger = ledger_of(picture)
+    instance = _movable_instance(picture, request)
+    source = picture.node_index[instance.primary]
+    in_group = np.flatnonzero(ledger.group_of == ledger.group_of[source])
+    refused = {
+        node: why_unusable(picture.nodes[node], request.among)
+        for node in in_group[in_group != source].tolist()
+    }
+    left = [node for node, why in refused.items() if not why]
+    allowed = ledger.may_migrate(source, left)
+    refused |= {node: Reason.MIGRATION for node, ok in zip(left, allowed, strict=True) if not ok}
+    targets = np.array(left, dtype=np.int64)[allowed]
+
+    location = ledger.location_score(instance, source)
+    state = State(ledger)
+    score_before = state.scope(in_group).standing.value
+    state.take_primary(instance, source, location)
+    singles = Singles.of(
+        state,
+        state.scope(in_group),
+        targets,
+        instance,
+        location=ledger.unmet_locations(instance, targets),
+        force=not ledger.usable[source],
+    )
+    refused |= zip(targets.tolist(), map(Reason, singles.codes.tolist()), strict=True)
+    choices = [
+        Choice((ledger.names[node],), score)
+        for node, score in islice(singles.from_best(is_move=True), CHOICES)
+    ]
+    named = {ledger.names[node]: why for node, why in refused.items() if why}
+    if not choices:
+        raise NoCapacity(
+            f"No other node of group {picture.nodes[source].group} can take instance "
+            f"{instance.name} (memory {instance.memory} MiB) from {instance.primary}: "
+            f"{in_words(tally(named.values()))}.",
+            refused={name: reason.name.lower() for name, reason in named.items()},
+        )
+    return Placement(
+        nodes=choices[0].nodes,
+        group=picture.nodes[source].group,
+        score_before=score_before,
+        score_after=choices[0].score,
+        considered=len(left),
+        refused=named,
+        refusals=tally(named.values()),
+        runners_up=tuple(choices[1:]),
+    )
+
+
+def _movable_instance(picture: Picture, request: Relocate) -> InstancePicture:
+    instance = next((one for one in picture.instances if one.name == request.instance), None)
+    if instance is None:
+        raise NotFound(f"There is no instance {request.instance}.", instance=request.instance)
+    if instance.template not in ON_SHARED_STORAGE:
+        raise Conflict(
+            f"Instance {instance.name} cannot run on any other node: its disks "
+            f"({instance.template}) are not on shared storage.",
+            instance=instance.name,
+        )
+    return instance

@@ -1,0 +1,1 @@
+"""Nodes for new instances, and whether nodes can be emptied."""

@@ -1,0 +1,178 @@
+"""N+1: after a placement, every single node must still be one that could be emptied.
+
+hail simulates emptying each node for each candidate. Here mirrored instances, which have one
+place to go, are a matter of arithmetic; for the others counting (see ``freight``) settles
+almost all nodes, and only the rest are simulated (see ``evacuation``).
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from coordinator.allocator.arrays import Bools, Ints, among
+from coordinator.allocator.books.ledger import NOWHERE, Ledger
+from coordinator.allocator.books.state import Resident, State, residents_of
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.placing.evacuation import can_evacuate
+
+
+class Redundancy:
+    """The N+1 rule for one instance that is to be placed.
+
+    Attributes:
+        culprit: a node that could not be emptied, once one was found; ``NOWHERE`` before.
+    """
+
+    def __init__(
+        self, ledger: Ledger, scored: Ints, demand: Demand, resides: int | None = None
+    ) -> None:
+        self._resides = resides
+        self._ledger = ledger
+        self._scored = scored
+        self._demand = demand
+        self._peers = ledger.peers
+        self._freight = ledger.freight
+        self._used = demand.used_memory
+        self.culprit = NOWHERE
+
+    @cached_property
+    def is_hopeless(self) -> bool:
+        """Whether some node cannot be emptied wherever the instance goes."""
+        accounts, peers = self._ledger.accounts, self._peers
+        stuck = (
+            (accounts.memory[peers.secondary] <= peers.arriving)
+            | (accounts.disk[peers.secondary] <= 0)
+            | (~accounts.offline[peers.primary] & (accounts.disk[peers.primary] <= 0))
+            | self._forbidden_failovers
+            | self._lacking_spindles
+        ) & among(peers.primary, self._scored, self._ledger.size)
+        outlook = self._freight.judge(self._ledger, self._scored, accounts.memory, accounts.disk)
+        lost = np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
+        if len(lost):
+            self.culprit = int(lost.min())
+        return bool(len(lost))
+
+    @cached_property
+    def is_assured(self) -> bool:
+        """Whether counting shows that unmirrored instances find room wherever it goes."""
+        accounts, freight, demand = self._ledger.accounts, self._freight, self._demand
+        memory, disk = accounts.memory, accounts.disk
+        if not demand.forthcoming:
+            memory = memory - self._used
+            disk = disk - (demand.disk if demand.is_local else 0)
+            freight = freight.with_instance(demand, np.arange(self._ledger.size))
+        return bool(freight.judge(self._ledger, self._scored, memory, disk).safe.all())
+
+    def primaries(self, nodes: Ints) -> Bools:
+        """Per node: whether, with the instance on it, it could still take its peers' instances."""
+        memory = self._ledger.accounts.memory[nodes] - self._used
+        ok: Bools = memory > self._arriving[nodes]
+        return ok
+
+    def pairs(self, primaries: Ints, secondaries: Ints) -> Bools:
+        """Matrix: whether the instance could fail over, and its primary take its peers' ones.
+
+        Args:
+            primaries: rising node indices, the rows.
+            secondaries: rising node indices, the columns.
+        """
+        ok = np.repeat(self.primaries(primaries)[:, None], len(secondaries), axis=1)
+        if self._demand.forthcoming or self._resides is not None:
+            return ok  # what is there already fails over between its old nodes, and could
+        peers, memory = self._peers, self._ledger.accounts.memory
+        ok &= memory[secondaries] > self._used
+        size = self._ledger.size
+        here = among(peers.primary, primaries, size) & among(peers.secondary, secondaries, size)
+        rows = np.searchsorted(primaries, peers.primary[here])
+        columns = np.searchsorted(secondaries, peers.secondary[here])
+        ok[rows, columns] &= memory[peers.secondary[here]] > peers.arriving[here] + self._used
+        for row in np.flatnonzero(self._freight.tied[primaries]).tolist():
+            ok[row] &= self._ledger.may_migrate(int(primaries[row]), secondaries.tolist())
+        return ok
+
+    def holds(self, nodes: tuple[int, ...]) -> bool:
+        """Whether each node's unmirrored instances find room with the instance on ``nodes``."""
+        if self.is_assured:
+            return True
+        accounts, demand = self._ledger.accounts, self._demand
+        memory, disk, freight = accounts.memory.copy(), accounts.disk.copy(), self._freight
+        if not demand.forthcoming:
+            memory[nodes[0]] -= self._used
+            if demand.is_local:
+                disk[list(nodes)] -= demand.disk
+            freight = freight.with_instance(demand, np.array(nodes[:1]))
+        outlook = freight.judge(self._ledger, self._scored, memory, disk)
+        for node in np.flatnonzero(~outlook.safe).tolist():
+            if outlook.lost[node] or not self._simulate(node, nodes):
+                self.culprit = node
+                return False
+        return True
+
+    def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
+        """Whether every node could be emptied with the instance on ``nodes``, one by one.
+
+        Args:
+            state: the books, from which an instance that is there already was taken.
+            nodes: primary, secondary.
+        """
+        demand = self._demand
+        after = state.copy()
+        after.put_primary(demand, nodes[0], self._ledger.location_score(demand, *nodes))
+        after.put_secondary(demand, nodes[1], nodes[0])
+        return all(
+            can_evacuate(
+                after.copy(), node, residents_of(self._ledger, node, self._resides), self._scored
+            )
+            for node in self._scored.tolist()
+        )
+
+    def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
+        """Put the instance where it is to go, then empty ``node``."""
+        state, demand = State(self._ledger), self._demand
+        location = self._ledger.location_score(demand, *placed)
+        state.put_primary(demand, placed[0], location)
+        secondary = placed[1] if len(placed) > 1 else NOWHERE
+        if secondary != NOWHERE:
+            state.put_secondary(demand, secondary, placed[0])
+        residents = residents_of(self._ledger, node)
+        if node == placed[0] and not demand.forthcoming:
+            residents = [self._placed(placed, location), *residents]
+        return can_evacuate(state, node, residents, self._scored)
+
+    def _placed(self, nodes: tuple[int, ...], location: int) -> Resident:
+        if self._resides is None:
+            secondary = nodes[1] if len(nodes) > 1 else NOWHERE
+            return Resident(self._demand, nodes[0], secondary, location)
+        primary = int(self._ledger.primary_of[self._resides])
+        secondary = int(self._ledger.secondary_of[self._resides])
+        location = self._ledger.location_score(self._demand, primary, secondary)
+        return Resident(self._demand, primary, secondary, location)
+
+    @cached_property
+    def _arriving(self) -> Ints:
+        """Per node: most memory that one peer's failure brings."""
+        arriving = np.zeros(self._ledger.size, dtype=np.int64)
+        ours = among(self._peers.primary, self._scored, self._ledger.size)
+        np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
+        return arriving
+
+    @cached_property
+    def _lacking_spindles(self) -> Bools:
+        """Per pair of peers: whether exclusive storage has no spindles for a failover."""
+        lacking = np.zeros(len(self._peers.key), dtype=np.bool_)
+        accounts, ledger = self._ledger.accounts, self._ledger
+        if ledger.exclusive.any():
+            for end in (self._peers.primary, self._peers.secondary):
+                lacking |= accounts.exclusive[end] & (
+                    self._peers.unknown | (accounts.free_spindles[end] < 0)
+                )
+        return lacking
+
+    @cached_property
+    def _forbidden_failovers(self) -> Bools:
+        """Per pair of peers: whether migration tags forbid the way to the secondary."""
+        forbidden = np.zeros(len(self._peers.key), dtype=np.bool_)
+        for pair in np.flatnonzero(self._freight.tied[self._peers.primary]).tolist():
+            primary, secondary = self._peers.primary[pair], self._peers.secondary[pair]
+            forbidden[pair] = not self._ledger.may_migrate(int(primary), [int(secondary)])[0]
+        return forbidden

@@ -1,0 +1,85 @@
+"""Whether a node could be emptied: hail's simulation, move by move.
+
+It decides only where counting cannot (see ``capacity``), since it takes one instance after
+the other and each choice depends on the score after the one before.
+"""
+
+import numpy as np
+
+from common.model.disk import DiskTemplate
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.books.freight import MOVED, is_mobile
+from coordinator.allocator.books.ledger import NOWHERE
+from coordinator.allocator.books.state import Resident, State
+from coordinator.allocator.picture import Demand
+from coordinator.allocator.placing.single import Singles
+
+
+def can_evacuate(state: State, node: int, residents: list[Resident], scored: Ints) -> bool:
+    """Empty ``node`` within its group, soft limits aside; spoils ``state``.
+
+    Mirrored instances fail over first; those on shared storage then move to the node that is
+    best for the group; what lives on this node's disks is made anew elsewhere, the largest
+    first. Offline nodes count as targets, as they do for hail.
+
+    Args:
+        state: the books.
+        node: the node to empty.
+        residents: its primaries, in the order in which hail takes them.
+        scored: the nodes whose score chooses where instances are made anew.
+    """
+    ledger = state.ledger
+    in_group = np.flatnonzero(ledger.group_of == ledger.group_of[node])
+    targets = in_group[in_group != node]
+
+    mirrored = [
+        r for r in residents if r.demand.template is DiskTemplate.DRBD and r.secondary != NOWHERE
+    ]
+    if not all(_fail_over(state, resident) for resident in mirrored):
+        return False
+    moved = [r for r in residents if r.demand.template in MOVED]
+    if not all(_move(state, resident, targets, in_group) for resident in moved):
+        return False
+    others = [r for r in residents if not is_mobile(r.demand)]
+    return all(
+        _put_on_best(state, resident.demand, targets, scored, is_move=False)
+        for resident in sorted(others, key=lambda r: -r.demand.memory)
+    )
+
+
+def _fail_over(state: State, resident: Resident) -> bool:
+    demand, node, target = resident.demand, resident.primary, resident.secondary
+    if not state.ledger.may_migrate(node, [target])[0]:
+        return False
+    state.take_secondary(demand, target, node)
+    if state.put_primary(demand, target, resident.location):
+        return False
+    state.take_primary(demand, node, resident.location)
+    offline = not state.ledger.usable[node]
+    return not state.put_secondary(demand, node, target, ignore_disk=offline)
+
+
+def _move(state: State, resident: Resident, targets: Ints, in_group: Ints) -> bool:
+    node = resident.primary
+    state.take_primary(resident.demand, node, resident.location)
+    allowed = state.ledger.may_migrate(node, targets.tolist())
+    return _put_on_best(state, resident.demand, targets[allowed], in_group, is_move=True)
+
+
+def _put_on_best(
+    state: State, demand: Demand, targets: Ints, scored: Ints, *, is_move: bool
+) -> bool:
+    location = state.ledger.unmet_locations(demand, targets)
+    singles = Singles.of(
+        state,
+        state.scope(scored),
+        targets,
+        demand,
+        location=location,
+        force=True,
+        check_policy=not is_move,
+    )
+    for target, _ in singles.from_best(is_move=is_move):
+        state.put_primary(demand, target, int(location[targets == target][0]))
+        return True
+    return False

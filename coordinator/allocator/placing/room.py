@@ -1,0 +1,54 @@
+"""How many of one kind of instance fit, and where each of them goes (FEATURES M327).
+
+Unlike hspace, which fills as fast as it can, this asks for each instance what an allocation
+asks: the answer is what the same number of ``gnt-instance add`` would do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from common.names import InstanceName, NodeName
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.succession import with_instance
+from coordinator.allocator.placing.place import survey_books
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What fits.
+
+    Attributes:
+        placements: the nodes of each instance in the order of coming, primary first.
+        refused: why, per node that takes no more; empty if the limit was reached.
+        unevacuable: a node that could not be emptied then, if that is why.
+    """
+
+    placements: tuple[tuple[NodeName, ...], ...]
+    refused: Mapping[NodeName, Reason]
+    unevacuable: NodeName | None = None
+
+
+def room_for(ledger: Ledger, request: Allocate, limit: int = MOST) -> Room:
+    """Place instances one after the other until one fits nowhere.
+
+    Args:
+        ledger: the books they come to; they stay as they are.
+        request: made again for each.
+        limit: at most so many.
+    """
+    index = ledger.picture.node_index
+    placements: list[tuple[NodeName, ...]] = []
+    while len(placements) < limit:
+        name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")
+        one = replace(request, instance=replace(request.instance, name=name))
+        found = survey_books(ledger, one)
+        if found.best is None:
+            return Room(tuple(placements), found.refused, found.unevacuable)
+        nodes = found.best.choices[0].nodes
+        placements.append(nodes)
+        ledger = with_instance(ledger, one.instance, tuple(index[node] for node in nodes))
+    return Room(tuple(placements), {})
