@@ -1,7 +1,6 @@
 """Move an instance to another group of nodes."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from msgspec.structs import replace
 
@@ -9,20 +8,18 @@ from common.errors import Conflict
 from common.names import InstanceName
 from coordinator.iallocator.document import ask_for_group
 from coordinator.locks.names import Wanted
-from coordinator.operations.base import Batches, Operation, operation
+from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.moving import MovesPlan, plan_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves
-from coordinator.operations.placement.promises import Promise
-from coordinator.operations.step import Step
+from coordinator.operations.planned_moves import PlannedMoves, plan_of
 from coordinator.state.config import Config
 
 
 @operation("OP_INSTANCE_CHANGE_GROUP", command="gnt-instance change-group")
-class ChangeGroup(Operation[MovesPlan], kw_only=True):
+class ChangeGroup(PlannedMoves, kw_only=True):
     """Move an instance to another group of nodes, by a job of its own."""
 
     instance_name: Annotated[InstanceName, argument("instance to move")]
@@ -34,7 +31,6 @@ class ChangeGroup(Operation[MovesPlan], kw_only=True):
         str | None, option("-I", "--iallocator", help="have this allocator choose the node")
     ] = None
     early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
-    moves: Annotated[MovesPlan | None, hidden("what is to be done; the allocator says it")] = None
 
     def locks(self, config: Config) -> Wanted:
         return wanted(nodes=[config.instance(self.instance_name).primary_node])
@@ -54,28 +50,3 @@ class ChangeGroup(Operation[MovesPlan], kw_only=True):
         question = ask_for_group([instance.name], [group.uuid for group in groups])
         moves = await plan_moves(cluster, allocators, question)
         return replace(self, moves=plan_of(cluster, moves))
-
-    async def prepare(self, cluster: Cluster) -> MovesPlan:  # noqa: ARG002
-        if self.moves is None:
-            raise Conflict(f"Nobody has said yet where {self.instance_name} goes.")
-        return self.moves
-
-    def promises(self, plan: MovesPlan) -> Iterable[Promise]:
-        return plan.promises
-
-    def recipe(self, cluster: Cluster, plan: MovesPlan) -> Iterator[Step]:  # noqa: ARG002
-        yield from ()
-
-    def jobs(self, plan: MovesPlan) -> Batches:
-        return plan.jobs
-
-    def result(self, plan: MovesPlan) -> dict[str, Any]:  # noqa: ARG002
-        return {"jobs": []}
-
-    def dry_result(
-        self,
-        cluster: Cluster,  # noqa: ARG002
-        plan: MovesPlan,
-        titles: list[str],
-    ) -> list[str]:
-        return [*titles, *plan.lines]

@@ -1,41 +1,19 @@
 """What moving an instance live and moving it stopped have in common."""
 
-from typing import Any
-
 from common.errors import Conflict, InvalidRequest
-from common.messages import Order
 from common.model.disk import DiskTemplate
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from coordinator.iallocator.response import Moves
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_elsewhere
-from coordinator.operations.placement.moves import orders_of, promises_of
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
 
 MOVABLE = frozenset({DiskTemplate.SHAREDFILE, DiskTemplate.DISKLESS})
 """Templates whose disks are on every node already."""
-
-
-class MovesPlan(Order):
-    """Jobs that move instances, what they take, and what they come to in words."""
-
-    jobs: tuple[tuple[dict[str, Any], ...], ...] = ()
-    promises: tuple[Promise, ...] = ()
-    lines: tuple[str, ...] = ()
-
-
-def plan_of(cluster: Cluster, moves: Moves) -> MovesPlan:
-    """Plan the moves that an allocator wants."""
-    return MovesPlan(
-        jobs=orders_of(cluster.config, moves),
-        promises=promises_of(cluster.config, moves),
-        lines=tuple(f"move {name} to {', '.join(nodes)}" for name, _, nodes in moves.moved),
-    )
 
 
 def reserved_for(config: Config, name: str, target: str | None) -> tuple[Promise, ...]:

@@ -1,29 +1,26 @@
 """Move all instances off a node."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import InvalidRequest
 from common.names import NodeName
 from coordinator.iallocator.document import ask_to_evacuate
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.locks.names import Wanted
-from coordinator.operations.base import Batches, Operation, operation
+from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.moving import MovesPlan, plan_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves
-from coordinator.operations.placement.promises import Promise
-from coordinator.operations.step import Step
+from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
 from coordinator.state.config import Config
 
 
 @operation("OP_NODE_EVACUATE", command="gnt-node evacuate")
-class EvacuateNode(Operation[MovesPlan], kw_only=True):
+class EvacuateNode(PlannedMoves, kw_only=True):
     """Move all instances off a node, each by a job of its own."""
 
     node_name: Annotated[NodeName, argument("node to leave")]
@@ -45,7 +42,6 @@ class EvacuateNode(Operation[MovesPlan], kw_only=True):
     mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
     remote_node: Annotated[str | None, hidden("Ganeti's; the allocator chooses")] = None
     early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
-    moves: Annotated[MovesPlan | None, hidden("what is to be done; the allocator says it")] = None
 
     def locks(self, config: Config) -> Wanted:
         return wanted(nodes=[config.node(self.node_name).uuid])
@@ -63,31 +59,6 @@ class EvacuateNode(Operation[MovesPlan], kw_only=True):
         soft = self.ignore_soft_errors
         moves = await plan_moves(cluster, allocators, question, ignore_soft_errors=soft)
         return replace(self, moves=plan_of(cluster, moves))
-
-    async def prepare(self, cluster: Cluster) -> MovesPlan:  # noqa: ARG002
-        if self.moves is None:
-            raise Conflict(f"Nobody has said yet where the instances of {self.node_name} go.")
-        return self.moves
-
-    def promises(self, plan: MovesPlan) -> Iterable[Promise]:
-        return plan.promises
-
-    def recipe(self, cluster: Cluster, plan: MovesPlan) -> Iterator[Step]:  # noqa: ARG002
-        yield from ()
-
-    def jobs(self, plan: MovesPlan) -> Batches:
-        return plan.jobs
-
-    def result(self, plan: MovesPlan) -> dict[str, Any]:  # noqa: ARG002
-        return {"jobs": []}
-
-    def dry_result(
-        self,
-        cluster: Cluster,  # noqa: ARG002
-        plan: MovesPlan,
-        titles: list[str],
-    ) -> list[str]:
-        return [*titles, *plan.lines]
 
     @property
     def _mode(self) -> EvacuationMode:
