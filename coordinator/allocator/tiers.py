@@ -14,6 +14,8 @@ _DISK_STEP = 256
 
 
 _Try = tuple[Demand, Filled, int | None]  # a size, what came of it, and what is left of the limit
+# A size that was refused, and why, to what it becomes by shrinking for this until it fits.
+_Ways = dict[tuple[Demand, Failure], Demand | None]
 
 
 def fill_in_tiers(start: Filling, demand: Demand, limit: int | None) -> Filled:
@@ -65,10 +67,11 @@ def _next_fitting(tried: list[_Try], demand: Demand) -> Demand | None:
 
 def _another_way(tried: list[_Try], last: Filled) -> Filled | tuple[Filling, Demand, int | None]:
     """What to go on with, or the result if something was placed since, or nothing helps."""
+    ways: _Ways = {}  # of one state: all results that are looked at have placed the same
     for size, result, left in reversed(tried):
         if len(last.filling.placed) > len(result.filling.placed):
             break
-        fitting = _first_fitting(result, size)
+        fitting = _first_fitting(result, size, ways)
         if fitting is not None:
             return result.filling, fitting, left
         last = result
@@ -84,28 +87,39 @@ def _worst(failures: Mapping[Failure, int]) -> Failure:
     return _ranked(failures)[-1]
 
 
-def _first_fitting(result: Filled, size: Demand) -> Demand | None:
-    ways = (
-        _shrunk_enough(result.filling, size, each)
+def _first_fitting(result: Filled, size: Demand, ways: _Ways) -> Demand | None:
+    found = (
+        _shrunk_enough(result.filling, size, each, ways)
         for each in reversed(_ranked(result.failures))
         if result.failures[each]
     )
-    return next((way for way in ways if way is not None), None)
+    return next((one for one in found if one is not None), None)
 
 
-def _shrunk_enough(filling: Filling, demand: Demand, failure: Failure) -> Demand | None:
+def _shrunk_enough(
+    filling: Filling, demand: Demand, failure: Failure, ways: _Ways
+) -> Demand | None:
     """The instance, which does not fit, so small that it does, shrunk by one thing only.
 
-    As with hspace it is not shrunk to the very least.
+    As with hspace it is not shrunk to the very least. What is found is added to ``ways``: larger
+    sizes that were refused for the same shrink through this one.
     """
     smaller = shrunk(demand, failure)
+    found = None
     if smaller is not None:
-        sizes = (one for one, _ in pairwise(_shrinking(smaller, failure)))
-        for trial in try_sizes(filling, sizes):
-            if trial.fits:
-                return trial.demand
-            if not trial.failures[failure]:
-                break
+        known = smaller, failure
+        found = ways[known] if known in ways else _fitting(filling, smaller, failure)
+    ways[demand, failure] = found
+    return found
+
+
+def _fitting(filling: Filling, demand: Demand, failure: Failure) -> Demand | None:
+    """The first of ever smaller sizes that fits, as long as this failure is what stops them."""
+    for trial in try_sizes(filling, (one for one, _ in pairwise(_shrinking(demand, failure)))):
+        if trial.fits:
+            return trial.demand
+        if not trial.failures[failure]:
+            break
     return None
 
 

@@ -112,7 +112,7 @@ def _print_nodes(
     import numpy as np
 
     from coordinator.allocator.balancing.board import Board
-    from coordinator.allocator.books.books import open_books
+    from coordinator.allocator.books.opening import open_books
     from coordinator.htools.source import common_suffix
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now

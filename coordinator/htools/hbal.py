@@ -11,7 +11,7 @@ from common.errors import InvalidRequest
 from coordinator.allocator.balancing.ahead import FIRST_MOVES, Search
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.straighten import straightened
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute

@@ -11,7 +11,7 @@ import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.emptying import stuck_nodes
-from coordinator.allocator.books.books import Opening, open_books
+from coordinator.allocator.books.opening import Opening, open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import hbal_options, source
 from coordinator.htools.options import Option, Parsed, run

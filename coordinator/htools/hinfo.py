@@ -8,7 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.books import Opening, open_books
+from coordinator.allocator.books.opening import Opening, open_books
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import source

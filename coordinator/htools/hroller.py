@@ -10,7 +10,7 @@ from itertools import chain
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 from common.errors import InvalidRequest
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import NOWHERE, Inventory
 from coordinator.allocator.rolling.colouring import WAYS, Graph, classes
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import GntError, InvalidRequest
 from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import source

@@ -18,8 +18,8 @@ from common.model.policy import Spec
 from common.names import InstanceName
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.books import open_books
 from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.fill import Filled, Filling, Rules, fill
 from coordinator.allocator.fill_codes import Failure
 from coordinator.allocator.fill_spare import all_can_be_emptied

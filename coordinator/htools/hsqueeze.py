@@ -21,7 +21,7 @@ from coordinator.allocator.balancing.squeezing import (
     one_more,
     switch,
 )
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs

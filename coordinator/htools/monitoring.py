@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.errors import InvalidRequest, NotFound
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import Instance, Inventory
 from coordinator.htools.agents import ask_agents
 

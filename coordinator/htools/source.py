@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from common.errors import GntError, InvalidRequest
-from coordinator.allocator.books.books import Opening
+from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.inventory import Inventory, Node
 from coordinator.htools.luxi_source import cluster_from_luxi
 from coordinator.htools.options import Option, Parsed, Takes, number, yes_no

@@ -11,7 +11,7 @@ import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import NOWHERE, Inventory
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from coordinator.allocator.placing.few_pairs import FewNodes, FewPairs, Wanted
+from coordinator.allocator.placing.few_nodes import FewNodes, Wanted
+from coordinator.allocator.placing.few_pairs import FewPairs
 from coordinator.allocator.policy import check_policy
 from coordinator.iallocator import show
 from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes

@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import find
 from tests.diff.text_clusters import Taste, random_text

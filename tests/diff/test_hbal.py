@@ -16,7 +16,7 @@ import pytest
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.htools import hbal, hinfo
 from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster

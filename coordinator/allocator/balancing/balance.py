@@ -15,7 +15,7 @@ import numpy as np
 from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.books import Opening
+from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.inventory import MOVABLE
 

@@ -12,7 +12,8 @@ from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.balancing.carrying import Carrying
 from coordinator.allocator.balancing.moves import Kind as Kind
 from coordinator.allocator.balancing.moves import Outcome as Outcome
-from coordinator.allocator.books.books import Books, Demands, Opening
+from coordinator.allocator.books.books import Books, Demands
+from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.books.shift import remove_primary, remove_secondary
 from coordinator.allocator.inventory import NOWHERE
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from common.model.policy import Spec
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.books.books import Books, demands_of, open_books
+from coordinator.allocator.books.books import Books, demands_of
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.books.shift import add_primary
 from coordinator.allocator.inventory import Instance, Inventory
 

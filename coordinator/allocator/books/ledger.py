@@ -11,8 +11,9 @@ import numpy as np
 from common.errors import InvalidRequest
 from common.names import NodeName
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books.books import UNKNOWN, Books, Demands, OpenedNodes, demands_in
+from coordinator.allocator.books.books import UNKNOWN, Books, Demands, demands_in
 from coordinator.allocator.books.freight import Freight
+from coordinator.allocator.books.opening import OpenedNodes
 from coordinator.allocator.columns import InstanceColumns, NodeColumns
 from coordinator.allocator.picture import Demand, InstancePicture, NodePicture, Picture, columns_of
 from coordinator.allocator.policy import check_policy

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from immutables import Map
 
-from coordinator.allocator.books.books import UNKNOWN, Opening
+from coordinator.allocator.books.books import UNKNOWN
+from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.inventory import NOWHERE, Instance
 
 

@@ -14,7 +14,8 @@ from coordinator.allocator.balancing.ahead import Search
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.straighten import straightened
-from coordinator.allocator.books.books import Books, open_books
+from coordinator.allocator.books.books import Books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools.text import parse_cluster
 from coordinator.htools.view import moved

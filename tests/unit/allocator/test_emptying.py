@@ -9,7 +9,7 @@ import pytest
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.balancing.emptying import _Freight, _Node, stuck_nodes
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import NOWHERE, Group, Instance, Inventory, Node
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text

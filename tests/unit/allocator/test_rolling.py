@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import NOWHERE, Group, Instance, Inventory, Node
 from coordinator.allocator.rolling.colouring import classes, most_colours_first
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between

@@ -15,7 +15,7 @@ from coordinator.allocator.balancing.squeezing import (
     one_more,
     switch,
 )
-from coordinator.allocator.books.books import open_books
+from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.inventory import DEFAULT_POLICY, Group, Instance, Inventory, Node
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
