@@ -5,7 +5,7 @@ import sys
 
 from common.errors import GntError
 from common.paths import Paths
-from common.ports import port
+from common.ports import own_port
 from common.version import VERSION
 from noded.memory_lock import prepare_memory
 
@@ -29,7 +29,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gantry-noded", description="The node daemon of Gantry.")
     parser.add_argument("--address", default="", help="listen on this address only")
-    parser.add_argument("--port", type=port, default=PORT, help=f"listen on this port ({PORT})")
+    parser.add_argument("--port", type=own_port, default=PORT, help=f"listen on this port ({PORT})")
     parser.add_argument("--no-mlock", action="store_true", help="do not lock the daemon in memory")
     parser.add_argument(
         "--allow-powercycle",

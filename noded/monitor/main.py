@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from common.errors import GntError, NodeFailure
-from common.ports import port
+from common.ports import own_port
 from common.systemd import Supervisor
 from common.version import VERSION
 from noded import web
@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="gantry-monitor", description="Tells how busy this node is, for hail --mond and hbal."
     )
     parser.add_argument("--address", help="listen on this address only")
-    parser.add_argument("--port", type=port, default=PORT, help=f"listen on this port ({PORT})")
+    parser.add_argument("--port", type=own_port, default=PORT, help=f"listen on this port ({PORT})")
     parser.add_argument(
         "--every", type=_seconds, default=EVERY_S, metavar="SECONDS",
         help=f"how often to look at the processors ({EVERY_S:g})",

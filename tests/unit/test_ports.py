@@ -2,7 +2,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from common.ports import port
+from common.ports import own_port, port
 
 
 def test_ports_are_read() -> None:
@@ -13,3 +13,10 @@ def test_ports_are_read() -> None:
 def test_what_is_no_port_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="no port"):
         port(text)
+
+
+def test_any_free_port_can_be_asked_for_to_listen_on_only() -> None:
+    assert own_port("0") == 0
+    assert own_port("65535") == 65_535
+    with pytest.raises(ArgumentTypeError, match="no port"):
+        own_port("65536")
