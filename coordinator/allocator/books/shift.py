@@ -5,44 +5,12 @@ fails the books afterwards mean nothing.
 """
 
 from collections.abc import Sequence
-from enum import IntEnum
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import UNKNOWN, Books, Demands
 from coordinator.allocator.refusal import Reason
-
-
-class Failure(IntEnum):
-    """Reasons as htools counts them; the order is the one in which they are listed."""
-
-    NONE = 0
-    MEM = 1
-    DISK = 2
-    CPU = 3
-    N1 = 4
-    TAGS = 5
-    MIG = 6
-    DISK_COUNT = 7
-    SPINDLES = 8
-
-    @property
-    def label(self) -> str:
-        return _LABELS[self]
-
-
-_LABELS = {
-    Failure.NONE: "",
-    Failure.MEM: "FailMem",
-    Failure.DISK: "FailDisk",
-    Failure.CPU: "FailCPU",
-    Failure.N1: "FailN1",
-    Failure.TAGS: "FailTags",
-    Failure.MIG: "FailMig",
-    Failure.DISK_COUNT: "FailDiskCount",
-    Failure.SPINDLES: "FailSpindles",
-}
 
 _Check = tuple[Bools, Reason]
 
