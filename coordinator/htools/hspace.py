@@ -20,12 +20,12 @@ from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.fill import Filled, Filling, Rules, fill
-from coordinator.allocator.fill_codes import Failure
-from coordinator.allocator.fill_spare import all_can_be_emptied
+from coordinator.allocator.filling.codes import Failure
+from coordinator.allocator.filling.fill import Filled, Filling, Rules, fill
+from coordinator.allocator.filling.spare import all_can_be_emptied
+from coordinator.allocator.filling.tiers import fill_in_tiers
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.tiers import fill_in_tiers
 from coordinator.htools import source
 from coordinator.htools.hspace_options import OPTIONS
 from coordinator.htools.hspace_report import Human, Machine

@@ -4,10 +4,10 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 
-from coordinator.allocator.fill import Filled
-from coordinator.allocator.fill_codes import Failure
+from coordinator.allocator.filling.codes import Failure
+from coordinator.allocator.filling.fill import Filled
+from coordinator.allocator.filling.tiers import runs_of
 from coordinator.allocator.picture import Demand
-from coordinator.allocator.tiers import runs_of
 from coordinator.htools.resources import Resources
 from coordinator.htools.tables import show, show_float
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.fill import Filling
+from coordinator.allocator.filling.fill import Filling
 from coordinator.allocator.inventory import Inventory
 from coordinator.htools.tables import show
 

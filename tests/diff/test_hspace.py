@@ -73,6 +73,15 @@ def test_same_room_on_simulated_clusters() -> None:
 
 
 @needs("hspace")
+def test_same_room_where_shrinking_never_helps() -> None:
+    """Thousands of sizes are tried, and none fits for want of spindles."""
+    words = ["--simulate=p,4,100g,8g,4,2,True", "-l", "4", "--disk-template=plain"]
+    words.append("--tiered-alloc=200g,12g,8,12")
+    told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
+    assert told == theirs("hspace", words)
+
+
+@needs("hspace")
 def test_same_cluster_is_saved(tmp_path: Path) -> None:
     for seed in range(SEED, SEED + 5):
         rng = Random(seed)

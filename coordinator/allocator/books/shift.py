@@ -5,6 +5,7 @@ fails the books afterwards mean nothing.
 """
 
 from collections.abc import Sequence
+from enum import IntEnum
 
 import numpy as np
 

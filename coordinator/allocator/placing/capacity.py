@@ -102,8 +102,12 @@ class Redundancy:
                 disk[list(nodes)] -= demand.disk
             freight = freight.with_instance(demand, np.array(nodes[:1]))
         outlook = freight.judge(self._ledger, self._scored, memory, disk)
+        lost = np.flatnonzero(outlook.lost).tolist()
+        if lost:
+            self.culprit = lost[0]
+            return False
         for node in np.flatnonzero(~outlook.safe).tolist():
-            if outlook.lost[node] or not self._simulate(node, nodes):
+            if not self._simulate(node, nodes):
                 self.culprit = node
                 return False
         return True

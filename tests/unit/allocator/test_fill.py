@@ -1,22 +1,25 @@
 """Filling a cluster is placing one instance after the other, only faster."""
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 import numpy as np
 import pytest
 
+from common.errors import InvalidRequest
 from common.model.disk import DiskTemplate
+from common.model.policy import Bounds, InstancePolicy, Spec
 from common.names import InstanceName, MiB
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.fill import Filling, Rules, fill
-from coordinator.allocator.fill_codes import Failure
-from coordinator.allocator.fill_spare import all_can_be_emptied
+from coordinator.allocator.filling.codes import Failure
+from coordinator.allocator.filling.fill import Filling, Rules, fill
+from coordinator.allocator.filling.spare import all_can_be_emptied
+from coordinator.allocator.filling.tiers import fill_in_tiers, runs_of
 from coordinator.allocator.picture import Demand, GroupPicture, Picture
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.tiers import fill_in_tiers, runs_of
 from tests.unit.allocator.clusters import Taste, random_picture
 from tests.unit.allocator.small import DEFAULT, node
 
@@ -103,6 +106,27 @@ def test_a_limit_is_kept(template: DiskTemplate) -> None:
     assert len(fill(filling, demand, 5).filling.placed) == 5
     assert fill(filling, demand, 0).filling is filling
     assert not filling.placed
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.DISKLESS])
+def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> None:
+    none = MiB(0)
+    least = Spec(
+        memory_size=none, cpu_count=0, disk_count=0, disk_size=none, nic_count=0, spindle_use=0
+    )
+    anything = InstancePolicy(minmax=(Bounds(min=least),))
+    picture = Picture(
+        groups=(GroupPicture(name=DEFAULT, policy=anything),),
+        nodes=tuple(node(f"node{n}") for n in range(3)),
+    )
+    nothing = replace(
+        wanted(Random(1), template), memory=none, vcpus=0, disk=none, disks=(none,), spindle_use=0
+    )
+    filling = Filling(Ledger(picture), Rules())
+    assert len(fill(filling, nothing, 7).filling.placed) == 7
+    with pytest.raises(InvalidRequest, match="without end"):
+        fill(filling, nothing, None)
+    assert fill(filling, replace(nothing, vcpus=1), None).failures[Failure.CPU]
 
 
 def test_nodes_stay_such_that_they_can_be_emptied() -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from common.errors import InvalidRequest
 from common.model.disk import DiskTemplate
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
@@ -19,10 +20,11 @@ from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State
 from coordinator.allocator.books.succession import with_instances
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.fill_codes import FAILURES, Failure, Refusals
-from coordinator.allocator.fill_pairs import PairFill
-from coordinator.allocator.fill_singles import SingleFill
-from coordinator.allocator.fill_spare import Spare, all_can_be_emptied
+from coordinator.allocator.filling.codes import FAILURES, Failure, Refusals
+from coordinator.allocator.filling.pairs import PairFill
+from coordinator.allocator.filling.room import NO_LIMIT, room_of_disks, room_of_primaries
+from coordinator.allocator.filling.singles import SingleFill
+from coordinator.allocator.filling.spare import Spare, all_can_be_emptied
 from coordinator.allocator.picture import Demand
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
@@ -185,12 +187,28 @@ def _with(
 
 
 def fill(start: Filling, demand: Demand, limit: int | None) -> Filled:
-    """Place equal running instances until one fits nowhere, or so many are placed."""
+    """Place equal running instances until one fits nowhere, or so many are placed.
+
+    Raises:
+        InvalidRequest: they take nothing that a node runs out of, and there is no limit.
+    """
+    if limit is None and demand.used_memory <= 0 and _has_no_end(start, demand):
+        raise InvalidRequest(
+            "Instances of this size fit without end: give them memory, processors or disk, or"
+            " say how many are enough with --max-length."
+        )
     if demand.template is DiskTemplate.DRBD:
         return _fill_pairs(start, demand, limit)
     if start.rules.emptied is None:
         return _fill_singles(start, demand, limit)
     return _fill_carefully(start, demand, limit)
+
+
+def _has_no_end(start: Filling, demand: Demand) -> bool:
+    fits = (start.codes(demand) == 0).reshape(len(start.candidates), -1).any(axis=1)
+    books = start.books.at(start.candidates[fits])
+    room = np.minimum(room_of_primaries(books, demand), room_of_disks(books, demand))
+    return bool((room >= NO_LIMIT).any())
 
 
 def _is_pair(demand: Demand) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from common.names import MiB
-from coordinator.allocator.fill import Filled, Filling, Placed, fill, try_sizes
-from coordinator.allocator.fill_codes import Failure
+from coordinator.allocator.filling.codes import Failure
+from coordinator.allocator.filling.fill import Filled, Filling, Placed, fill, try_sizes
 from coordinator.allocator.picture import Demand
 
 _MEMORY_STEP = 64  # MiB

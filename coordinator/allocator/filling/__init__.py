@@ -1,0 +1,1 @@
+"""Equal instances placed one after the other until none fits."""
