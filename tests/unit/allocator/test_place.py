@@ -174,7 +174,7 @@ class TestRedundancy:
         assert message == (
             "No node can take instance web1 (memory 1000 MiB, disk 64 MiB): "
             "2 nodes would leave a node that can no longer be evacuated. "
-            "For one, alpha could not be emptied onto other nodes."
+            "For one, beta could not be emptied onto other nodes."
         )
 
     def test_the_operator_may_say_it_does_not_matter(self) -> None:
