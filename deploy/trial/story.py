@@ -223,8 +223,8 @@ class Story:
         )
 
     def _is_adding_web2(self) -> bool:
-        jobs = json.loads(self.alpha.run("gnt-job list --json").stdout or "[]")
-        return any("web2" in str(job["summary"]) and job["status"] == "running" for job in jobs)
+        """Tell whether its disk is there: asking for the job would take longer than all the rest."""
+        return len(list(self.place.shared.rglob("*.raw"))) > 1
 
     def _job_of(self, instance: str) -> int:
         jobs = json.loads(self.alpha.run("gnt-job list --json").stdout)
