@@ -223,7 +223,7 @@ class Story:
         )
 
     def _is_adding_web2(self) -> bool:
-        """Tell whether its disk is there: asking for the job would take longer than all the rest."""
+        """Tell whether its disk is there: asking for the job would take longer than the rest."""
         return len(list(self.place.shared.rglob("*.raw"))) > 1
 
     def _job_of(self, instance: str) -> int:
