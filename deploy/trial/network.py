@@ -62,7 +62,13 @@ def _plug_in(spot: Spot) -> None:
         "peer", "name", "eth0", "netns", spot.namespace,
     )  # fmt: skip
     _ip("-n", HUB, "link", "set", spot.name, "master", "switch", "up")
-    _ip(*inside, "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+    # Left to itself it takes the lowest address among its ports. Now and then that is the tap's,
+    # which is the same on every node that the guest comes to.
+    address = "02:00:" + ":".join(f"{int(byte):02x}" for byte in spot.address.split("."))
+    _ip(
+        *inside, "link", "add", "br0", "address", address,
+        "type", "bridge", "forward_delay", "0",
+    )  # fmt: skip
     _ip(*inside, "link", "set", "eth0", "master", "br0", "up")
     _ip(*inside, "addr", "add", f"{spot.address}/24", "dev", "br0")
     _ip(*inside, "link", "set", "br0", "up")
