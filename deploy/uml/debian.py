@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from deploy.uml.command import LEASH, Trouble, run
-from deploy.uml.place import CACHE
+from deploy.uml.command import LEASH, run
+from deploy.uml.fetch import sources
+from deploy.uml.place import CACHE, DEBIAN_12
 
-RELEASE = "bookworm"
 PACKAGES = (
     "ca-certificates",
     "drbd-utils",
@@ -32,7 +32,7 @@ BUILD_S = 600.0
 
 def archive() -> Path:
     """Return where the root file system is, as a tar archive, once it is made."""
-    words = (RELEASE, *PACKAGES, *UNREAD)
+    words = (DEBIAN_12, *PACKAGES, *UNREAD)
     return CACHE / f"debian-{hashlib.sha256(repr(words).encode()).hexdigest()[:12]}.tar"
 
 
@@ -56,7 +56,7 @@ def ensure_debian(work: Path, say: Callable[[str], None]) -> None:
             "mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
             f"--include={','.join(PACKAGES)}", f"--aptopt={settings}",
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in UNREAD),
-            RELEASE, str(part), *_sources(),
+            DEBIAN_12, str(part), *sources(),
         ),
         timeout_s=BUILD_S,
     )  # fmt: skip
@@ -69,17 +69,3 @@ def _own_settings() -> str:
     return "".join(
         f"{line}\n" for line in dump.splitlines() if not re.search(r'::? "";$|^Acquire "', line)
     )
-
-
-def _sources() -> list[str]:
-    """Return this machine's own sources of the release: a mirror may be all it reaches."""
-    wanted = ("$(ORIGIN)", "$(CODENAME)", "$(COMPONENT)", "$(REPO_URI)")
-    listing = run(("apt-get", "indextargets", "--format", " ".join(wanted), "Created-By: Packages"))
-    sources = {
-        f"deb {uri} {suite} main"
-        for origin, suite, component, uri in (line.split(" ", 3) for line in listing.splitlines())
-        if origin == "Debian" and suite.startswith(RELEASE) and component == "main"
-    }
-    if not sources:
-        raise Trouble(f"apt on this machine has no source of Debian's {RELEASE}; add one.")
-    return sorted(sources)

@@ -8,11 +8,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from deploy.uml import kernel, room
+from deploy.uml import room
 from deploy.uml.cache import making
-from deploy.uml.command import LEASH, Trouble, run
+from deploy.uml.command import LEASH, run
 from deploy.uml.debian import archive, ensure_debian
 from deploy.uml.install import SOURCES, install_gantry
+from deploy.uml.kernel import Kernel, choose
 from deploy.uml.place import (
     CACHE,
     CHECKOUT,
@@ -49,23 +50,21 @@ def ensure_image(place: Place, say: Callable[[str], None]) -> Path:
         Trouble: something it is made of cannot be had, or user-mode Linux does not run here.
     """
     with making(say) as work:
-        kernel.ensure_kernel(work, say)
+        kernel = choose(work, say)
         _ensure_key(place)
-        image = CACHE / f"image-{_digest(place)}.ext4"
+        image = CACHE / f"image-{kernel.release}-{_digest(place, kernel)}.ext4"
         if not image.exists():
-            if reason := kernel.why_not():
-                raise Trouble(f"User-mode Linux does not run on this machine: {reason}")
             room.check_room_for_image()
             ensure_debian(work, say)
             say("installing Gantry into an image")
             _drop_unused()
-            _make(work / image.name, work / "root", place)
+            _make(work / image.name, work / "root", place, kernel)
             (work / image.name).rename(image)
             say(f"the image is ready ({image.stat().st_blocks >> 11} MiB)")
     return image
 
 
-def _make(image: Path, root: Path, place: Place) -> None:
+def _make(image: Path, root: Path, place: Place, kernel: Kernel) -> None:
     root.mkdir(mode=0o755)
     run(("tar", "--extract", "--file", str(archive()), "--directory", str(root)), timeout_s=BUILD_S)
     kernel.copy_modules(root)
@@ -109,9 +108,9 @@ def _ensure_key(place: Place) -> None:
         run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(place.key)))
 
 
-def _digest(place: Place) -> str:
+def _digest(place: Place, kernel: Kernel) -> str:
     """Return a name for all that goes into an image."""
-    digest = hashlib.sha256(f"{archive().name} {kernel.version()}".encode())
+    digest = hashlib.sha256(f"{archive().name} {kernel.version}".encode())
     digest.update(place.key.with_suffix(".pub").read_bytes())
     ours = Path(__file__).parent
     makers = (FILES, ours / "image.py", ours / "install.py", ours / "kernel.py")

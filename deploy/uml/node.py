@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.uml import network
 from deploy.uml.command import Trouble, run
-from deploy.uml.kernel import PROGRAM
+from deploy.uml.kernel import Kernel, of_image
 from deploy.uml.place import MEMORY, SHARED_DISKS, Place, Spot
 
 BOOT = Path(__file__).with_name("boot")
@@ -55,11 +55,12 @@ class Node:
             with self.spot.disk.open("wb") as disk:
                 disk.truncate(DISK_MIB << 20)
         network.plug_in(self.place, self.spot)
-        words = (*network.inside(self.place), *self._command(image))
+        kernel = of_image(image)
+        words = (*network.inside(self.place), *self._command(image, kernel))
         surroundings = os.environ | {
             "TMPDIR": str(MEMORY),
             "HOME": str(self.spot.directory),
-            "LAB_KERNEL": str(PROGRAM),
+            "LAB_KERNEL": str(kernel.program),
         }
         with self.spot.console.open("ab") as console:
             actions = [
@@ -70,7 +71,7 @@ class Node:
             pid = os.posix_spawnp(words[0], words, surroundings, file_actions=actions, setsid=True)
         self.spot.process.write_text(str(pid))
 
-    def _command(self, image: Path) -> tuple[str, ...]:
+    def _command(self, image: Path, kernel: Kernel) -> tuple[str, ...]:
         spot = self.spot
         return (
             str(BOOT), f"umid={spot.name}", f"uml_dir={spot.directory}/", f"mem={MEMORY_MIB}M",
@@ -78,7 +79,7 @@ class Node:
             f"vec0:transport=tap,ifname={spot.tap},mac={spot.mac}", "con=null", "con0=null,fd:1",
             "quiet", f"systemd.hostname={spot.name}",
             f"systemd.machine_id={spot.number:032x}", f"lab.address={spot.address}",
-            f"lab.shared={self.place.shared}",
+            f"lab.shared={self.place.shared}", *kernel.parameters,
         )  # fmt: skip
 
     def run(self, line: str, *, stdin: str = "", timeout_s: float = 120.0) -> str:

@@ -12,6 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".cache" / "lab"  # what takes long to make; every lab may use it
 MEMORY = Path("/dev/shm")
 
+DEBIAN_12 = "bookworm"  # what nodes have of Debian
 CLUSTER = "lab.example"
 SHARED = "/srv/shared"  # on every node: a directory of this machine, in the place of a file server
 SHARED_DISKS = f"{SHARED}/disks"

@@ -14,6 +14,7 @@ import pytest
 
 from deploy.uml import cluster, kernel, network
 from deploy.uml.cache import making
+from deploy.uml.command import Trouble
 from deploy.uml.lab import Lab
 from deploy.uml.place import Place, place
 from tests.lab.stage import Stage
@@ -35,11 +36,11 @@ def why_not() -> str:
     """Say why there can be no lab on this machine; empty if there can."""
     if os.geteuid() != 0:
         return "Only root can make a network namespace."
-    if not kernel.PROGRAM.exists():
+    try:
         with making(log.info) as work:
-            kernel.ensure_kernel(work, log.info)
-    if reason := kernel.why_not():
-        return f"User-mode Linux does not run here: {reason}"
+            kernel.choose(work, log.info)
+    except Trouble as trouble:
+        return str(trouble)
     return network.why_not(Place(f"lab-trial-{os.getpid()}"))
 
 
