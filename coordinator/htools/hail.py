@@ -94,8 +94,8 @@ OPTIONS = (
 def main() -> NoReturn:
     """Entry point; the exit status is 0 even if nothing fits, as the protocol wants it."""
     gc.disable()  # all of a message is kept to the end, and looking through it again takes long
-    status = run(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr)
     try:
+        status = run(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
@@ -179,3 +179,7 @@ def _answer(text: str, parsed: Parsed, stderr: TextIO) -> str:
     from coordinator.htools.hail_work import answer
 
     return answer(message, parsed, stderr)
+
+
+if __name__ == "__main__":
+    main()

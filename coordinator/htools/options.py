@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import Enum
 
@@ -214,7 +215,16 @@ def run(
 ) -> NoReturn:
     """Read the command line, do the work, and exit as Ganeti's tools do."""
     given = sys.argv[1:] if words is None else words
-    sys.exit(_run(program, options, work, given, takes_arguments=takes_arguments))
+    try:
+        status = _run(program, options, work, given, takes_arguments=takes_arguments)
+        sys.stdout.flush()
+    except OSError as error:
+        status = 1
+        if not isinstance(error, BrokenPipeError):  # else whoever read it has read enough
+            sys.stderr.write(f"Error: cannot write the output: {error.strerror}\n")
+        # What is left to write cannot be written at the exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
 
 
 def _run(
@@ -247,11 +257,12 @@ def _run(
     except GntError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
+    except (OverflowError, MemoryError):
+        sys.stderr.write("Error: the cluster has a number or a size too large to reckon with.\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         return 130
-    except BrokenPipeError:  # whoever read our output has read enough
-        return 1
 
 
 COMMON = (

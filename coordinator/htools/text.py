@@ -238,7 +238,7 @@ def _group_line(group: Group) -> str:
 
 
 def _node_line(node: Node, cluster: Inventory) -> str:
-    flag = "M" if node.is_master else "Y" if node.offline else "N"
+    flag = "Y" if node.offline else "M" if node.is_master else "N"
     numbers = (
         f"{node.total_memory:.0f}", node.own_memory, node.free_memory, f"{node.total_disk:.0f}",
         node.free_disk, f"{node.total_cpus:.0f}",

@@ -128,7 +128,7 @@ class Search:
         if new.required_nodes not in {1, 2}:
             raise Refused(self._unsupported(ledger, group))
         if new.required_nodes == 1 and new.wish.template == "drbd" and self._options.check_capacity:
-            raise InvalidRequest(
+            raise Refused(
                 f"Instance {new.name} is to be mirrored (drbd), which takes two nodes, not one"
             )
         return Allocate(

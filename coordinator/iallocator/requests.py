@@ -187,7 +187,8 @@ def _instances(fields: Fields, cluster: Inventory) -> tuple[int, ...]:
     domain = _domain(cluster)
     names = cluster.columns[1].names
     aliases = [name.removesuffix(domain) for name in names]
-    return tuple(find_one(name, names, aliases) for name in wanted)
+    # One that is named twice is moved once: the second move would take it back.
+    return tuple(dict.fromkeys(find_one(name, names, aliases) for name in wanted))
 
 
 def _names_of_nodes(cluster: Inventory) -> tuple[Sequence[str], Sequence[str]]:

@@ -69,6 +69,7 @@ class _Freight:
         home, mirror = board.primary[some], board.secondary[some]
         arriving = np.zeros((len(board.nodes), len(board.nodes)), dtype=np.int64)
         inside = mirror >= 0
+        mirror = np.where(inside, mirror, home)  # any index will do: these fail in any case
         np.add.at(arriving, (home[inside], mirror[inside]), board.demands.memory[some][inside])
         unknown = board.demands.disk_spindles[some] == UNKNOWN
 

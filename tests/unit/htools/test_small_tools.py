@@ -2,15 +2,21 @@
 
 import contextlib
 import io
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from coordinator.htools import hcheck, hroller, hscan, hsqueeze
 from coordinator.htools.options import Option, Parsed, run
-from coordinator.htools.text import parse_cluster
+from coordinator.htools.text import format_cluster, parse_cluster
 from tests.diff.luxi_server import Answering, serving
+from tests.diff.messages import random_message
 
 _Tool = tuple[str, Sequence[Option], Callable[[Parsed], int]]
 HCHECK: _Tool = ("hcheck", hcheck.OPTIONS, hcheck.check)
@@ -112,6 +118,47 @@ def test_a_mirror_in_another_group_is_a_problem(data: Callable[[str], str]) -> N
     assert "HCHECK_INIT_GROUP_0_GN1_FAIL=1\n" in output
     assert output.endswith("HCHECK_OK=1\n")
     assert given(HCHECK, "-t", data(CLUSTER))[0] == 0
+
+
+def test_a_mirror_in_another_group_is_a_problem_for_a_node_that_is_alone(
+    data: Callable[[str], str],
+) -> None:
+    alone = SPLIT.replace("b.x|4096|0|4096|10240|9216|8|N|u1\n", "")
+    status, output, _ = given(HCHECK, "-t", data(alone), "--machine-readable")
+    assert status == 1
+    assert "HCHECK_INIT_GROUP_0_GN1_FAIL=1\n" in output
+
+
+def test_a_master_that_is_offline_is_saved_as_offline() -> None:
+    cluster = parse_cluster(CLUSTER)
+    master = replace(cluster.nodes[0], offline=True)
+    saved = format_cluster(replace(cluster, nodes=(master, *cluster.nodes[1:])))
+    assert parse_cluster(saved).nodes[0].offline
+
+
+@pytest.mark.parametrize("tool", READERS, ids=lambda tool: tool[0])
+def test_numbers_too_large_to_reckon_with_are_told_in_a_sentence(
+    tool: _Tool, tmp_path: Path
+) -> None:
+    message = random_message(Random(1), "node-evacuate", nodes=3)
+    for node in message["nodes"].values():
+        node["total_memory"] = 1e308
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(message))
+    if any(option.name == "ialloc-src" for option in tool[1]):
+        status, _, errors = given(tool, "-I", str(path))
+        assert status == 1
+        assert errors == "Error: the cluster has a number or a size too large to reckon with.\n"
+
+
+def test_output_that_cannot_be_written_is_told_in_a_sentence(data: Callable[[str], str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
+            [sys.executable, "-m", "coordinator.htools.hcheck", "-t", data(CLUSTER)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write the output: No space left on device\n"
 
 
 def test_a_mirror_that_is_missing_is_a_problem(data: Callable[[str], str]) -> None:

@@ -3,6 +3,10 @@
 import copy
 import io
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -78,12 +82,39 @@ def test_numbers_too_large_to_reckon_with() -> None:
     assert "too large" in stderr
 
 
-def test_mirrored_on_one_node_makes_no_sense() -> None:
+def test_mirrored_on_one_node_is_refused_by_an_answer() -> None:
+    """Another exit status would have Ganeti believe that the allocator is broken."""
     message = random_message(Random(SEED), "allocate", nodes=3)
     message["request"] |= {"disk_template": "drbd", "required_nodes": 1}
-    status, _, stderr = hail(json.dumps(message))
-    assert status == 1
-    assert "takes two nodes, not one" in stderr
+    status, stdout, _ = hail(json.dumps(message))
+    assert status == 0
+    assert json.loads(stdout)["success"] is False
+    assert "takes two nodes, not one" in stdout
+
+
+def test_an_instance_that_is_named_twice_is_moved_once() -> None:
+    message = random_message(Random(SEED), "node-evacuate", nodes=6)
+    for name in message["instances"]:
+        request = {"type": "node-evacuate", "evac_mode": "all", "instances": [name]}
+        once = hail(json.dumps(message | {"request": request}))
+        twice = hail(json.dumps(message | {"request": request | {"instances": [name, name]}}))
+        assert once == twice
+
+
+@pytest.mark.parametrize("arguments", [["request"], ["--help"]])
+def test_output_that_cannot_be_written_is_told_in_a_sentence(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    message = random_message(Random(SEED), "allocate", nodes=3)
+    (tmp_path / "request").write_text(json.dumps(message))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
+            [sys.executable, "-m", "coordinator.htools.hail", *arguments], cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(Path.cwd())}, check=False,
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.endswith("Error: cannot write the answer: No space left on device\n")
 
 
 def test_wrong_options_are_refused() -> None:
