@@ -106,7 +106,7 @@ def _after(cluster: Inventory, request: Request, found: Answer) -> Inventory:
 def _print_nodes(
     when: str, cluster: Inventory, start: Inventory, parsed: Parsed, stderr: TextIO
 ) -> None:
-    """Print the nodes; what was missing at the ``start`` is missing ever after."""
+    """Print the nodes; what was free or missing at the ``start`` decides what is now."""
     from dataclasses import replace
 
     import numpy as np
@@ -117,11 +117,14 @@ def _print_nodes(
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now
 
-    suffix = common_suffix(cluster)
+    suffix = common_suffix(start)
     everyone = np.arange(len(cluster.nodes))
-    board = Board(open_books(cluster), everyone)
+    board, before = Board(open_books(cluster), everyone), open_books(start)
+    # Nobody has measured again what is free: it is less by what has come since.
+    came = before.missing - board.opening.missing
+    books = board.books.changed(memory=before.books.memory - came)
     now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
-    now = replace(now, missing=open_books(start).missing.tolist())
+    now = replace(now, books=books, missing=before.missing.tolist())
     stderr.write(f"\n{when} cluster status:\n")
     stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
 
