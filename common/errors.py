@@ -31,7 +31,8 @@ class GntError(Exception):
     exit_code: ClassVar[int] = 1
     by_code: ClassVar[dict[str, type[GntError]]] = {}
 
-    def __init__(self, message: str, **detail: Any) -> None:
+    # By position only: a detail may have any name, those of our own arguments included.
+    def __init__(self, message: str, /, **detail: Any) -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail

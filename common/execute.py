@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.errors import NodeFailure
@@ -39,9 +39,6 @@ class CommandFailed(NodeFailure):
 
     code = "node-failure.command"
 
-    def __init__(self, message: str, *, argv: Sequence[str] = (), **detail: object) -> None:
-        super().__init__(message, argv=list(argv), **detail)
-
 
 async def execute(
     *argv: str,
@@ -69,7 +66,7 @@ async def execute(
         process = await _start(argv, stdin=stdin, environment=extra_environment or {})
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=argv) from error
+        raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
     stdout, stderr = _Kept(STDOUT_LIMIT), _Kept(STDERR_LIMIT)
     try:
         async with asyncio.timeout(timeout_s):
@@ -77,19 +74,19 @@ async def execute(
     except TimeoutError as error:
         raise CommandFailed(
             f"{_shown(argv)} did not end within {timeout_s:g} s and was killed.{stderr.quoted()}",
-            argv=argv, status=None, stderr=stderr.tail(),
+            argv=list(argv), status=None, stderr=stderr.tail(),
         ) from error  # fmt: skip
     finally:
         await _end(process)
     if process.returncode != 0:
         raise CommandFailed(
             f"{_shown(argv)} {_ending(process.returncode)}.{stderr.quoted()}",
-            argv=argv, status=process.returncode, stderr=stderr.tail(),
+            argv=list(argv), status=process.returncode, stderr=stderr.tail(),
         )  # fmt: skip
     if stdout.overflowed:
         raise CommandFailed(
             f"{_shown(argv)} printed more than {STDOUT_LIMIT >> 20} MiB.",
-            argv=argv, status=0, stderr=stderr.tail(),
+            argv=list(argv), status=0, stderr=stderr.tail(),
         )  # fmt: skip
     return Finished(bytes(stdout.data), bytes(stderr.data))
 

@@ -1,10 +1,13 @@
 """Types for what must not be mixed, and the rules a name obeys.
 
-Objects are told apart by UUID (``…Id``); people and wire protocols use names.
+Objects are told apart by UUID (``…Id``); people and wire protocols use names. Numbers carry
+their bounds in their types, so whoever reads a message from the network need not check them.
 """
 
 import re
-from typing import NewType
+from typing import Annotated, NewType
+
+from msgspec import Meta
 
 from common.errors import InvalidRequest
 
@@ -19,12 +22,17 @@ InstanceId = NewType("InstanceId", str)
 DiskId = NewType("DiskId", str)
 NicId = NewType("NicId", str)
 
-JobId = NewType("JobId", int)
+# Far more than can ever be counted, and far below 2**63, where SQLite ends; a number that is exact
+# in every JSON reader.
+LARGEST_COUNT = 2**53
+Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
+
+JobId = NewType("JobId", Count)
 TaskId = NewType("TaskId", str)
 CallId = NewType("CallId", str)
 
-Epoch = NewType("Epoch", int)  # counts masterships; 0 is "none yet"
-Serial = NewType("Serial", int)  # counts commits; 0 is the empty state
+Epoch = NewType("Epoch", Count)  # counts masterships; 0 is "none yet"
+Serial = NewType("Serial", Count)  # counts commits; 0 is the empty state
 
 MiB = NewType("MiB", int)
 

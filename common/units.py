@@ -1,10 +1,15 @@
 """Sizes as people write them: ``64M``, ``1.5g``, ``10GiB``, or a plain number of MiB."""
 
+from __future__ import annotations
+
 import math
 import re
 
 from common.errors import InvalidRequest
-from common.names import MiB
+
+TYPE_CHECKING = False  # lists show sizes, and are done before the types of messages are imported
+if TYPE_CHECKING:
+    from common.names import MiB
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 _FACTOR = {"": 1, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
@@ -30,6 +35,8 @@ def parse_mib(text: str) -> MiB:
     size = -(-int(whole + fraction) * _FACTOR[unit] // scale)
     if size > _LARGEST_MIB:
         raise InvalidRequest(f"“{text}” is larger than any disk or memory.", size=text)
+    from common.names import MiB
+
     return MiB(size)
 
 

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import pytest
 
-from common.errors import Conflict, InvalidRequest, Unreachable
+from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import to_json
 from common.model.node import Node
-from common.names import Epoch, GroupId, JobId, NodeName
+from common.names import CallId, Epoch, GroupId, JobId, NodeName
 from common.noderpc.facts import Facts
 from common.noderpc.mastership import Mastership
 from common.rpc.declare import CallSpec
-from common.rpc.envelope import Envelope, answer, failure
+from common.rpc.envelope import CALL, EPOCH, JOB, TIMEOUT, Envelope, answer, failure, read_headers
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each, split
 from tests.support.clock import simulate
@@ -165,3 +165,31 @@ def test_an_answer_that_is_no_answer_is_told() -> None:
     for body in (b"<html>", b"[]", to_json({"result": {"master": 7}})):
         with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
             simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+
+
+@pytest.mark.parametrize("epoch", [-1, 2**53 + 1, 2**63 - 1, 2**64, 10**400])
+def test_a_number_beyond_its_bounds_is_no_answer(epoch: int) -> None:
+    body = b'{"result": {"master": "alpha", "epoch": %d}}' % epoch
+    with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
+        simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+
+
+@pytest.mark.parametrize("code", ["conflict.deposed", "node-failure.command", "", "of the future"])
+@pytest.mark.parametrize("name", ["message", "self", "code", "detail", "argv", "no identifier", ""])
+def test_a_detail_of_any_name_and_shape_is_an_error_as_any_other(code: str, name: str) -> None:
+    error = {"code": code, "message": "No.", "detail": {name: [None, {"message": 7}]}}
+    body = to_json({"error": error})
+    with pytest.raises(GntError, match="No") as raised:
+        simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+    assert raised.value.detail == error["detail"]
+
+
+def test_headers_beyond_their_bounds_are_refused() -> None:
+    good = {EPOCH: "7", CALL: "c", JOB: "12", TIMEOUT: "2.5"}
+    told = Envelope(epoch=Epoch(7), call=CallId("c"), job=JobId(12), timeout_s=2.5)
+    assert read_headers(good) == told
+    for name, text in ((EPOCH, str(2**63 - 1)), (EPOCH, "-1"), (JOB, "-1"), (TIMEOUT, "soon")):
+        with pytest.raises(InvalidRequest, match="good header"):
+            read_headers(good | {name: text})
+    with pytest.raises(InvalidRequest, match="epoch"):
+        read_headers({name: text for name, text in good.items() if name != EPOCH})
