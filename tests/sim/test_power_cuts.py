@@ -4,16 +4,22 @@ import asyncio
 
 import pytest
 
-from common.errors import Conflict
+from common.errors import Conflict, Deposed
 from common.model.job import Status
-from common.names import JobId
+from common.names import Epoch, JobId
+from common.noderpc.disks import Disks
+from coordinator.master.confirm import NotMaster
+from coordinator.nodes.calls import Nodes
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.test.delay import Delay
 from tests.sim.stories import WEB1, create, web1_half_moved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.network import Line
+from tests.support.seeds import seeds
 
 MOVED_S = 6.0  # by then the memory of a small guest has been moved
 
@@ -96,5 +102,46 @@ def test_a_power_cut_of_everything_loses_no_job() -> None:
             await cluster.start_master("alpha")
             assert (await cluster.finished(number)).status is Status.SUCCESS
             assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("seed", seeds(usual=4))
+def test_what_was_acknowledged_outlives_a_power_cut_of_everything(seed: int) -> None:
+    """Whatever the disks did not have by then is gone: nothing of it had been promised."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(seed=seed) as cluster:
+            await cluster.take_over("beta")
+            await cluster.run(create("web1", "gamma", start=False))
+            number = await cluster.submit(Delay(duration=0.0))
+            before = cluster.state
+            for name in cluster.names:
+                await cluster.lose_power(name)
+            for name in cluster.names:
+                await cluster.machines[name].boot()
+            with pytest.raises(NotMaster, match="beta"):
+                await cluster.start_master("alpha")
+            await cluster.start_master("beta")
+            assert cluster.state.stamp.serial > before.stamp.serial
+            assert cluster.config.find_instance("web1")
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("seed", seeds(usual=4))
+def test_a_node_that_lost_its_power_still_obeys_the_master_that_it_granted(seed: int) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(seed=seed, candidates=2) as cluster:
+            await cluster.crash_master()
+            cluster.cut("alpha", "gamma")
+            await cluster.take_over("beta")
+            await cluster.lose_power("gamma")
+            await cluster.machines["gamma"].boot()
+            late = Nodes(Line(cluster.network, cluster.machines["alpha"]), Epoch(2), cluster.random)
+            cluster.heal()
+            with pytest.raises(Deposed, match="obeys beta"):
+                await late.service(Disks, cluster.config.node("gamma")).find(disks=())
 
     simulate(scenario())

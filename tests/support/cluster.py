@@ -4,7 +4,8 @@
         await cluster.run(CreateInstance(…))
 
 Coordinators and noded's handlers are the real ones. What is outside of them is faked: network,
-guests, disks, power, clock. The state files are real, below a directory in memory.
+guests, disks, power, clock. The state files are real, below a directory in memory; a power cut
+takes what of them was not synced.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ from noded.hypervisor.fake import FakeWorld
 from noded.replica.store import ReplicaFile
 from noded.storage.fake import FakeFiles
 from tests.support.coordinators import Coordinator
+from tests.support.disk import Disk
 from tests.support.image import (
     BEGINNING,
     NAMES,
@@ -50,13 +52,21 @@ class SimulatedCluster:
     def __init__(self, root: Path, names: tuple[str, ...], strangers: int, random: Random) -> None:
         self.random = random
         self.network = Network(random)
+        self.disk = Disk(root, random)
         self.world = FakeWorld()
         self.world.reaches = self.network.reaches
         self.shared = FakeFiles()
         self.names = names
         every = NAMES[: len(names) + strangers]
         self.machines = {
-            name: Machine(name, root / name, world=self.world, shared=self.shared, now=self.now)
+            name: Machine(
+                name,
+                root / name,
+                disk=self.disk,
+                world=self.world,
+                shared=self.shared,
+                now=self.now,
+            )
             for name in every
         }
         for machine in self.machines.values():
@@ -223,7 +233,10 @@ async def simulated_cluster(
         cluster = SimulatedCluster(root, names, strangers, Random(seed))
         paths = {name: cluster.machines[name].paths for name in names}
         write_cluster(first_state(names, candidates), paths)
-        with patch("noded.identity.store.check_identity", check_identity_once):
+        with (
+            patch("noded.identity.store.check_identity", check_identity_once),
+            cluster.disk.watched(),
+        ):
             try:
                 for machine in cluster.machines.values():
                     await machine.start_noded()

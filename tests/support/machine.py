@@ -22,6 +22,7 @@ from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
 from noded.storage.fake import FakeFiles, FakeStorage
+from tests.support.disk import Disk
 from tests.support.image import Identity, ip_of, read_identity
 
 REBOOT_S = 30.0
@@ -30,8 +31,8 @@ REBOOT_S = 30.0
 class Machine:
     """One node's hardware, with the noded that runs on it, if one does.
 
-    Durable are the files below ``root``, the local disks, and ``shared``, which is every
-    machine's. Guests and taps go on when noded is killed, and end with the power.
+    Durable are what was synced of the files below ``root``, the local disks, and ``shared``, which
+    is every machine's. Guests and taps go on when noded is killed, and end with the power.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Machine:
         name: str,
         root: Path,
         *,
+        disk: Disk,
         world: FakeWorld,
         shared: FakeFiles,
         now: Callable[[], float],
@@ -46,6 +48,7 @@ class Machine:
         self.name, self.ip = name, ip_of(name)
         self.paths = Paths(str(root))
         self.paths.state.mkdir(parents=True)
+        self._disk = disk
         self.guests = FakeHypervisor(world, self.ip)
         self.files, self.shared = FakeFiles(), shared
         self.network = FakeNetwork("br0")
@@ -92,7 +95,10 @@ class Machine:
         # First the guests: nothing that noded does on its way down may be seen by them.
         self._life.ended = True
         self.guests.power_off()
+        left = self._disk.after_a_power_cut(self.paths.root)
         await self.kill_noded()
+        self._disk.become(self.paths.root, left)
+        self._has_looked = False
         await self._forget_taps()
 
     async def boot(self) -> None:

@@ -1,0 +1,120 @@
+"""The simulated disks lose what a real one may lose, and nothing else."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from common.names import Epoch, NodeName
+from noded.calls.grants import Grant, GrantFile
+from noded.durable_file import sync_directory, write_durably
+from noded.replica.store import ReplicaFile
+from tests.support.clock import simulate
+from tests.support.disk import Disk
+from tests.support.replica_states import COMMITS, STATES, contents
+
+TRIES = 30
+
+
+def _found(root: Path, work: Callable[[Path], None], look: Callable[[Path], object]) -> set[object]:
+    """Do some work on a disk; return all that may be found after a power cut right then."""
+    found: set[object] = set()
+    for seed in range(TRIES):
+        place = root / str(seed)
+        place.mkdir()
+        disk = Disk(place, Random(seed))
+        with disk.watched():
+            work(place)
+            disk.become(place, disk.after_a_power_cut(place))
+        found.add(look(place))
+    return found
+
+
+def _text(place: Path) -> str | None:
+    path = place / "file"
+    return path.read_text() if path.exists() else None
+
+
+def test_a_file_that_is_written_durably_is_there(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        write_durably(place / "file", b"old")
+        write_durably(place / "file", b"new")
+
+    assert _found(tmp_path, work, _text) == {"new"}
+
+
+def test_a_file_that_was_not_synced_may_be_empty_or_absent(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        (place / "file").write_text("new")
+
+    assert _found(tmp_path, work, _text) == {"new", "", None}
+
+
+def test_a_name_that_was_not_synced_may_be_the_old_one(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        write_durably(place / "file", b"old")
+        with (place / "next").open("wb") as file:
+            file.write(b"new")
+            file.flush()
+            os.fsync(file.fileno())
+        (place / "next").rename(place / "file")
+
+    assert _found(tmp_path, work, _text) == {"old", "new"}
+
+
+def test_a_grant_is_there(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        file = GrantFile(place / "grant")
+        simulate(file.save(Grant(epoch=Epoch(1), master=NodeName("alpha"))))
+        simulate(file.save(Grant(epoch=Epoch(7), master=NodeName("beta"))))
+
+    assert _found(tmp_path, work, lambda place: GrantFile(place / "grant").load().epoch) == {7}
+
+
+def _commit(place: Path) -> None:
+    replica = ReplicaFile(place / "state.sqlite")
+    for commit in COMMITS[:5]:
+        replica.append((commit,))
+
+
+def _newest(place: Path) -> int:
+    stamp, rows = contents(place / "state.sqlite")
+    assert rows == STATES[stamp]
+    return stamp.serial
+
+
+def test_every_commit_is_there(tmp_path: Path) -> None:
+    assert _found(tmp_path, _commit, _newest) == {COMMITS[4].serial}
+
+
+@pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])
+def test_commits_that_sqlite_does_not_sync_may_be_lost(tmp_path: Path, synchronous: str) -> None:
+    still_open = []  # closing it would sync
+
+    def work(place: Path) -> None:
+        db = sqlite3.connect(place / "file.sqlite", isolation_level=None)
+        still_open.append(db)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("CREATE TABLE numbers (number INTEGER)")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        sync_directory(place)
+        db.execute(f"PRAGMA synchronous={synchronous}")
+        for number in range(3):
+            db.execute("INSERT INTO numbers VALUES (?)", (number,))
+
+    def count(place: Path) -> object:
+        db = sqlite3.connect(place / "file.sqlite")
+        return db.execute("SELECT count(*) FROM numbers").fetchone()[0]
+
+    assert {0, 3} <= _found(tmp_path, work, count)
+
+
+def test_a_file_that_was_deleted_durably_stays_away(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        _commit(place)
+        ReplicaFile(place / "state.sqlite").erase()
+
+    assert _found(tmp_path, work, lambda place: tuple(place.iterdir())) == {()}
