@@ -108,15 +108,16 @@ def test_of_fifty_at_once_all_that_fit_are_placed(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds())
 def test_whoever_was_refused_does_not_fit_afterwards_either(seed: int) -> None:
+    """All are of one size: of several, those that came later may leave a better fit."""
+
     async def scenario() -> None:
         async with simulated_cluster(nodes=4, seed=seed) as cluster:
             chance = Random(seed)
             for machine in cluster.machines.values():
                 machine.shrink_memory(OWN_MIB + chance.choice((2048, 4096)))
             await allow_jobs(cluster, 50)
-            orders = [
-                order(f"web{number}", chance.choice((128, 256, 700, 1024))) for number in range(40)
-            ]
+            size = chance.choice((512, 700, 1024))
+            orders = [order(f"web{number}", size) for number in range(40)]
             done = await made(cluster, await submit(cluster, orders))
             await check_not_overcommitted(cluster)
             refused = [each for each, good in zip(orders, done, strict=True) if not good]
