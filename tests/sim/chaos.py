@@ -73,7 +73,7 @@ class Chaos:
             try:
                 async with asyncio.timeout(60):
                     number = await master.luxi("SubmitJob", [order.to_input()])
-            except (GntError, TimeoutError) as error:
+            except (GntError, OSError, TimeoutError) as error:
                 self._note(f"{master.name} refuses {order.summary()}: {error}")
             else:
                 self._note(f"{master.name} takes {order.summary()} as job {number}")
@@ -157,7 +157,7 @@ class Chaos:
         try:
             async with asyncio.timeout(60):
                 coordinator = await attempt
-        except (GntError, TimeoutError) as error:
+        except (GntError, OSError, TimeoutError) as error:
             self._note(f"{what} fails: {error}")
         else:
             self._note(f"{what} succeeds, epoch {coordinator.running.confirmed.won.epoch}")

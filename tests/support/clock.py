@@ -8,9 +8,12 @@ simulation work too; nothing outside the process can take part.
 import asyncio
 import selectors
 import weakref
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
+
+from tests.support.process import suspended
 
 T = TypeVar("T")
 
@@ -57,6 +60,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._complaints: list[dict[str, Any]] = []
         self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         super().__init__(self._waits)
+        self._ready = _Due()  # asyncio's own name: all that is to be run next goes through it
         self.set_exception_handler(lambda _loop, context: self._complaints.append(context))
         self.set_task_factory(self._remember)
 
@@ -95,6 +99,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """List the unfinished tasks, one a line, each with the place where it waits."""
         tasks = sorted(asyncio.all_tasks(self), key=lambda task: task.get_name())
         return "\n".join(f"  {task.get_name()}: {_place(task)}" for task in tasks)
+
+
+class _Due(deque[asyncio.Handle]):
+    """Callbacks that are to be run next; those of a suspended process wait with it."""
+
+    def append(self, handle: asyncio.Handle) -> None:
+        process = suspended(handle)
+        if process is None:
+            super().append(handle)
+        else:
+            process.hold(handle)
 
 
 class _Waits(selectors.DefaultSelector):

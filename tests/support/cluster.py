@@ -76,7 +76,7 @@ class SimulatedCluster:
         self.coordinators: list[Coordinator] = []  # all that ever were
 
     def now(self) -> float:
-        """Seconds since 1970, on every machine's clock."""
+        """Seconds since 1970, on every clock that is right."""
         return BEGINNING + asyncio.get_running_loop().time()
 
     # Coordinators
@@ -105,7 +105,7 @@ class SimulatedCluster:
 
     def coordinator(self, name: str) -> Coordinator:
         """Return a new coordinator process on a machine; it is not started yet."""
-        made = Coordinator(self.machines[name], self.network, self.random, self.now)
+        made = Coordinator(self.machines[name], self.network, self.random)
         self.coordinators.append(made)
         return made
 
@@ -146,6 +146,7 @@ class SimulatedCluster:
         for coordinator in self.coordinators:
             if coordinator.name == name:
                 await coordinator.kill()
+        await self.network.forget(name)
         await self.machines[name].lose_power()
 
     async def restart_noded(self, name: str, away_s: float = 2.0) -> None:
@@ -158,6 +159,20 @@ class SimulatedCluster:
             await machine.start_noded()
 
         self._later.start(start(), name=f"start noded on {name}")
+
+    def suspend(self, name: str) -> None:
+        """Stop noded and the coordinators on a machine, as SIGSTOP does."""
+        self.machines[name].process.suspend()
+        for coordinator in self.coordinators:
+            if coordinator.name == name:
+                coordinator.suspend()
+
+    def resume(self, name: str) -> None:
+        """Have what was stopped on a machine go on."""
+        self.machines[name].process.resume()
+        for coordinator in self.coordinators:
+            if coordinator.name == name:
+                coordinator.resume()
 
     def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
         self.network.cut(source, target, one_way=one_way)
@@ -209,6 +224,7 @@ class SimulatedCluster:
 
     async def close(self) -> None:
         await self._later.close()
+        await self.network.close()
         for coordinator in self.coordinators:
             await coordinator.kill()
         for machine in self.machines.values():

@@ -1,7 +1,7 @@
 """Coordinators of a simulated cluster: real masters, with the network as all they touch."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable
 from random import Random
 from typing import Any
 
@@ -9,31 +9,29 @@ from common.errors import GntError
 from common.luxi.answers import Request
 from common.model.node import Node
 from common.names import Epoch, GroupId, NodeName
-from common.tasks import Background
 from coordinator.master.master import Master, Outside
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.question import Mode, Word
 from tests.support.machine import Machine
 from tests.support.network import LOOPBACK, Line, Network, stranger
+from tests.support.process import Process
 
 
 class Coordinator:
     """One process ``gantry-coordinator`` on one machine."""
 
-    def __init__(
-        self, machine: Machine, network: Network, random: Random, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, machine: Machine, network: Network, random: Random) -> None:
         self.machine = machine
         self.master: Master | None = None
         self.ended_by: GntError | None = None  # why it stopped by itself
         self._line = Line(network, machine)
         self._outside = Outside(
-            Nodes(self._line, Epoch(0), random), stranger(network, machine), now, random
+            Nodes(self._line, Epoch(0), random), stranger(network, machine), machine.now, random
         )
         self._me = Node(
             uuid="", name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
         )
-        self._process = Background()
+        self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()
 
@@ -89,9 +87,29 @@ class Coordinator:
         self.die()
         await self._process.close()
 
+    def suspend(self) -> None:
+        """Have it do nothing, until it is resumed or killed."""
+        self._process.suspend()
+
+    def resume(self) -> None:
+        self._process.resume()
+
     async def luxi(self, method: str, *args: Any) -> Any:
-        """Ask it as a client does."""
-        return await self.running.luxi(Request(method=method, args=tuple(args)))
+        """Ask it as a client does.
+
+        Raises:
+            GntError: as it answered.
+            ConnectionResetError: it was killed meanwhile.
+        """
+        request = Request(method=method, args=tuple(args))
+        asking = self._process.start(_outcome(self.running.luxi(request)), name=method)
+        await asyncio.wait([asking])
+        if asking.cancelled():
+            raise ConnectionResetError(f"the coordinator on {self.name} has ended")
+        result, error = asking.result()
+        if error is not None:
+            raise error
+        return result
 
     async def _confirm(self, mode: Mode, word: Word) -> Master:
         return await Master.confirm(self._me, self._outside, mode, word)
@@ -103,6 +121,14 @@ class Coordinator:
             self.ended_by = _first(group)
         finally:
             self.ended.set()
+
+
+async def _outcome(asked: Awaitable[Any]) -> tuple[Any, GntError | None]:
+    """Keep an error for whoever asked; it is no failure of the process."""
+    try:
+        return await asked, None
+    except GntError as error:
+        return None, error
 
 
 def _first(group: BaseExceptionGroup[Any]) -> GntError:

@@ -133,6 +133,41 @@ class Lossy(Fault):
 
 
 @dataclass
+class Late(Fault):
+    """Holds some calls and answers up by chance, now and then beyond their callers' limits."""
+
+    random: Random
+    chance: float
+    most_s: float
+
+    async def going(self, trip: Trip) -> Reply | None:
+        await self._hold_up()
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        await self._hold_up()
+        return reply
+
+    async def _hold_up(self) -> None:
+        if self.random.random() < self.chance:
+            await asyncio.sleep(self.random.uniform(0, self.most_s))
+
+
+@dataclass
+class Repeated(Fault):
+    """Has some calls arrive a second time, a while later."""
+
+    random: Random
+    chance: float
+    most_s: float
+
+    def again_after_s(self, trip: Trip) -> float | None:
+        if self.random.random() < self.chance:
+            return self.random.uniform(0, self.most_s)
+        return None
+
+
+@dataclass
 class Failing(Fault):
     """Has every call that ``which`` picks fail before it takes effect."""
 

@@ -24,6 +24,7 @@ from noded.storage.directories import read_directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.disk import Disk
 from tests.support.image import Identity, ip_of, read_identity
+from tests.support.process import Process
 
 REBOOT_S = 30.0
 
@@ -54,8 +55,9 @@ class Machine:
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
-        self.process = Background()
+        self.process = Process()
         self.boots = 0
+        self.clock_is_off_s = 0.0
         self.has_hypervisor = True
         self._now = now
         self._life = _Life()
@@ -66,7 +68,13 @@ class Machine:
     async def start_noded(self) -> None:
         """Start noded as after a boot, or after it was killed."""
         self._life = life = _Life()
-        self.process = Background()
+        self.process = Process()
+        starting = self.process.start(self._start_noded(life), name=f"start noded on {self.name}")
+        await asyncio.wait([starting])
+        if not starting.cancelled():  # killed meanwhile
+            self.noded = starting.result()
+
+    async def _start_noded(self, life: "_Life") -> Noded:
         storage = FakeStorage(
             partial(read_directories, self.paths.ssconf), local=self.files, shared=self.shared
         )
@@ -75,19 +83,19 @@ class Machine:
             Drivers(
                 storage=life.of(storage), network=life.of(self.network), machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
-                power=_Switch(self, life), keys=OwnKeyMaker(), now=self._now,
+                power=_Switch(self, life), keys=OwnKeyMaker(), now=self.now,
             ),
         )  # fmt: skip
         noded.identity.on_change = self._identity_changed
         await noded.start()
-        self.noded = noded
+        return noded
 
     async def kill_noded(self) -> None:
         """End noded at once, wherever it is; what the guests do goes on."""
         noded, self.noded = self.noded, None
+        self._life.ended = True
+        await self.process.close()
         if noded is not None:
-            self._life.ended = True
-            await self.process.close()
             await noded.close()
 
     async def lose_power(self) -> None:
@@ -129,6 +137,10 @@ class Machine:
 
     def _identity_changed(self) -> None:
         self._has_looked = False
+
+    def now(self) -> float:
+        """What its clock shows, in seconds since 1970."""
+        return self._now() + self.clock_is_off_s
 
     def shrink_memory(self, total_mib: int) -> None:
         """Have less memory than other machines; 1 GiB is its own."""

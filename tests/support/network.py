@@ -1,17 +1,20 @@
 """The wires of a simulated cluster: calls travel as bytes, slowly, and not always to their end.
 
-A wire that is cut swallows everything, as a switch does that lost power: the caller waits until
-its patience is over. A process that is gone refuses at once.
+What was sent goes on without its sender: a caller that gives up, or is killed, does not take its
+order with it. A wire that is cut holds what is sent, as a switch does that lost power. Once it is
+mended, what was on an open connection arrives after a while, as TCP tries it again and again; what
+still had to connect arrives only if its caller waits. A process that is gone refuses at once.
 """
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from common.errors import InvalidRequest, Unreachable
+from common.errors import GntError, InvalidRequest, Unreachable
 from common.model.node import Node
 from common.names import CallId, Epoch
 from common.rpc.client import Transport
@@ -24,6 +27,7 @@ from noded.daemon.node import Node as Noded
 from tests.support.image import Identity
 
 LATENCY_S = (0.0002, 0.002)
+TRIED_AGAIN_S = (0.0, 20.0)  # how long after a wire was mended TCP finds out
 LOOPBACK = "127.0.0.1"
 
 
@@ -77,6 +81,10 @@ class Fault:
         """Act after it was carried out, before the answer is seen."""
         return reply
 
+    def again_after_s(self, trip: Trip) -> float | None:
+        """Have a call that was carried out arrive once more, so much later."""
+        return None
+
 
 class Network:
     """All wires, and what is wrong with them."""
@@ -86,12 +94,15 @@ class Network:
         self._random = random
         self._places: dict[str, Place] = {}  # by IP address
         self._cuts: set[tuple[str, str]] = set()
+        self._mended = asyncio.Event()
+        self._sent: dict[str, Background] = {}  # what is under way, by who sent it
 
     def plug_in(self, place: Place) -> None:
         self._places[place.ip] = place
+        self._sent[place.name] = Background()
 
     def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
-        """Swallow what ``source`` sends to ``target``, and the other way round."""
+        """Hold what ``source`` sends to ``target``, and the other way round."""
         self._cuts.add((source, target))
         if not one_way:
             self._cuts.add((target, source))
@@ -105,6 +116,17 @@ class Network:
     def heal(self) -> None:
         """Mend all wires."""
         self._cuts.clear()
+        self._mended.set()
+        self._mended = asyncio.Event()
+
+    async def forget(self, name: str) -> None:
+        """Lose what a machine has sent and nobody received: it has no power."""
+        await self._sent[name].close()
+
+    async def close(self) -> None:
+        """Let nothing arrive any more."""
+        for sent in self._sent.values():
+            await sent.close()
 
     def reaches(self, source: str, target: str) -> bool:
         """Tell whether anything sent by one machine arrives at the other, by IP address."""
@@ -114,11 +136,64 @@ class Network:
     def find(self, ip: str, source: Place) -> Place:
         return source if ip == LOOPBACK else self._places[ip]
 
-    async def travel(self, source: str, target: str) -> None:
-        """Take the time a packet takes; for ever, if the wire is cut."""
+    def send(self, trip: Trip, arrive: Callable[[], Awaitable[Reply]]) -> asyncio.Future[Reply]:
+        """Begin a call; return where its answer will be, if anybody still waits for it.
+
+        Args:
+            trip: the call.
+            arrive: has its target answer.
+        """
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        going = self._carry(trip, arrive, answer)
+        self._sent[trip.source].start(going, name=f"carry {trip}")
+        return answer
+
+    async def _carry(
+        self, trip: Trip, arrive: Callable[[], Awaitable[Reply]], answer: asyncio.Future[Reply]
+    ) -> None:
+        try:
+            reply = await self._there_and_back(trip, arrive, answer)
+        except (OSError, GntError) as error:
+            if not answer.done():
+                answer.set_exception(error)
+        else:
+            if not answer.done():
+                answer.set_result(reply)
+
+    async def _there_and_back(
+        self, trip: Trip, arrive: Callable[[], Awaitable[Reply]], answer: asyncio.Future[Reply]
+    ) -> Reply:
+        await self._travel(trip.source, trip.target, answer)
+        for fault in tuple(self.faults):
+            if (reply := await fault.going(trip)) is not None:
+                return reply
+        reply = await arrive()
+        for fault in tuple(self.faults):
+            if (after_s := fault.again_after_s(trip)) is not None:
+                again = self._again(arrive, after_s)
+                self._sent[trip.source].start(again, name=f"carry {trip} again")
+            reply = await fault.coming(trip, reply)
+        await self._travel(trip.target, trip.source, answer)
+        return reply
+
+    async def _again(self, arrive: Callable[[], Awaitable[Reply]], after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        with suppress(OSError, GntError):
+            await arrive()
+
+    async def _travel(self, source: str, target: str, answer: asyncio.Future[Reply]) -> None:
+        """Take the time a packet takes; while the wire is cut, wait for its being mended."""
+        if source == target:
+            return
         await asyncio.sleep(self._random.uniform(*LATENCY_S))
+        if (source, target) not in self._cuts:
+            return
+        is_connected = self._random.random() < 0.5
         while (source, target) in self._cuts:
-            await asyncio.Future()
+            await self._mended.wait()
+            await asyncio.sleep(self._random.uniform(*TRIED_AGAIN_S))
+        if answer.done() and not is_connected:
+            raise ConnectionAbortedError("nobody waits any more")
 
 
 class Line:
@@ -129,35 +204,27 @@ class Line:
         self._alive = True
 
     def cut_off(self) -> None:
-        """Let nothing pass any more, in either direction."""
+        """Send nothing any more, and hear nothing; what was sent is on its way."""
         self._alive = False
 
     async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
         """Carry one call; see ``Dial``."""
         envelope = read_headers(envelope.headers())
-        target = self._network.find(node.primary_ip, self._source)
-        trip = Trip(self._source.name, target.name, call, envelope, body)
-        reply = await self._there_and_back(trip, target, node.name)
+        source, target = self._source, self._network.find(node.primary_ip, self._source)
+        trip = Trip(source.name, target.name, call, envelope, body)
+        await self._pass_if_alive()
+
+        async def arrive() -> Reply:
+            caller = _shake_hands(source, target, node.name)
+            return await _carry_out(target, call, envelope, caller, body)
+
+        try:
+            reply = await self._network.send(trip, arrive)
+        except OSError:
+            await self._pass_if_alive()
+            raise
+        await self._pass_if_alive()
         return reply.body
-
-    async def _there_and_back(self, trip: Trip, target: Place, name: str) -> Reply:
-        await self._pass(trip.source, trip.target)
-        for fault in tuple(self._network.faults):
-            if (reply := await fault.going(trip)) is not None:
-                return reply
-        await self._pass_if_alive()
-        caller = _shake_hands(self._source, target, name)
-        reply = await _carry_out(target, trip.call, trip.envelope, caller, trip.body)
-        for fault in tuple(self._network.faults):
-            reply = await fault.coming(trip, reply)
-        await self._pass(trip.target, trip.source)
-        return reply
-
-    async def _pass(self, source: str, target: str) -> None:
-        await self._pass_if_alive()
-        if source != target:
-            await self._network.travel(source, target)
-        await self._pass_if_alive()
 
     async def _pass_if_alive(self) -> None:
         while not self._alive:
@@ -184,27 +251,19 @@ class _StrangerLine:
         target = self.network.find(self.node.primary_ip, self.source)
         envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
         trip = Trip(self.source.name, target.name, call, envelope, body)
+
+        async def arrive() -> Reply:
+            token = _noded(target).identity.token
+            if token is None or token.fingerprint != self.fingerprint:
+                raise InvalidRequest(f"{self.peer} shows another certificate than the token names.")
+            return await _carry_out(target, call, envelope, None, body)
+
         try:
             async with asyncio.timeout(call.timeout):
-                reply = await self._there_and_back(trip, target)
+                reply = await self.network.send(trip, arrive)
         except (OSError, TimeoutError) as error:
             raise Unreachable(f"{self.peer} cannot be reached for joining: {error}.") from error
         return reply.body
-
-    async def _there_and_back(self, trip: Trip, target: Place) -> Reply:
-        await self.network.travel(trip.source, trip.target)
-        for fault in tuple(self.network.faults):
-            if (reply := await fault.going(trip)) is not None:
-                return reply
-        noded = _noded(target)
-        token = noded.identity.token
-        if token is None or token.fingerprint != self.fingerprint:
-            raise InvalidRequest(f"{self.peer} shows another certificate than the token names.")
-        reply = await _carry_out(target, trip.call, trip.envelope, None, trip.body)
-        for fault in tuple(self.network.faults):
-            reply = await fault.coming(trip, reply)
-        await self.network.travel(trip.target, trip.source)
-        return reply
 
 
 def _noded(target: Place) -> Noded:

@@ -1,0 +1,56 @@
+"""Processes of a simulation, which can be stopped in the middle of anything, and go on later."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
+
+from common.tasks import Background
+
+T = TypeVar("T")
+
+
+class Process(Background):
+    """Owns the tasks of one process, and those that they start.
+
+    While it is suspended, as by SIGSTOP, nothing of it happens: no step of a task, no timer. What
+    it waited for has happened when it goes on, its timeouts, too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[asyncio.Handle] = []
+        self.is_suspended = False
+
+    def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        context = copy_context()
+        context.run(_running.set, self)
+        return context.run(lambda: super(Process, self).start(work, name=name))
+
+    def suspend(self) -> None:
+        self.is_suspended = True
+
+    def resume(self) -> None:
+        """Go on; a process that was not suspended just does."""
+        self.is_suspended = False
+        held, self._held = self._held, []
+        for handle in held:
+            handle._loop._ready.append(handle)  # type: ignore[attr-defined]
+
+    async def close(self) -> None:
+        """End it, suspended or not."""
+        self.resume()
+        await super().close()
+
+    def hold(self, handle: asyncio.Handle) -> None:
+        """Keep what is due until the process goes on."""
+        self._held.append(handle)
+
+
+_running: ContextVar[Process | None] = ContextVar("_running", default=None)
+
+
+def suspended(handle: asyncio.Handle) -> Process | None:
+    """Return the process that a callback of a loop belongs to, if that is suspended."""
+    process = handle._context.get(_running)  # type: ignore[attr-defined]
+    return process if process is not None and process.is_suspended else None
