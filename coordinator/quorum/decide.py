@@ -17,14 +17,29 @@ minority holds may be newer than its number says to whoever does not see that mi
 So a master begins like this:
 
 1. ``decide`` over the ballots of all nodes: whether to go on, and for which epoch to ask;
-2. ask every node for that epoch, with ``only_if_named`` of the question; then for its ballot;
-3. ``confirm`` over these ballots: whether the epoch is ours, and which state is the newest;
-4. fetch that state if it isn't the local one; if it has other lists of nodes, begin again;
-5. commit "took over as master", with what was overridden; from then on go about the work.
+2. ask again if the newest state seen has other lists of nodes than one's own;
+3. ask every node for that epoch, with ``only_if_named`` of the question; then for its ballot;
+4. ``confirm`` over these ballots: whether the epoch is ours, and which state is the newest;
+5. fetch that state if it isn't the local one; if it has other lists of nodes, begin again;
+6. commit "took over as master", with what was overridden; from then on go about the work.
+
+A take-over may fail or die on its way, and must leave the cluster with its master. So a node
+names the one whose orders it *obeyed* last, and a grant without an order changes nothing of that:
+until the first commit of the new epoch is on the disks of a majority of the candidates, the old
+master may come back with a plain start, in a higher epoch; from then on it may not, since a plain
+start needs to be named by a majority of the candidates, too, and the two majorities have one in
+common. (It asks with ``only_if_named``, so that holds for the moment of the grant as well.) An old
+master leaves a take-over the time to end (``Question.yields``); safety does not depend on that.
+
+Nodes may lie, and only majorities decide: one node cannot veto, neither by claiming that a later
+epoch was granted, which only means that *its* grant is missing, nor by absurd numbers (``astray``).
+How new a state is, and which job is the newest, is asked of candidates alone. Leaving out an
+answer is always safe: it is as if the node had been silent.
 
 The operator's word (``Word``) replaces votes that can't be had, as with two nodes of which one
-is dead (M40). It replaces nothing that was seen: a newer state within reach is fetched by a
-take-over and stops a plain start, since "this node is right" and "that node is newer" can't
+is dead (M40). It replaces nothing that was seen, in this round or an earlier one: a newer state
+within reach is fetched by a take-over and stops a plain start, and one that was shown and then
+could not be had any more stops both, since "this node is right" and "that node is newer" can't
 both be meant; only ``LOCAL_IS_RIGHT`` says that they are. What the word set aside is part of
 the verdict, so that it gets recorded; a word that was not needed leaves no trace.
 """
@@ -35,8 +50,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from common.model.stamp import Stamp
-from common.names import Epoch, JobId, NodeName
+from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot
+from coordinator.quorum.astray import Astray, claimed, newest_job, sort_out
 from coordinator.quorum.majority import is_majority
 from coordinator.quorum.objection import (
     Diverged,
@@ -49,15 +65,24 @@ from coordinator.quorum.objection import (
     NotCandidate,
     Objection,
     Overtaken,
+    TakingOver,
+    Vanished,
 )
 from coordinator.quorum.question import Mode, Question, Word
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 
 Ballots = Mapping[NodeName, Ballot]
+Stamps = Mapping[NodeName, Stamp]
+TOO_FEW = (NoMajority, NoCandidateMajority)
+NOTHING_SEEN: Stamps = {}
 
 
 def decide(
-    question: Question, ballots: Ballots, *, silent: Collection[NodeName] = frozenset()
+    question: Question,
+    ballots: Ballots,
+    *,
+    silent: Collection[NodeName] = frozenset(),
+    seen: Stamps = NOTHING_SEEN,
 ) -> Verdict:
     """Decide whether ``question.me`` may ask for the next epoch.
 
@@ -67,10 +92,14 @@ def decide(
         silent: nodes that did not answer and are not waited for any longer; all others
             without a ballot are pending. While a pending candidate could hold a newer state,
             the verdict is to wait: how long is up to the caller.
+        seen: the newest states that candidates showed in earlier rounds.
     """
-    poll = _Poll.of(question, ballots, silent)
-    epoch = Epoch(1 + max((_seen(ballot) for ballot in poll.ballots.values()), default=0))
-    return _judge(poll, frozenset(poll.ballots), epoch, asked=None)
+    poll = _Poll.of(question, ballots, silent, seen)
+    epoch = Epoch(1 + max((poll.claim_of(node) for node in poll.ballots), default=0))
+    verdict = _judge(poll, frozenset(poll.ballots), epoch, asked=None)
+    if isinstance(verdict, Won) and question.yields and (other := _taking_over(poll)):
+        return Refused(other)
+    return verdict
 
 
 def confirm(
@@ -79,6 +108,7 @@ def confirm(
     ballots: Ballots,
     *,
     silent: Collection[NodeName] = frozenset(),
+    seen: Stamps = NOTHING_SEEN,
 ) -> Verdict:
     """Decide whether ``epoch`` has been granted by enough nodes.
 
@@ -87,13 +117,27 @@ def confirm(
         epoch: the one that the nodes were asked for.
         ballots: the answers so far, each taken *after* the node was asked for the epoch.
         silent: as for ``decide``.
+        seen: as for ``decide``, with the states of its ballots.
     """
-    poll = _Poll.of(question, ballots, silent)
-    for node, ballot in sorted(poll.ballots.items()):
-        if (ballot.epoch, ballot.master) != (epoch, question.me) and ballot.epoch >= epoch:
-            return Refused(Overtaken(node, ballot.epoch, ballot.master))
-    granted = frozenset(node for node, ballot in poll.ballots.items() if ballot.epoch == epoch)
-    return _judge(poll, granted, epoch, asked=epoch)
+    poll = _Poll.of(question, ballots, silent, seen)
+    ours = (epoch, question.me)
+    granted = frozenset(n for n, b in poll.ballots.items() if (b.epoch, b.holder) == ours)
+    others = {
+        n: b for n, b in sorted(poll.ballots.items()) if b.epoch >= epoch and n not in granted
+    }
+    overtaken = next((Overtaken(n, b.epoch, b.holder) for n, b in others.items()), None)
+    groups = question.voters, question.candidates
+    if overtaken and any(is_majority(len(others.keys() & each), len(each)) for each in groups):
+        return Refused(overtaken)
+    verdict = _judge(poll, granted, epoch, asked=epoch)
+    if overtaken and isinstance(verdict, Refused) and isinstance(verdict.objection, TOO_FEW):
+        return Refused(overtaken)  # tells more
+    return verdict
+
+
+def states_shown(question: Question, ballots: Ballots) -> dict[NodeName, Stamp]:
+    """Return which states candidates hold, by their answers."""
+    return _Poll.of(question, ballots, (), NOTHING_SEEN).states
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +145,18 @@ class _Poll:
     """The answers of the voters, and who may still answer."""
 
     question: Question
-    ballots: dict[NodeName, Ballot]
+    ballots: dict[NodeName, Ballot]  # that count
+    astray: tuple[Astray, ...]
     pending: frozenset[NodeName]
     states: dict[NodeName, Stamp]  # of the candidates that hold one
+    seen: Stamps  # earlier
 
     @classmethod
-    def of(cls, question: Question, ballots: Ballots, silent: Collection[NodeName]) -> Self:
-        counted = {node: ballots[node] for node in question.voters if node in ballots}
+    def of(
+        cls, question: Question, ballots: Ballots, silent: Collection[NodeName], seen: Stamps
+    ) -> Self:
+        answers = {node: ballots[node] for node in question.voters if node in ballots}
+        counted, astray = sort_out(answers, question.candidates)
         # A candidate with an empty replica (new, or with a new disk) answers, but its answer
         # says nothing about what the others acknowledged: it is no part of their majority.
         states = {
@@ -115,8 +164,22 @@ class _Poll:
             for node, ballot in counted.items()
             if node in question.candidates and ballot.stamp is not None and ballot.stamp.serial
         }
-        pending = question.voters - counted.keys() - frozenset(silent)
-        return cls(question, counted, pending, states)
+        pending = question.voters - answers.keys() - frozenset(silent)
+        return cls(question, counted, astray, pending, states, seen)
+
+    def claim_of(self, node: NodeName) -> Epoch:
+        return claimed(self.ballots[node], node in self.question.candidates)
+
+    def naming(self, me: NodeName, *, candidates: bool) -> set[NodeName]:
+        """Return who names ``me``; of the ``candidates`` only those who have obeyed it.
+
+        Whoever took over has given orders to candidates, its first commit; to other nodes perhaps
+        none yet, so that they granted it an epoch has to do for them.
+        """
+        if candidates:
+            answers = {n: b for n, b in self.ballots.items() if n in self.question.candidates}
+            return {node for node, ballot in answers.items() if ballot.master == me}
+        return {node for node, b in self.ballots.items() if me in (b.master, b.holder)}
 
 
 def _judge(
@@ -126,7 +189,8 @@ def _judge(
     if me not in question.candidates:
         return Refused(NotCandidate(me, tuple(sorted(question.candidates))))
     if me not in poll.ballots and me not in poll.pending:
-        return Refused(LocalSilent(me))
+        mine = next((each for each in poll.astray if each.node == me), None)
+        return Refused(mine or LocalSilent(me))
 
     # Grant the pending nodes everything they could say: what is still missing is final.
     certain = tuple(_shortfalls(poll, in_favour, poll.pending, asked))
@@ -162,21 +226,29 @@ def _shortfalls(
         missing = tuple(sorted(candidates - showing))
         yield NoCandidateMajority(len(showing), len(candidates), missing, asked)
     if asked is None and poll.question.mode is Mode.START:
-        named = {node for node, ballot in poll.ballots.items() if ballot.master == poll.question.me}
-        if not is_majority(len(named | hoped), len(voters)):
-            yield _named_other(poll, len(named))
+        for group in (voters, candidates):
+            naming = poll.naming(poll.question.me, candidates=group is candidates)
+            if not is_majority(len(naming | hoped & group), len(group)):
+                yield _named_other(poll, len(naming), group)
+                return
 
 
-def _named_other(poll: _Poll, count: int) -> NamedOther:
+def _named_other(poll: _Poll, count: int, group: frozenset[NodeName]) -> NamedOther:
     me = poll.question.me
-    others = Counter(
-        ballot.master
-        for _, ballot in sorted(poll.ballots.items())
-        if ballot.master is not None and ballot.master != me
-    )
+    named = {n: b.master for n, b in sorted(poll.ballots.items()) if n in group}
+    others = Counter(other for other in named.values() if other not in (None, me))
     master = others.most_common(1)[0][0] if others else None
-    by = tuple(n for n, b in sorted(poll.ballots.items()) if master and b.master == master)
-    return NamedOther(me, count, len(poll.question.voters), master, by)
+    by = tuple(node for node, other in named.items() if master and other == master)
+    of = "nodes" if group is poll.question.voters else "master candidates"
+    return NamedOther(me, count, len(group), master, by, of)
+
+
+def _taking_over(poll: _Poll) -> TakingOver | None:
+    """Return who is on the way to becoming master: a candidate whose own node granted it."""
+    for node, ballot in sorted(poll.ballots.items()):
+        if node in poll.question.candidates and ballot.granted_to == node != poll.question.me:
+            return TakingOver(node, ballot.epoch)
+    return None
 
 
 def _choose_state(poll: _Poll, epoch: Epoch, overridden: tuple[Objection, ...]) -> Verdict:
@@ -191,6 +263,10 @@ def _choose_state(poll: _Poll, epoch: Epoch, overridden: tuple[Objection, ...]) 
     objections: list[Objection] = []
     if newest != me and (local_is_right or (overridden and question.mode is Mode.START)):
         objections.append(Newer(me, mine, newest, stamp))
+    if (local_is_right or overridden) and poll.seen:
+        lost = max(sorted(poll.seen), key=lambda node: poll.seen[node].age)
+        if poll.seen[lost].age > stamp.age:
+            objections.append(Vanished(lost, poll.seen[lost], newest, stamp))
     for other in sorted(poll.states):
         if poll.states[other].age == stamp.age and poll.states[other] != stamp:
             objections.append(Diverged(newest, other, stamp))
@@ -199,9 +275,5 @@ def _choose_state(poll: _Poll, epoch: Epoch, overridden: tuple[Objection, ...]) 
         return Refused(objections[0])
     if local_is_right:
         newest, stamp = me, mine
-    newest_job = max(ballot.newest_job or JobId(0) for ballot in poll.ballots.values())
-    return Won(epoch, newest, stamp, newest_job, (*overridden, *objections))
-
-
-def _seen(ballot: Ballot) -> int:
-    return max(ballot.epoch, ballot.stamp.epoch if ballot.stamp else 0)
+    said = [b for node, b in poll.ballots.items() if node in question.candidates]
+    return Won(epoch, newest, stamp, newest_job(said), (*overridden, *objections))

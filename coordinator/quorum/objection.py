@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
+from coordinator.quorum.astray import Astray
 from coordinator.quorum.majority import needed
 
 
@@ -74,9 +75,10 @@ class NamedOther:
     voters: int
     master: NodeName | None  # the node that most of the others name
     by: tuple[NodeName, ...]
+    of: str = "nodes"  # or only the master candidates among them
 
     def __str__(self) -> str:
-        start = f"{self.count} of {self.voters} nodes name {self.me} as master"
+        start = f"{self.count} of {self.voters} {self.of} name {self.me} as master"
         if self.master is None:
             return f"{start}, {needed(self.voters)} are needed."
         return (
@@ -98,6 +100,23 @@ class Newer:
         return (
             f"{self.node} holds a newer state ({_age(self.stamp)}) than {self.me} "
             f"({_age(self.mine)}); run gnt-cluster master-failover to start from it."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """A newer state was shown a moment ago, and cannot be had any more."""
+
+    node: NodeName
+    stamp: Stamp
+    newest: NodeName  # of those that can be had
+    at: Stamp
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node} showed a newer state ({_age(self.stamp)}) and does not give it now; the "
+            f"newest within reach is {self.newest}'s ({_age(self.at)}). Wait until {self.node} "
+            "answers, or say with --local-is-right that what only it holds may be lost."
         )
 
 
@@ -142,6 +161,17 @@ class Overtaken:
         return f"{self.node} has granted epoch {self.epoch} to {self.master} in the meantime."
 
 
+@dataclass(frozen=True, slots=True)
+class TakingOver:
+    """Another node has been granted an epoch, and may be about to begin with it."""
+
+    master: NodeName
+    epoch: Epoch
+
+    def __str__(self) -> str:
+        return f"{self.master} is taking over, with epoch {self.epoch}; it is left some time."
+
+
 Objection = (
     NotCandidate
     | LocalSilent
@@ -152,6 +182,9 @@ Objection = (
     | Diverged
     | NoState
     | Overtaken
+    | TakingOver
+    | Vanished
+    | Astray
 )
 
 

@@ -34,10 +34,11 @@ class Question:
     candidates: frozenset[NodeName]
     mode: Mode
     word: Word = Word.NONE
+    yields: bool = False  # a plain start: whether a take-over under way is left time to end
 
     @property
     def only_if_named(self) -> bool:
-        """Whether nodes that name another master shall refuse the grant.
+        """Whether nodes shall refuse the grant unless they obeyed me last, or granted me an epoch.
 
         Between a node's ballot and its grant another node may have taken over. This makes
         sure that a deposed master cannot come back with ballots from before that.

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from common.errors import Deposed, NodeFailure
+from common.errors import Conflict, Deposed, NodeFailure
 from common.names import Epoch, NodeName
+from common.noderpc.mastership import REACH
 from noded.calls.grants import Grant, GrantFile
 
 PATIENCE_S = 8.0  # for calls of older epochs; less than the ten seconds a grant may take
@@ -38,6 +39,8 @@ class EpochFence:
         self._running: dict[int, _Running] = {}
         self._numbers = itertools.count()
         self._one_ended = asyncio.Event()
+        self._granted = asyncio.Event()
+        self._closing = False
 
     @property
     def grant(self) -> Grant:
@@ -52,36 +55,37 @@ class EpochFence:
         Args:
             epoch: the new one.
             master: who may give orders in it.
-            only_if_named: refuse unless the newest grant is this master's already.
+            only_if_named: refuse unless this master was obeyed last, or has the newest grant.
 
         Raises:
             Deposed: this epoch or a later one is another's, or another master is named.
+            Conflict: the epoch is no number that counting could have led to.
             NodeFailure: it could not be stored, and nothing changed; or, though granted,
                 older calls go on: ask again.
         """
         async with self._granting:
-            self._check(epoch)
+            self.check(epoch)
             if epoch == self._grant.epoch and master != self._grant.master:
                 raise Deposed(
                     f"Epoch {epoch} was granted to {self._grant.master}, not to {master}.",
                     epoch=epoch, master=self._grant.master,
                 )  # fmt: skip
-            if only_if_named and master != self._grant.master:
+            if only_if_named and master not in (self._grant.named, self._grant.master):
                 raise Deposed(
-                    f"This node's master is {self._grant.master or 'nobody yet'}, not {master}.",
-                    epoch=self._grant.epoch, master=self._grant.master,
+                    f"This node's master is {self._grant.named or 'nobody yet'}, not {master}.",
+                    epoch=self._grant.epoch, master=self._grant.named,
                 )  # fmt: skip
             if epoch > self._grant.epoch:
-                grant = Grant(epoch=epoch, master=master)
-                await self._file.save(grant)
-                self._grant = grant
+                await self._keep(self._grant.promising(epoch, master))
         await self._wait_for_older(epoch)
 
     async def admit(self, epoch: Epoch, caller: NodeName) -> None:
         """Check an order before anything else is done about it.
 
         A higher epoch than was granted here can only be that of a master whom a majority
-        confirmed while this node was away: it is taken over, as if granted now.
+        confirmed while this node was away: it is taken over, as if granted now. That the first
+        order of an epoch came is kept before it is carried out: from then on it is this master
+        whom the node names.
 
         Raises:
             Deposed: the epoch is older than the one granted, or was granted to another node
@@ -89,12 +93,54 @@ class EpochFence:
         """
         if epoch > self._grant.epoch:
             await self.advance(epoch, caller)
-        self._check(epoch)
+        self.check(epoch)
         if self._grant.master not in (None, caller):
             raise Deposed(
                 f"Epoch {epoch} is {self._grant.master}'s here, not {caller}'s.",
                 epoch=epoch, master=self._grant.master,
             )  # fmt: skip
+        if epoch and self._grant.named != caller:
+            async with self._granting:
+                self.check(epoch)
+                if self._grant.named != caller:
+                    await self._keep(Grant(epoch=epoch, master=caller))
+
+    def check(self, epoch: Epoch) -> None:
+        """Refuse an epoch that is over.
+
+        Raises:
+            Deposed: it is; says who is master.
+        """
+        newest = self._grant
+        if epoch < newest.epoch:
+            raise Deposed(
+                f"This node obeys {newest.master or 'a later master'}, master since epoch "
+                f"{newest.epoch}; epoch {epoch} is over.",
+                epoch=newest.epoch,
+                master=newest.master,
+            )
+
+    async def granted_after(self, epoch: Epoch, patience_s: float) -> None:
+        """Return when a later epoch has been granted, or patience is over."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while self._grant.epoch <= epoch and not self._closing:
+                    await self._granted.wait()
+        except TimeoutError:
+            pass
+
+    def stop_watching(self) -> None:
+        """Have ``granted_after`` return at once, now and from now on: the daemon ends."""
+        self._closing = True
+        self._granted.set()
+
+    def recall(self, epoch: Epoch) -> None:
+        """Grant nothing up to ``epoch``: a replica holds its commits, though no grant is kept.
+
+        Whose epoch that was is forgotten; so this node names nobody until the next order.
+        """
+        if self._grant.epoch < epoch:
+            self._grant = Grant(epoch=epoch)
 
     @contextmanager
     def hold(self, epoch: Epoch, what: str) -> Iterator[None]:
@@ -103,7 +149,7 @@ class EpochFence:
         Raises:
             Deposed: the epoch advanced since the order was admitted.
         """
-        self._check(epoch)
+        self.check(epoch)
         number = next(self._numbers)
         self._running[number] = _Running(epoch, what, asyncio.get_running_loop().time())
         try:
@@ -119,15 +165,18 @@ class EpochFence:
             await self._file.forget()
             self._grant = Grant()
 
-    def _check(self, epoch: Epoch) -> None:
-        newest = self._grant
-        if epoch < newest.epoch:
-            raise Deposed(
-                f"This node obeys {newest.master}, master since epoch {newest.epoch}; "
-                f"epoch {epoch} is over.",
-                epoch=newest.epoch,
-                master=newest.master,
+    async def _keep(self, grant: Grant) -> None:
+        """Make a grant durable, and only then go by it."""
+        if grant.epoch > self._grant.epoch + REACH:
+            raise Conflict(
+                f"Epoch {grant.epoch} is out of all proportion to this node's, "
+                f"{self._grant.epoch}; no counting can have led there. It is not granted.",
+                epoch=self._grant.epoch,
             )
+        await self._file.save(grant)
+        self._grant = grant
+        self._granted.set()
+        self._granted = asyncio.Event()
 
     async def _wait_for_older(self, epoch: Epoch) -> None:
         try:

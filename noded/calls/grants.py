@@ -4,16 +4,32 @@ from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
-from common.names import Epoch, NodeName
+from common.names import LARGEST_COUNT, Epoch, NodeName
 from noded.durable_file import explaining, remove_durably, write_durably
 from noded.system.threads import in_thread
 
 
-class Grant(Order):
-    """``master`` may give orders of ``epoch``; orders of lower epochs are refused."""
+class Grant(Order, omit_defaults=True):
+    """``master`` may give orders of ``epoch``; orders of lower epochs are refused.
+
+    Between a grant and its first order ``obeyed`` is who gave orders before: the one whom this
+    node names, and who may come back if nothing becomes of the grant.
+    """
 
     epoch: Epoch = Epoch(0)
     master: NodeName | None = None
+    obeyed: NodeName | None = None
+
+    @property
+    def named(self) -> NodeName | None:
+        """Whose orders were obeyed last."""
+        return self.obeyed or self.master
+
+    def promising(self, epoch: Epoch, master: NodeName) -> "Grant":
+        """Return what is granted when ``master`` gets ``epoch``, and has given no order yet."""
+        return Grant(
+            epoch=epoch, master=master, obeyed=None if self.named == master else self.named
+        )
 
 
 class GrantFile:
@@ -57,6 +73,7 @@ class GrantFile:
         return NodeFailure(
             f"The file {self._path} is damaged, so this node does not know which master it "
             "promised to obey. Copy the same file from the master, or write it anew with an epoch "
-            'no lower than there, as in {"epoch":7,"master":"alpha.example.com"}.',
+            'no lower than there, as in {"epoch":7,"master":"alpha.example.com"}; an epoch has at '
+            f"most {len(str(LARGEST_COUNT))} digits.",
             path=str(self._path),
         )

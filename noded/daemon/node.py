@@ -113,6 +113,8 @@ class Node:
         """
         if self.identity.member is None:
             await self._fence.forget()  # the last step of leaving, if that was cut short
+        elif not self._fence.grant.epoch:
+            await self._recall_epoch()
         await self.identity.prepare()
         self._background.start(self._facts.prepare(), name="look at this node")
 
@@ -132,6 +134,9 @@ class Node:
         """
         try:
             call = self._dispatcher.find(service, method)
+            if call.fenced and caller is not None:
+                # Before his role: a master who was replaced and demoted has to hear the former.
+                self._fence.check(envelope.epoch)
             check_caller(call, caller, self.cluster)
             if not call.fenced or caller is None:
                 return await self._dispatcher.run(call, body)
@@ -146,14 +151,32 @@ class Node:
             log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
             return refusal(error)
 
+    def stop_watching(self) -> None:
+        """Answer those who wait for news at once, for the daemon is about to end."""
+        self._fence.stop_watching()
+
     async def close(self) -> None:
         """End all calls and tasks; guests are left alone."""
+        self.stop_watching()
         await self.consoles.close()
         await self._background.close()
         await self._tasks.close()
         await self._replica.close()
         for hypervisor in self._drivers.hypervisors.values():
             await hypervisor.close()
+
+    async def _recall_epoch(self) -> None:
+        """Bound from below what was granted: the file that told is gone, as from a new disk."""
+        try:
+            stamp, _ = await self._replica.for_ballot()
+        except GntError as error:
+            log.warning("no grant is kept here, and the replica does not tell an epoch: %s", error)
+            return
+        if stamp is not None:
+            log.warning(
+                "no grant is kept here; by the replica it is at least epoch %s", stamp.epoch
+            )
+            self._fence.recall(stamp.epoch)
 
     async def _carry_out(
         self, call: CallSpec, envelope: Envelope, caller: Peer, body: bytes

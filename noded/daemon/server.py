@@ -42,7 +42,8 @@ class Server:
         """Stop answering; calls under way get a moment to end."""
         self._node.identity.on_change = lambda: None
         await self._background.close()
-        await self._node.consoles.close()  # they would be waited for
+        self._node.stop_watching()  # it would be waited for, and so would consoles
+        await self._node.consoles.close()
         await self._gate.close()
 
     def _follow(self) -> None:

@@ -44,6 +44,9 @@ class Voter(Mastership):
             raise Deposed("too late")
         self.epoch, self.master = epoch, master
 
+    async def watch(self, *, epoch: Epoch) -> Ballot:
+        return await self.vote()
+
 
 class Wire:
     """Implements ``Dial`` over voters."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import Deposed, NodeFailure
+from common.errors import Conflict, Deposed, NodeFailure
 from common.names import Epoch, NodeName
+from common.noderpc.mastership import REACH
 from noded.calls.fence import PATIENCE_S, EpochFence
 from noded.calls.grants import Grant, GrantFile
 from tests.support.clock import simulate
@@ -78,6 +79,107 @@ def test_a_start_asks_whether_it_is_named(path: Path) -> None:
             await fence.advance(epoch(3), BETA, only_if_named=True)
         assert caught.value.detail == {"epoch": 2, "master": "alpha"}
         assert fence.grant.epoch == 2
+
+    simulate(scenario())
+
+
+def test_a_grant_without_an_order_names_whom_the_node_obeyed(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        await fence.admit(epoch(3), ALPHA)
+        await fence.advance(epoch(4), BETA)
+        for each in (fence, fence_at(path)):
+            assert (each.grant.named, each.grant.master) == (ALPHA, BETA)
+            with pytest.raises(Deposed):
+                await each.admit(epoch(3), ALPHA)
+        await fence.advance(epoch(5), BETA, only_if_named=True)
+        await fence.advance(epoch(6), ALPHA, only_if_named=True)  # nothing became of beta's
+        await fence.advance(epoch(7), BETA)
+        await fence.admit(epoch(7), BETA)
+        with pytest.raises(Deposed, match="master is beta, not alpha"):
+            await fence_at(path).advance(epoch(8), ALPHA, only_if_named=True)
+        assert fence_at(path).grant == Grant(epoch=epoch(7), master=BETA)
+
+    simulate(scenario())
+
+
+def test_a_used_grant_is_written_as_versions_before_can_read_it(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        await fence.admit(epoch(3), ALPHA)
+        await fence.advance(epoch(4), BETA)
+        await fence.admit(epoch(4), BETA)
+
+    simulate(scenario())
+    assert path.read_text() == '{"epoch":4,"master":"beta"}'
+
+
+def test_an_order_is_carried_out_only_once_its_master_is_named_on_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        file = GrantFile(path)
+        fence = EpochFence(file)
+        await fence.admit(epoch(3), ALPHA)
+        await fence.advance(epoch(4), BETA)
+
+        async def full(_: Grant) -> None:
+            raise NodeFailure("Cannot write it: the disk is full.")
+
+        monkeypatch.setattr(file, "save", full)
+        with pytest.raises(NodeFailure, match="disk is full"):
+            await fence.admit(epoch(4), BETA)
+        assert fence.grant.named == ALPHA
+
+    simulate(scenario())
+
+
+def test_an_epoch_that_no_counting_led_to_is_not_granted(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        await fence.advance(epoch(3), ALPHA)
+        with pytest.raises(Conflict, match="out of all proportion"):
+            await fence.advance(epoch(4 + REACH), BETA)
+        with pytest.raises(Conflict, match="out of all proportion"):
+            await fence.admit(epoch(2**53), BETA)
+        assert fence.grant == fence_at(path).grant == Grant(epoch=epoch(3), master=ALPHA)
+        await fence.advance(epoch(3 + REACH), BETA)
+
+    simulate(scenario())
+
+
+def test_what_the_replica_remembers_bounds_a_lost_grant(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        fence.recall(epoch(6))
+        with pytest.raises(Deposed, match="epoch 5 is over"):
+            await fence.admit(epoch(5), ALPHA)
+        for master in (ALPHA, BETA):
+            with pytest.raises(Deposed):
+                await fence.advance(epoch(6), master)
+        assert fence.grant.named is None
+        await fence.admit(epoch(6), BETA)
+        assert fence_at(path).grant == Grant(epoch=epoch(6), master=BETA)
+
+    simulate(scenario())
+
+
+def test_a_later_grant_is_told_at_once_to_who_watches(path: Path) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        fence = fence_at(path)
+        await fence.advance(epoch(3), ALPHA)
+        loop.call_later(4, lambda: granting.append(loop.create_task(fence.advance(epoch(4), BETA))))
+        granting: list[asyncio.Task[None]] = []
+        await fence.granted_after(epoch(2), 30)
+        assert loop.time() == 0
+        await fence.granted_after(epoch(3), 30)
+        assert loop.time() == 4
+        await fence.granted_after(epoch(4), 30)
+        assert loop.time() == 34
+        loop.call_later(1, fence.stop_watching)
+        await fence.granted_after(epoch(4), 30)
+        assert loop.time() == 35
 
     simulate(scenario())
 
@@ -177,7 +279,7 @@ def test_leaving_a_cluster_forgets_its_master(path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{", "null", "{}", '{"epoch":7}', '{"epoch":0,"master":"alpha"}', '{"epoch":"7"}', "\xff",
-     '{"epoch":7,"master":"alpha","more":1}'],
+     '{"epoch":7,"master":"alpha","more":1}', '{"epoch":9223372036854775807,"master":"alpha"}'],
 )  # fmt: skip
 def test_a_damaged_file_is_named_and_never_guessed(path: Path, text: str) -> None:
     path.write_text(text, encoding="latin-1")

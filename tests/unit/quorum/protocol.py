@@ -33,23 +33,28 @@ class Node:
     name: NodeName
     holds_state: bool
     epoch: Epoch = Epoch(1)
-    master: NodeName | None = None
+    master: NodeName | None = None  # obeyed last
+    holder: NodeName | None = None  # of the epoch
     history: History = ()
 
     def ballot(self) -> Ballot:
         newest = self.history[-1] if self.history else None
         stamp = newest if self.holds_state else None
-        return Ballot(master=self.master, epoch=self.epoch, stamp=stamp)
+        granted_to = self.holder if self.holder != self.master else None
+        return Ballot(master=self.master, epoch=self.epoch, granted_to=granted_to, stamp=stamp)
 
     def grant(self, epoch: Epoch, to: NodeName, *, only_if_named: bool) -> None:
-        if epoch > self.epoch and (self.master == to or not only_if_named):
-            self.epoch, self.master = epoch, to
+        if epoch > self.epoch and (to in (self.master, self.holder) or not only_if_named):
+            self.epoch, self.holder = epoch, to
 
     def obey(self, epoch: Epoch, master: NodeName) -> bool:
         """The fence; an order of a newer epoch counts as a grant of it."""
         if epoch > self.epoch:
-            self.epoch, self.master = epoch, master
-        return (epoch, master) == (self.epoch, self.master)
+            self.epoch, self.holder = epoch, master
+        if (epoch, master) != (self.epoch, self.holder):
+            return False
+        self.master = master
+        return True
 
     def store(self, epoch: Epoch, master: NodeName, history: History) -> bool:
         if not self.obey(epoch, master):
@@ -84,11 +89,14 @@ class World:
         self.candidates = frozenset(names[:candidates])
         first = extended((), Epoch(1), "init")
         self.nodes = {
-            name: Node(name, name in self.candidates, master=names[0], history=first)
+            name: Node(
+                name, name in self.candidates, master=names[0], holder=names[0], history=first
+            )
             for name in names
         }
         self.contenders = {name: Contender(name) for name in names[:candidates]}
         self.winners: dict[Epoch, NodeName] = {Epoch(1): names[0]}
+        self.reigned = {Epoch(1)}  # what was told to have succeeded: a commit was acknowledged
         self.acknowledged: list[History] = [first]
         self.take_overs: set[tuple[NodeName, Epoch]] = set()  # that were tried
         self.away: frozenset[NodeName] = frozenset()  # cut off at present
@@ -161,6 +169,7 @@ class World:
     def reign(self, contender: Contender, epoch: Epoch) -> None:
         if is_durable(contender.stored, self.candidates):
             self.acknowledge(contender.history)
+            self.reigned.add(epoch)
             self.commit(contender, epoch, f"change {self.random.random()}")
         for node in self.reach():
             if node.holds_state:
@@ -188,7 +197,7 @@ class World:
             if history[-1].epoch < epoch:
                 missing = history[len(contender.history) :] or history
                 assert contender.history[: len(history)] == history, f"{missing} is missing"
-        before = max((each for each in self.winners if each < epoch), default=Epoch(0))
+        before = max((each for each in self.reigned if each < epoch), default=Epoch(0))
         if question.mode is Mode.START and self.winners[before] != contender.name:
             tried = [(contender.name, Epoch(each)) for each in range(before + 1, epoch)]
             assert any(each in self.take_overs for each in tried), (

@@ -1,12 +1,14 @@
 """The rules one by one, as stories of small clusters."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from common.model.stamp import Stamp
 from common.names import Epoch, JobId, NodeName, Serial
 from common.noderpc.mastership import Ballot
+from coordinator.quorum.astray import Astray, sort_out
 from coordinator.quorum.decide import confirm, decide
 from coordinator.quorum.objection import (
     Diverged,
@@ -18,6 +20,8 @@ from coordinator.quorum.objection import (
     NoState,
     NotCandidate,
     Overtaken,
+    TakingOver,
+    Vanished,
 )
 from coordinator.quorum.question import Mode, Question, Word
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
@@ -268,11 +272,35 @@ class TestConfirm:
 
     @pytest.mark.parametrize("epoch", [4, 5])
     def test_another_came_first(self, epoch: int) -> None:
+        granted, other = ballot(BETA, epoch=4), ballot(GAMMA, epoch=epoch)
+        for word in Word:
+            question = ask(BETA, Mode.TAKE_OVER, word=word)
+            verdict = confirm(question, Epoch(4), {BETA: granted, ALPHA: other, GAMMA: other})
+            assert refusal(verdict) == Overtaken(ALPHA, Epoch(epoch), GAMMA)
+
+    @pytest.mark.parametrize("epoch", [4, 5, 2**53])
+    def test_one_node_that_says_another_came_first_vetoes_nothing(self, epoch: int) -> None:
         granted = ballot(BETA, epoch=4)
         ballots = {BETA: granted, ALPHA: granted, GAMMA: ballot(GAMMA, epoch=epoch)}
         for word in Word:
             verdict = confirm(ask(BETA, Mode.TAKE_OVER, word=word), Epoch(4), ballots)
-            assert refusal(verdict) == Overtaken(GAMMA, Epoch(epoch), GAMMA)
+            assert isinstance(verdict, Won)
+            assert not verdict.overridden
+        with_one_silent = {BETA: granted, GAMMA: ballots[GAMMA]}
+        verdict = confirm(
+            ask(BETA, Mode.TAKE_OVER, word=Word.NO_VOTING),
+            Epoch(4),
+            with_one_silent,
+            silent={ALPHA},
+        )
+        assert isinstance(verdict, Won)
+        assert [type(each) for each in verdict.overridden] == [NoMajority, NoCandidateMajority]
+
+    def test_a_grant_that_was_not_used_yet_is_a_grant(self) -> None:
+        granted = Ballot(master=ALPHA, epoch=Epoch(4), granted_to=BETA, stamp=NOW)
+        ballots = {BETA: granted, GAMMA: granted}
+        verdict = confirm(ask(BETA, Mode.TAKE_OVER), Epoch(4), ballots, silent={ALPHA})
+        assert isinstance(verdict, Won)
 
     def test_the_word_replaces_grants_but_the_own(self) -> None:
         question = ask(word=Word.NO_VOTING, voters=TWO)
@@ -281,3 +309,83 @@ class TestConfirm:
         assert [type(each) for each in granted.overridden] == [NoMajority, NoCandidateMajority]
         unwilling = confirm(question, Epoch(4), {ALPHA: ballot(epoch=3)}, silent={BETA})
         assert isinstance(refusal(unwilling), NoMajority)
+
+    def test_the_word_does_not_go_below_a_state_that_was_shown(self) -> None:
+        """Beta showed it with its ballot, and its grant waits for a disk."""
+        granted, seen = {ALPHA: ballot(stamp=OLD, epoch=4)}, {BETA: NOW}
+        for mode in Mode:
+            question = ask(mode=mode, word=Word.NO_VOTING)
+            verdict = confirm(question, Epoch(4), granted, silent={BETA, GAMMA}, seen=seen)
+            assert refusal(verdict) == Vanished(BETA, NOW, ALPHA, OLD)
+        question = ask(word=Word.LOCAL_IS_RIGHT)
+        verdict = confirm(question, Epoch(4), granted, silent={BETA, GAMMA}, seen=seen)
+        assert isinstance(verdict, Won)
+        assert Vanished(BETA, NOW, ALPHA, OLD) in verdict.overridden
+
+    def test_a_majority_needs_nothing_that_was_shown_besides(self) -> None:
+        """What only a minority had was acknowledged to nobody."""
+        granted = ballot(BETA, OLD, 4)
+        ballots, seen = {BETA: granted, GAMMA: granted}, {ALPHA: NOW}
+        question = ask(BETA, Mode.TAKE_OVER)
+        verdict = confirm(question, Epoch(4), ballots, silent={ALPHA}, seen=seen)
+        assert isinstance(verdict, Won)
+
+
+class TestATakeOverUnderWay:
+    """Grants without an order yet: beta has been granted epoch 4, and alpha is the master."""
+
+    UNUSED = Ballot(master=ALPHA, epoch=Epoch(4), granted_to=BETA, stamp=NOW)
+
+    def test_it_is_left_time_to_end(self) -> None:
+        ballots = {ALPHA: ballot(), BETA: self.UNUSED, GAMMA: self.UNUSED}
+        assert refusal(decide(replace(ask(), yields=True), ballots)) == TakingOver(BETA, Epoch(4))
+        assert decide(ask(), ballots) == Won(Epoch(5), ALPHA, NOW, JobId(7))
+
+    def test_one_that_is_told_by_others_only_is_not_waited_for(self) -> None:
+        ballots = {ALPHA: ballot(), BETA: ballot(), GAMMA: self.UNUSED}
+        assert isinstance(decide(replace(ask(), yields=True), ballots), Won)
+
+    def test_who_took_over_starts_though_other_nodes_had_no_order_yet(self) -> None:
+        used = ballot(BETA, epoch=4)
+        ballots = {
+            ALPHA: ballot(),
+            BETA: used,
+            GAMMA: used,
+            DELTA: self.UNUSED,
+            EPSILON: self.UNUSED,
+        }
+        question = ask(BETA, voters=FIVE, candidates=THREE)
+        assert isinstance(decide(question, ballots), Won)
+        objection = refusal(decide(ask(voters=FIVE, candidates=THREE), ballots))
+        assert objection == NamedOther(ALPHA, 1, 3, BETA, (BETA, GAMMA), "master candidates")
+
+
+class TestAbsurdNumbers:
+    ABSURD = 2**53
+
+    def test_an_absurd_epoch_is_not_gone_beyond(self) -> None:
+        ballots = {ALPHA: ballot(), BETA: ballot(), GAMMA: ballot(epoch=self.ABSURD)}
+        assert decide(ask(), ballots) == Won(Epoch(4), ALPHA, NOW, JobId(7))
+        (told,) = sort_out(ballots, THREE)[1]
+        assert told == Astray(GAMMA, Epoch(self.ABSURD), Epoch(3))
+        assert "gamma claims epoch 9007199254740992" in str(told)
+
+    @pytest.mark.parametrize("mode", Mode)
+    def test_of_two_nodes_the_absurd_one_is_not_the_measure(self, mode: Mode) -> None:
+        ballots = {ALPHA: ballot(), BETA: ballot(BETA, epoch=self.ABSURD)}
+        verdict = decide(ask(mode=mode, voters=TWO, word=Word.NO_VOTING), ballots)
+        assert isinstance(verdict, Won)
+        assert verdict.epoch == 4
+
+    def test_the_own_node_astray_is_told(self) -> None:
+        ballots = {ALPHA: ballot(epoch=self.ABSURD), BETA: ballot(), GAMMA: ballot()}
+        assert refusal(decide(ask(), ballots)) == Astray(ALPHA, Epoch(self.ABSURD), Epoch(3))
+
+    def test_a_state_of_who_is_no_candidate_raises_no_epoch(self) -> None:
+        late = Stamp(epoch=Epoch(1000), serial=Serial(5), digest="l")
+        ballots = {ALPHA: ballot(), BETA: ballot(), GAMMA: ballot(stamp=late, job=1000)}
+        assert decide(ask(candidates=TWO), ballots) == Won(Epoch(4), ALPHA, NOW, JobId(7))
+
+    def test_an_absurd_job_uses_up_no_numbers(self) -> None:
+        ballots = {ALPHA: ballot(), BETA: ballot(job=9), GAMMA: ballot(job=self.ABSURD)}
+        assert decide(ask(), ballots) == Won(Epoch(4), ALPHA, NOW, JobId(9))

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from common.model.stamp import Stamp
-from common.names import Epoch, NodeName, Serial
-from common.noderpc.mastership import Ballot
+from common.names import Epoch, JobId, NodeName, Serial
+from common.noderpc.mastership import REACH, Ballot
 from coordinator.quorum.decide import confirm, decide
 from coordinator.quorum.objection import NotCandidate
 from coordinator.quorum.question import Mode, Question, Word
@@ -49,6 +49,7 @@ class Says(enum.Enum):
     ) -> None:
         self.state = state
         self.ballot = Ballot(master=master, epoch=Epoch(3), stamp=state) if master else None
+        self.names_me = master == ME
 
     __hash__ = object.__hash__  # these are hashed millions of times
 
@@ -124,7 +125,14 @@ def expected(case: Case, mode: Mode, word: Word) -> Stamp | None:
     quorum = (
         2 * len(answers) > len(case.all)
         and 2 * len(states) > 1 + len(case.candidates)
-        and (mode is Mode.TAKE_OVER or 2 * [a.master for a in answers].count(ME) > len(case.all))
+        and (
+            mode is Mode.TAKE_OVER
+            or (
+                2 * sum(says.names_me for says in case.all) > len(case.all)
+                and 2 * sum(says.names_me for says in (case.mine, *case.candidates))
+                > 1 + len(case.candidates)
+            )
+        )
     )
     if case.mine.ballot is None or not states or not (quorum or word is not Word.NONE):
         return None
@@ -206,6 +214,55 @@ def test_an_epoch_is_won_once(nodes: int) -> None:
                 )
             ]
             assert len(winners) <= 1, (candidates, grants)
+
+
+LIES = tuple(
+    Ballot(
+        master=master, epoch=Epoch(epoch), granted_to=granted_to, stamp=state, newest_job=JobId(job)
+    )
+    for epoch in (0, 3, 4, 5, 3 + REACH, 4 + REACH, 2**53)
+    for master, granted_to in product((None, ME, RIVAL), repeat=2)
+    for state in (None, stamp(2, "twisted"), stamp(9), Stamp(epoch=Epoch(2**53), serial=Serial(9)))
+    for job in (0, 2**53)
+)
+
+
+@pytest.mark.parametrize("nodes", range(3, UP_TO + 1))
+@pytest.mark.parametrize("word", Word)
+@pytest.mark.parametrize("mode", Mode)
+def test_one_lying_node_neither_ends_nor_misleads_a_mastership(
+    nodes: int, mode: Mode, word: Word
+) -> None:
+    """It says one thing when asked who is master, and another when asked for the epoch."""
+    names = [ME, *(NodeName(f"n{number}") for number in range(1, nodes))]
+    liar = names[-1]
+    state = stamp(2)
+    for count in range(1, nodes):  # the liar is no candidate
+        candidates = frozenset(names[:count])
+        question = Question(ME, frozenset(names), candidates, mode, word)
+        honest = Ballot(master=ME, epoch=Epoch(3), stamp=state, newest_job=JobId(7))
+        for lie in LIES:
+            answers = dict.fromkeys(names, honest) | {liar: lie}
+            won = decide(question, answers)
+            assert isinstance(won, Won), (lie, won)
+            assert (won.stamp, won.newest_job, won.overridden) == (state, 7, ()), lie
+            assert won.epoch <= 4 + REACH, "what honest nodes grant"
+            granting = Ballot(master=ME, epoch=won.epoch, stamp=state, newest_job=JobId(7))
+            for other in (lie, Ballot(master=RIVAL, epoch=Epoch(min(won.epoch + 1, 2**53)))):
+                answers = dict.fromkeys(names, granting) | {liar: other}
+                assert confirm(question, won.epoch, answers) == won, (lie, other)
+
+
+@pytest.mark.parametrize("nodes", range(3, UP_TO + 1))
+def test_one_lying_candidate_does_not_keep_the_others_from_an_epoch(nodes: int) -> None:
+    names = [ME, *(NodeName(f"n{number}") for number in range(1, nodes))]
+    question = Question(ME, frozenset(names), frozenset(names), Mode.TAKE_OVER)
+    honest = Ballot(master=ME, epoch=Epoch(3), stamp=stamp(10), newest_job=JobId(7))
+    for lie in LIES:
+        won = decide(question, dict.fromkeys(names, honest) | {names[-1]: lie})
+        assert isinstance(won, Won), lie
+        assert won.epoch <= 4 + REACH, lie
+        assert (won.stamp, won.newest_job) == (stamp(10), 7), lie
 
 
 def _subsets(names: tuple[NodeName, ...]) -> Iterator[frozenset[NodeName]]:

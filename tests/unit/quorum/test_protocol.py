@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_runs_are_not_idle() -> None:
 
 def grants_twice(node: Node, epoch: Epoch, to: NodeName, *, only_if_named: bool) -> None:
     if epoch >= node.epoch:
-        node.epoch, node.master = epoch, to
+        node.epoch, node.holder = epoch, to
 
 
 def obeys_anyone(node: Node, epoch: Epoch, master: NodeName) -> bool:
@@ -76,7 +77,9 @@ class Cluster:
 
     def __init__(self) -> None:
         first = extended((), Epoch(1), "init")
-        self.nodes = {name: Node(name, holds_state=True, master=A, history=first) for name in FIVE}
+        self.nodes = {
+            name: Node(name, holds_state=True, master=A, holder=A, history=first) for name in FIVE
+        }
 
     def ballots(self, *names: NodeName) -> dict[NodeName, Ballot]:
         return {name: self.nodes[name].ballot() for name in names}
@@ -105,7 +108,8 @@ def test_a_deposed_master_does_not_come_back_with_old_ballots(only_if_named: boo
     """A asks D, then B takes over with B, C and D, then A asks the others."""
     cluster = Cluster()
     old = cluster.ballots(D)
-    cluster.take_over(B, B, C, D)
+    epoch, found = cluster.take_over(B, B, C, D)
+    cluster.store(epoch, B, extended(found, epoch, "took over as master"), B, C, D)
     question = cluster.question(A, Mode.START)
     won = decide(question, old | cluster.ballots(A, C, E), silent={B})
     assert isinstance(won, Won), "D, A and E name A, and C told it the epoch"
@@ -134,3 +138,32 @@ def test_what_a_master_found_counts_once_its_own_commit_is_durable(own_commit_fi
     cluster.store(epoch, A, found, A, B, C)  # x is on a majority; may it be acknowledged?
     _, found = cluster.take_over(E, C, D, E)
     assert (found[: len(x)] == x) == own_commit_first
+
+
+@pytest.mark.parametrize("granting", [(B,), (B, C), (B, C, D), FIVE])
+def test_a_take_over_that_died_before_its_first_commit_leaves_the_master(
+    granting: tuple[NodeName, ...],
+) -> None:
+    """However many granted B an epoch: nobody has obeyed it, so A may come back, and B may not."""
+    cluster = Cluster()
+    for name in granting:
+        cluster.nodes[name].grant(Epoch(2), B, only_if_named=False)
+    refused = decide(cluster.question(B, Mode.START), cluster.ballots(*FIVE))
+    assert isinstance(refused, Refused)
+    question = cluster.question(A, Mode.START)
+    won = decide(question, cluster.ballots(*FIVE))
+    assert isinstance(won, Won)
+    for node in cluster.nodes.values():
+        node.grant(won.epoch, A, only_if_named=question.only_if_named)
+    assert isinstance(confirm(question, won.epoch, cluster.ballots(*FIVE)), Won)
+
+
+def test_a_take_over_that_succeeded_lasts() -> None:
+    """B's first commit is on three of five; the other two still name A and would follow it."""
+    cluster = Cluster()
+    epoch, found = cluster.take_over(B, B, C, D)
+    cluster.store(epoch, B, extended(found, epoch, "took over as master"), B, C, D)
+    for some in combinations(FIVE, 3):
+        verdict = decide(cluster.question(A, Mode.START), cluster.ballots(*some), silent=set(FIVE))
+        assert isinstance(verdict, Refused), some
+    assert isinstance(decide(cluster.question(B, Mode.START), cluster.ballots(*FIVE)), Won)
