@@ -5,18 +5,15 @@ The decisions are in ``coordinator.quorum``; this asks, waits, and fetches.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from msgspec.structs import replace
-
-from common.errors import Conflict, Deposed, GntError, Unreachable
-from common.names import Epoch, NodeName
-from common.noderpc.mastership import Ballot, Mastership
+from common.errors import Conflict, GntError, Unreachable
+from common.model.stamp import Stamp
+from common.names import NodeName
 from common.noderpc.replica import Replica
+from coordinator.master.asking import Asked
+from coordinator.master.electorate import Electorate
 from coordinator.nodes.calls import Nodes
-from coordinator.quorum.decide import confirm, decide
 from coordinator.quorum.objection import (
     LocalSilent,
     NamedOther,
@@ -24,19 +21,20 @@ from coordinator.quorum.objection import (
     NoMajority,
     Objection,
     Overtaken,
+    TakingOver,
+    Vanished,
 )
 from coordinator.quorum.question import Mode, Question, Word
-from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
-from coordinator.state.loading import Loaded, load
+from coordinator.quorum.verdict import Refused, Won
+from coordinator.state.loading import Loaded, load, load_nodes
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 PATIENCE_S = (0.3, 2.0, 5.0)  # for silent nodes, in the first rounds and in all later ones
 START_LIMIT_S = 60.0  # nodes come up slowly after a power cut (M38)
 TAKE_OVER_LIMIT_S = 10.0  # somebody is waiting
-
-Judge = Callable[[Mapping[NodeName, Ballot], Collection[NodeName]], Verdict]
+WORD_S = 5.0  # the operator's word replaces only what cannot be had in this time
+YIELD_S = 15.0  # a plain start leaves a take-over so long to end, more than one can need
 
 
 class NotMaster(Conflict):
@@ -77,128 +75,122 @@ async def become_master(
     Raises:
         NotMaster: it is refused, and why.
     """
-    loop = asyncio.get_running_loop()
-    limit_s = START_LIMIT_S if mode is Mode.START else TAKE_OVER_LIMIT_S
-    deadline = loop.time() + limit_s
-    attempt, told = 0, ""
-    while True:
-        patience_s = PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)]
-        attempt += 1
-        asked = _Asked(me, loaded, nodes, mode, word, patience_s)
-        verdict = await asked.verdict()
-        if isinstance(verdict, Won):
-            newest = loaded
-            # It may be our own replica: the master before stored commits until it was deposed.
-            if verdict.stamp != loaded.state.stamp:
-                log.info("fetching the state from %s, which is newer", verdict.newest)
-                newest = await load(asked.call(Replica, verdict.newest))
-            if _lists(newest) == _lists(loaded):
-                return Confirmed(verdict, newest, asked.unheard)
-            loaded = newest  # other nodes have a say now
-            continue
-        assert isinstance(verdict, Refused)
-        may_pass = _may_pass(verdict.objection)
-        if not may_pass or loop.time() > deadline:
-            refusal = NoQuorum if may_pass else NotMaster
-            raise refusal(f"This node does not become master: {verdict.reason}")
-        if verdict.reason != told:
-            log.warning("not master yet: %s", told := verdict.reason)
-        await asyncio.sleep(min(1.0, patience_s))
+    return await _Campaign(me, loaded, nodes, mode, word).win()
 
 
-class _Asked:
-    """One round: ballots, grants, and ballots again."""
+class _Campaign:
+    """Rounds of questions, until one of them decides.
 
-    def __init__(
-        self, me: NodeName, loaded: Loaded, nodes: Nodes, mode: Mode, word: Word, patience_s: float
-    ) -> None:
-        config = loaded.state.config
-        # Offline ones are asked as well: they may be back, with newer data (M42).
-        self._voters = {n.name: replace(n, offline=False) for n in config.sorted_nodes()}
-        self._question = Question(
-            me=me, voters=frozenset(self._voters),
-            candidates=frozenset(node.name for node in config.candidates()),
-            mode=mode, word=word,
+    A node that showed a newer state than it can give is set aside for good: a liar must not keep
+    everybody from a master. What it showed is remembered, and no word of the operator's goes
+    below it unasked.
+    """
+
+    def __init__(self, me: NodeName, loaded: Loaded, nodes: Nodes, mode: Mode, word: Word) -> None:
+        self._me, self._loaded, self._nodes, self._mode, self._word = me, loaded, nodes, mode, word
+        self._electorate = Electorate.of(loaded.state.config.nodes.values())
+        self._seen: dict[NodeName, Stamp] = {}  # the newest state that each candidate showed
+        self._unread: set[NodeName] = set()  # showed a state and could not give it
+        self._began = asyncio.get_running_loop().time()
+        plain = mode is Mode.START and word is Word.NONE
+        self._limit_s = START_LIMIT_S if plain else TAKE_OVER_LIMIT_S
+
+    async def win(self) -> Confirmed:
+        attempt, told = 0, ""
+        while True:
+            patience_s = PATIENCE_S[min(attempt, len(PATIENCE_S) - 1)]
+            attempt += 1
+            if self._word is not Word.NONE:
+                patience_s = PATIENCE_S[-1]  # what is within reach must not be overridden
+            objection = await self._round(patience_s)
+            if isinstance(objection, Confirmed):
+                return objection
+            if objection is None:
+                continue  # with other lists of nodes
+            may_pass = _may_pass(objection) or self._may_hear_more
+            if not may_pass or self._past_s > self._limit_s:
+                refusal = NoQuorum if may_pass else NotMaster
+                raise refusal(f"This node does not become master: {objection}")
+            if str(objection) != told:
+                log.warning("not master yet: %s", told := str(objection))
+            await asyncio.sleep(min(1.0, patience_s))
+
+    @property
+    def _past_s(self) -> float:
+        return asyncio.get_running_loop().time() - self._began
+
+    @property
+    def _may_hear_more(self) -> bool:
+        """Whether it is too early for the operator's word: it is for what cannot be had."""
+        return self._word is not Word.NONE and self._past_s < WORD_S
+
+    async def _round(self, patience_s: float) -> Confirmed | Objection | None:
+        """Ask everybody; None says that others than were asked have a say."""
+        asked = Asked(self._question(), self._electorate, self._nodes, patience_s, self._unread)
+        first = await asked.for_ballots(self._seen)
+        if isinstance(first, Refused):
+            return first.objection
+        if first.overridden and self._may_hear_more:
+            return first.overridden[0]
+        # Before a grant, which deposes whoever is master now: one who is no candidate any more, or
+        # does not know all who have a say, has to learn that first.
+        if not await self._is_the_electorate_of(first, asked):
+            return None
+        verdict = await asked.for_grants(first.epoch, self._seen)
+        if isinstance(verdict, Refused):
+            return verdict.objection
+        if not await self._has_newest(verdict, asked):
+            return None
+        return Confirmed(verdict, self._loaded, asked.unheard)
+
+    def _question(self) -> Question:
+        return Question(
+            me=self._me, voters=frozenset(self._electorate.voters),
+            candidates=self._electorate.candidates, mode=self._mode, word=self._word,
+            yields=self._past_s < YIELD_S,
         )  # fmt: skip
-        self._nodes, self._patience_s = nodes, patience_s
-        self._silent: set[NodeName] = set()
-        self.unheard: tuple[NodeName, ...] = ()
 
-    def call(self, kind: type[T], name: NodeName) -> T:
-        return self._nodes.service(kind, self._voters[name])  # type: ignore[type-var]
+    async def _is_the_electorate_of(self, won: Won, asked: Asked) -> bool:
+        """Look whether the newest state has the nodes that were asked; if not, take its."""
+        if won.stamp == self._loaded.state.stamp:
+            newest = Electorate.of(self._loaded.state.config.nodes.values())
+        else:
+            try:
+                newest = Electorate.of(await load_nodes(asked.call(Replica, won.newest)))
+            except GntError as error:
+                return self._set_aside(won.newest, error)
+        if newest == self._electorate:
+            return True
+        log.info("the newest state, of %s, has other lists of nodes", won.newest)
+        self._electorate = newest
+        return False
 
-    async def verdict(self) -> Verdict:
-        question = self._question
-        first = await self._poll(
-            lambda node: self.call(Mastership, node).vote(),
-            lambda ballots, silent: decide(question, ballots, silent=silent),
-        )
-        if not isinstance(first, Won):
-            return first
-        # Whoever was silent is asked for the epoch as well, but not waited for once more.
-        return await self._poll(
-            lambda node: self._grant(node, first.epoch),
-            lambda ballots, silent: confirm(question, first.epoch, ballots, silent=silent),
-        )
+    async def _has_newest(self, won: Won, asked: Asked) -> bool:
+        """Fetch the newest state if it is not here; tell whether those whom it names were asked."""
+        # It may be our own replica: the master before stored commits until it was deposed.
+        if won.stamp != self._loaded.state.stamp:
+            log.info("fetching the state from %s, which is newer", won.newest)
+            try:
+                self._loaded = await load(asked.call(Replica, won.newest))
+            except GntError as error:
+                return self._set_aside(won.newest, error)
+        newest = Electorate.of(self._loaded.state.config.nodes.values())
+        was_asked, self._electorate = newest == self._electorate, newest
+        return was_asked
 
-    async def _grant(self, node: NodeName, epoch: Epoch) -> Ballot:
-        """Ask for the epoch; the ballot taken afterwards shows whether it was granted."""
-        mastership = self.call(Mastership, node)
-        try:
-            await mastership.grant(
-                epoch=epoch, master=self._question.me, only_if_named=self._question.only_if_named
-            )
-        except Deposed as error:
-            log.info("%s does not grant epoch %s: %s", node, epoch, error)
-        return await mastership.vote()
-
-    async def _poll(self, ask: Callable[[NodeName], Awaitable[Ballot]], judge: Judge) -> Verdict:
-        """Ask everybody at once, until the answers so far decide or patience is over."""
-        ballots: dict[NodeName, Ballot] = {}
-        silent = self._silent
-        waiting = {asyncio.ensure_future(ask(node)): node for node in self._voters}
-        limit = asyncio.timeout(self._patience_s)
-        me, verdict = self._question.me, judge(ballots, silent)
-        try:
-            async with limit:
-                # The own answer comes at once; without it the count in a refusal would be odd.
-                while waiting and (isinstance(verdict, Wait) or me in waiting.values()):
-                    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        node = waiting.pop(task)
-                        error = task.exception()
-                        if error is None:
-                            ballots[node] = task.result()
-                            silent.discard(node)
-                        elif isinstance(error, GntError):
-                            silent.add(node)
-                            log.info("%s has no say: %s", node, error)
-                        else:
-                            raise error
-                    verdict = judge(ballots, silent)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        finally:
-            for task in waiting:
-                task.cancel()
-        self.unheard = tuple(sorted(self._voters.keys() - ballots.keys()))
-        if isinstance(verdict, Wait):  # else whoever was not waited for is not silent for that
-            silent.update(waiting.values())
-            verdict = judge(ballots, silent)
-        return verdict
+    def _set_aside(self, node: NodeName, error: GntError) -> bool:
+        if node == self._me:
+            raise error
+        log.warning("%s shows a newer state and does not give it: %s", node, error)
+        self._unread.add(node)
+        return False
 
 
 def _may_pass(objection: Objection) -> bool:
     """Tell whether those who did not answer, or did so too late, may yet decide otherwise."""
     if isinstance(objection, NamedOther):
         return len(objection.by) <= objection.voters // 2
-    return isinstance(objection, NoMajority | NoCandidateMajority | Overtaken | LocalSilent)
-
-
-def _lists(loaded: Loaded) -> tuple[frozenset[str], frozenset[str]]:
-    config = loaded.state.config
-    return (
-        frozenset(node.name for node in config.nodes.values()),
-        frozenset(node.name for node in config.candidates()),
+    return isinstance(
+        objection,
+        NoMajority | NoCandidateMajority | Overtaken | LocalSilent | TakingOver | Vanished,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from common.errors import Conflict
 from common.model.commit import Commit
+from common.model.node import Node
 from common.model.stamp import Stamp
 from common.names import Serial
 from common.noderpc.replica import Behind, Replica
@@ -41,6 +42,24 @@ async def load(replica: Replica) -> Loaded:
         items, stamp = found
         return Loaded(state_of(items, stamp), await _read_recent(replica, stamp))
     raise Conflict("The state changes while it is read; another coordinator is at work.")
+
+
+async def load_nodes(replica: Replica) -> list[Node]:
+    """Read only which nodes the state has; they are few, so one page holds them all.
+
+    Raises:
+        InvalidRequest: a row is damaged or of a newer version; names it.
+        NodeFailure, Unreachable: the replica cannot be read.
+    """
+    nodes: list[Node] = []
+    last, more = ("node", ""), True
+    while more:
+        page = await replica.read(after=last, limit=PAGE_ROWS)
+        mine = [row for row in page.rows if row.kind == "node"]
+        nodes += [item for item in map(from_row, mine) if isinstance(item, Node)]
+        more = page.more and len(mine) == len(page.rows)
+        last = ("node", mine[-1].id) if mine else last
+    return nodes
 
 
 async def _read_rows(replica: Replica) -> tuple[list[Stored], Stamp] | None:

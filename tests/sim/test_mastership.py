@@ -295,3 +295,23 @@ def test_an_offline_node_is_not_asked_but_votes() -> None:
             await cluster.take_over("beta")  # with gamma and delta these are three of five
 
     simulate(scenario())
+
+
+def test_a_node_that_is_no_candidate_any_more_leaves_the_master_alone() -> None:
+    """Its own lists, from before it was switched off, still call it one."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.lose_power("beta")
+            await cluster.run(ModifyNode(node_name=NodeName("beta"), offline=True))
+            await cluster.machines["beta"].boot()
+            master, epoch = cluster.master, cluster.state.stamp.epoch
+            with pytest.raises(NotMaster, match="beta is not among the master candidates"):
+                await cluster.take_over("beta")
+            cluster.master_is(master)
+            await cluster.run(Delay(duration=0.0))
+            await cluster.settle(60.0)
+            await cluster.run(Delay(duration=0.0))
+            assert cluster.state.stamp.epoch == epoch
+
+    simulate(scenario())

@@ -15,9 +15,9 @@ from common.noderpc.mastership import Ballot, Mastership
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
 from common.rpc.server import Dispatcher
-from coordinator.master.confirm import PATIENCE_S, NotMaster, become_master
+from coordinator.master.confirm import PATIENCE_S, WORD_S, NoQuorum, NotMaster, become_master
 from coordinator.nodes.calls import Nodes
-from coordinator.quorum.question import Mode
+from coordinator.quorum.question import Mode, Word
 from coordinator.state.loading import Loaded
 from coordinator.state.state import state_of
 from tests.support.clock import simulate
@@ -32,14 +32,18 @@ class Voter(Mastership):
 
     def __init__(self) -> None:
         self.epoch, self.master = Epoch(4), MASTER
+        self.stamp: Stamp = STAMP
         self.refuses = False  # to be connected to
+        self.grants = asyncio.Event()
+        self.grants.set()
         self.speaks = asyncio.Event()
         self.speaks.set()
 
     async def vote(self) -> Ballot:
-        return Ballot(master=self.master, epoch=self.epoch, stamp=STAMP)
+        return Ballot(master=self.master, epoch=self.epoch, stamp=self.stamp)
 
     async def grant(self, *, epoch: Epoch, master: NodeName, only_if_named: bool = False) -> None:
+        await self.grants.wait()
         if epoch <= self.epoch:
             raise Deposed("too late")
         self.epoch, self.master = epoch, master
@@ -75,10 +79,12 @@ def cluster_of_three() -> Loaded:
     return Loaded(state_of((cluster, Group(uuid="g", name=GroupName("g")), *nodes), STAMP))
 
 
-async def take_over(wire: Wire) -> tuple[Epoch, tuple[NodeName, ...], float]:
+async def take_over(
+    wire: Wire, word: Word = Word.NONE
+) -> tuple[Epoch, tuple[NodeName, ...], float]:
     """Return the epoch that beta won, who was not heard, and how long it took."""
     nodes = Nodes(wire, Epoch(0), Random(7))
-    confirmed = await become_master(BETA, cluster_of_three(), nodes, Mode.TAKE_OVER)
+    confirmed = await become_master(BETA, cluster_of_three(), nodes, Mode.TAKE_OVER, word)
     return confirmed.won.epoch, confirmed.unheard, asyncio.get_running_loop().time()
 
 
@@ -121,3 +127,49 @@ def test_without_a_majority_it_gives_up_and_says_why() -> None:
     with pytest.raises(NotMaster, match=r"Only 1 of 3 nodes answered, .* missing: alpha, gamma"):
         simulate(take_over(wire))
     assert wire.voters[BETA].epoch == 4
+
+
+def with_only_gamma(wire: Wire, after_s: float) -> None:
+    """Have alpha be dead, and gamma, whose answer counts, slow."""
+    wire.voters[ALPHA].refuses = True
+    wire.voters[GAMMA].speaks.clear()
+    asyncio.get_running_loop().call_later(after_s, wire.voters[GAMMA].speaks.set)
+
+
+def test_the_word_is_not_used_before_slow_nodes_were_heard() -> None:
+    wire = Wire()
+
+    async def scenario() -> tuple[Epoch, tuple[NodeName, ...], float]:
+        with_only_gamma(wire, 0.4)
+        return await take_over(wire, Word.NO_VOTING)
+
+    epoch, unheard, took_s = simulate(scenario())
+    assert (epoch, unheard) == (5, (ALPHA,))
+    assert took_s < WORD_S
+
+
+def test_the_word_is_for_those_who_stay_silent() -> None:
+    wire = Wire()
+    wire.voters[ALPHA].refuses = True
+    wire.voters[GAMMA].speaks.clear()
+    epoch, unheard, took_s = simulate(take_over(wire, Word.NO_VOTING))
+    assert (epoch, unheard) == (5, (ALPHA, GAMMA))
+    assert WORD_S <= took_s <= 3 * WORD_S
+
+
+def test_the_word_does_not_drop_a_newer_state_whose_grant_is_slow() -> None:
+    wire = Wire()
+    wire.voters[ALPHA].refuses = True
+    wire.voters[GAMMA].stamp = Stamp(epoch=Epoch(4), serial=Serial(10), digest="e")
+    wire.voters[GAMMA].grants.clear()
+    with pytest.raises(NoQuorum, match=r"gamma showed a newer state .*--local-is-right"):
+        simulate(take_over(wire, Word.NO_VOTING))
+
+
+def test_a_node_that_cannot_give_the_state_it_shows_keeps_nobody_from_being_master() -> None:
+    """Gamma lies, or its disk does: what it shows cannot be read from it."""
+    wire = Wire()
+    wire.voters[GAMMA].stamp = Stamp(epoch=Epoch(4), serial=Serial(10), digest="e")
+    epoch, _, took_s = simulate(take_over(wire))
+    assert epoch in (5, 6)
+    assert took_s < 1
