@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
-from common.errors import Bug, GntError, Stuck, Unreachable
+from common.errors import Bug, Cancelled, GntError, Stuck, Unreachable
 from coordinator.operations.step import Action, Edit, Step
 
 INSISTENCE_S = 60.0  # with a node that cannot be reached, where there is no other way
@@ -49,11 +49,18 @@ async def run(steps: Iterable[Step], journal: Journal) -> None:
 
     Raises:
         GntError: what the failing step raised; all is undone by then.
+        Cancelled: the operator wanted it to end, be it during the last step.
         Stuck: a step failed, and then an undo.
     """
     begun: list[Step] = []
+    titles: set[str] = set()
     no_return = False
     for step in steps:
+        if step.title in titles:  # the journal goes by them
+            if not journal.failure:
+                await journal.fail(Bug(f"Two steps of a recipe are called “{step.title}”."))
+            break
+        titles.add(step.title)
         touched = journal.has("started", step.title) or journal.has("finished", step.title)
         if journal.failure and not touched:
             break
@@ -67,6 +74,11 @@ async def run(steps: Iterable[Step], journal: Journal) -> None:
         if step.point_of_no_return and journal.has("finished", step.title):
             begun.clear()
             no_return = True
+    if not journal.failure:
+        try:
+            journal.check_not_cancelled()
+        except Cancelled as error:
+            await journal.fail(error)
     if journal.failure:
         await _back(begun, journal)
         raise journal.failure
@@ -99,7 +111,12 @@ async def _back(begun: list[Step], journal: Journal) -> None:
                 f"Cannot undo “{step.title}”: {error} The operation was being undone because: "
                 f"{journal.failure} Mend the cause, then look at what is left."
             ) from error
-        journal.note("undone", step.title)
+        if step.undo:
+            # At once, so that whoever goes on does not undo this again when what came before it
+            # is undone, too: it would look for a guest whose disk is gone.
+            await journal.write("undone", step.title)
+        else:
+            journal.note("undone", step.title)
 
 
 async def _insist(action: Action, what: str, journal: Journal) -> None:

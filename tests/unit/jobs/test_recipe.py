@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import Cancelled, Conflict, GntError, NodeFailure, Stuck, Unreachable
+from common.errors import Bug, Cancelled, Conflict, GntError, NodeFailure, Stuck, Unreachable
 from coordinator.jobs.recipe import run
 from coordinator.operations.step import Action, Edit, Step, act, record
 from coordinator.state.state import State
@@ -224,6 +225,37 @@ def test_an_action_costs_one_write_and_an_edit_one() -> None:
     world, journal = World(), MemoryJournal()
     simulate(run([world.act("a"), world.edit("b"), world.act("c")], journal))
     assert journal.writes == 3
+
+
+def test_whoever_goes_on_undoing_repeats_at_most_the_last_undo() -> None:
+    """Else a guest would be looked for after its disk is gone."""
+    for dies_at in range(1, 10):
+        world, journal = World(), MemoryJournal(dies_at=dies_at)
+        steps = [world.act(name) for name in "abc"] + [world.act("d", fails=True)]
+        with suppress(Crash, NodeFailure):
+            asyncio.run(run(steps, journal))
+        with suppress(NodeFailure):
+            asyncio.run(run(steps, journal.after_crash()))
+        undone = [title for title in world.done if title.startswith("not ")]
+        assert undone == sorted(undone, reverse=True), f"dies at write {dies_at}"
+
+
+def test_two_steps_of_the_same_name_are_undone_as_a_bug() -> None:
+    world, journal = World(), MemoryJournal()
+    with pytest.raises(Bug, match="Two steps of a recipe are called “a”"):
+        simulate(run([world.act("a"), world.act("b"), world.act("a")], journal))
+    assert world.done == ["a", "b", "not b", "not a"]
+
+
+def test_the_wish_to_cancel_is_heeded_even_during_the_last_step() -> None:
+    world, journal = World(), MemoryJournal()
+
+    async def last() -> None:
+        journal.cancelled = True
+
+    with pytest.raises(Cancelled):
+        simulate(run([world.act("a"), act("last", last)], journal))
+    assert world.there == set()
 
 
 @given(
