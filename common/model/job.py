@@ -79,6 +79,7 @@ class Job(Order, kw_only=True):
     ended: Timestamp | None = None
     depends: tuple[Dependency, ...] = ()
     archived: bool = False
+    cancel_wanted: bool = False  # an operator was told that it ends; whoever is master heeds it
 
     @property
     def status(self) -> Status:

@@ -5,15 +5,18 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from common.errors import Bug, Cancelled, Conflict, GntError
-from common.messages import from_builtins, to_builtins
+from common.errors import Bug, Cancelled, Conflict, GntError, InvalidRequest
+from common.messages import to_builtins
 from common.model.job import Failure, Status
 from common.names import JobId
+from coordinator.jobs.bounds import failure_of, result_of
 from coordinator.jobs.context import JobContext
+from coordinator.jobs.foreign import read_plan, read_queued
 from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
-from coordinator.jobs.running import RunningJob, ended
-from coordinator.locks.manager import LockManager
+from coordinator.jobs.running import Doing, RunningJob, ended
+from coordinator.locks.manager import LockManager, LocksBusy
+from coordinator.locks.names import Wanted
 from coordinator.operations.base import Batches, Operation, StaleChoice, read_operation
 from coordinator.operations.locking import from_rows, to_rows
 from coordinator.state.store import Store
@@ -25,8 +28,14 @@ CHOICES = 5  # times a choice may go stale before the job gives up
 Context = Callable[[RunningJob, int], JobContext]
 
 
-class FollowUps(Protocol):
-    """Takes the jobs that an operation has others do."""
+class Places(Protocol):
+    """The queue, as a job that runs sees it: places to run, and jobs that it has others do."""
+
+    def leave_place(self, running: RunningJob) -> None:
+        """Let another job run while this one can only wait."""
+
+    async def take_place(self, running: RunningJob) -> None:
+        """Wait for a place to run."""
 
     def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
         """Read jobs and number them; an answer for each, and those that make sense."""
@@ -42,7 +51,7 @@ class Executor:
     mastership): nothing is undone, and a successor goes on from the journal.
     """
 
-    queue: FollowUps  # set by the queue itself
+    queue: Places  # set by the queue itself
 
     def __init__(
         self, store: Store, locks: LockManager, context: Context, now: Callable[[], float]
@@ -68,13 +77,14 @@ class Executor:
 
     async def _operation(self, running: RunningJob, index: int) -> None:
         record = running.op(index)
-        operation = read_operation(record.input)
         context = self._context(running, index)
+        running.at_return = running.past_return = False
         try:
             if record.plan is None:
+                operation = read_queued(running.id, record)
                 plan = await self._get_ready(running, index, operation, context)
             else:
-                plan = from_builtins(record.plan, operation.plan_type, what="a journalled plan")
+                operation, plan = read_plan(running.id, record, context)
                 # What it held and had promised; nobody else has asked yet.
                 context.promise(*operation.promises(plan))
                 wanted = from_rows(record.locks)
@@ -100,14 +110,11 @@ class Executor:
         running.change_op(index, status=Status.WAITING, started=started)
         why = ""
         for _ in range(CHOICES):
+            self._is_doing(running, "its choice of nodes")
             chosen = await self._unless_cancelled(running, operation.choose(context))
             wanted = chosen.locks(self._store.state.config)
-            await self._unless_cancelled(
-                running,
-                self._locks.acquire(
-                    running.owner, wanted, timeout=None, priority=running.op(index).priority
-                ),
-            )
+            await self._unless_cancelled(running, self._lock(running, index, wanted))
+            self._is_doing(running, "its checks")
             try:
                 if chosen.locks(self._store.state.config) != wanted:
                     raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
@@ -130,13 +137,29 @@ class Executor:
             f"{CHOICES} times; try again, or name a node.{why}"
         )
 
+    async def _lock(self, running: RunningJob, index: int, wanted: Wanted) -> None:
+        """Get locks; while others hold them, somebody else may have this job's place."""
+        owner = running.owner
+        try:
+            await self._locks.acquire(owner, wanted, timeout=0, priority=running.op(index).priority)
+        except LocksBusy:
+            self._is_doing(running, "its locks")
+            self.queue.leave_place(running)
+            await self._locks.acquire(
+                owner, wanted, timeout=None, priority=running.op(index).priority
+            )
+            await self.queue.take_place(running)
+
+    def _is_doing(self, running: RunningJob, what: str) -> None:
+        running.doing = Doing(what, self._now())
+
     async def _unless_cancelled(self, running: RunningJob, work: Any) -> Any:
         """Do something that changes nothing, unless the operator ends the job first."""
         wish = asyncio.ensure_future(running.cancel_wanted.wait())
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait({task, wish}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
+            if running.cancel_wanted.is_set():
                 raise Cancelled(f"Job {running.id} was cancelled before it began.")
             return task.result()
         finally:
@@ -145,6 +168,9 @@ class Executor:
     async def _end_well(
         self, running: RunningJob, index: int, result: Any, batches: Batches = ()
     ) -> None:
+        if running.cancel_wanted.is_set() and not running.past_return:
+            raise Cancelled(f"Job {running.id} was cancelled before it began.")
+        running.past_return = True  # from here on there is nothing to cancel
         jobs: list[RunningJob] = []
         if batches:
             answers, jobs = self.queue.read(batches)
@@ -153,7 +179,8 @@ class Executor:
                 for answer in answers
             ]
             result = result | {"jobs": told}
-        running.end_op(index, status=Status.SUCCESS, result=to_builtins(result), ended=self._now())
+        kept = result_of(result, len(running.job.ops))
+        running.end_op(index, status=Status.SUCCESS, result=kept, ended=self._now())
         if index + 1 == len(running.job.ops):
             running.change(ended=self._now())
         await self._store.commit([running.put(), *(job.put() for job in jobs)])
@@ -165,8 +192,17 @@ class Executor:
     def reserve(self, running: RunningJob) -> None:
         """Have others count with the room that a job was given before it begins."""
         context = self._context(running, 0)
-        operations = (read_operation(op.input) for op in running.job.ops if op.plan is None)
-        context.promise(*(promise for each in operations for promise in each.intends(context)))
+        try:
+            operations = [read_operation(op.input) for op in running.job.ops if op.plan is None]
+            promises = [promise for each in operations for promise in each.intends(context)]
+        except GntError as error:  # it is another version's; it ends when its turn has come
+            log.warning("job %s has nothing reserved: %s", running.id, error)
+            return
+        context.promise(*promises)
+
+    def change_priority(self, running: RunningJob, priority: int) -> None:
+        """Have a job that waits for locks wait with another priority."""
+        self._locks.change_priority(running.owner, priority)
 
     def release(self, running: RunningJob) -> None:
         """Forget what a job was to take; it has ended."""
@@ -176,19 +212,28 @@ class Executor:
         if not isinstance(error, GntError):
             log.error("an operation failed unexpectedly", exc_info=error)
             error = Bug(f"An internal error: {type(error).__name__}: {error}.")
-        told = Failure(code=error.code, message=error.message, detail=error.detail)
+        told = failure_of(error)
         status = Status.CANCELED if isinstance(error, Cancelled) else Status.ERROR
-        running.end_op(index, status=status, failure=told, ended=self._now())
+        running.end_op(index, status=status, failure=told, result=None, ended=self._now())
         for later in range(index + 1, len(running.job.ops)):
             why = Failure(code=told.code, message=f"Operation {index + 1} of this job failed.")
             running.end_op(later, status=status, failure=why)
         running.change(ended=self._now())
-        await self._store.commit([running.put()])
+        try:
+            await self._store.commit([running.put()])
+        except (InvalidRequest, Bug) as unstorable:
+            # Whatever it is that cannot be stored: a job whose end is lost would never end.
+            log.warning("job %s is stored without what it said: %s", running.id, unstorable)
+            for number in range(len(running.job.ops)):
+                running.strip_op(number)
+            await self._store.commit([running.put()])
         running.show()
 
 
 def _noting_return(steps: Any, running: RunningJob) -> Any:
     for step in steps:
+        running.at_return = step.point_of_no_return
         yield step
         if step.point_of_no_return:
-            running.past_return = True
+            running.at_return, running.past_return = False, True
+            running.show()

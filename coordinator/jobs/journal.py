@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from common.errors import Cancelled, GntError
-from common.model.job import Entry, Failure, OperationRecord
-from coordinator.jobs.running import RunningJob
+from common.model.job import Entry, OperationRecord
+from coordinator.jobs.bounds import failure_of
+from coordinator.jobs.running import Doing, RunningJob
 from coordinator.operations.step import Edit
 from coordinator.state.rows import Update
 from coordinator.state.state import State
@@ -36,6 +37,8 @@ class JobJournal:
         self._tell(event, step)
         self._known.add((event, step))
         journal = (*self._record.journal, Entry(event=event, step=step))
+        if event == "started":
+            self._running.doing = Doing(f"“{step}”", self._now())
         self._running.change_op(self._index, journal=journal)
 
     async def write(self, event: str, step: str, edit: Edit | None = None) -> None:
@@ -58,8 +61,7 @@ class JobJournal:
     async def fail(self, failure: GntError) -> None:
         if self._record.journal:
             self._log(f"{failure.message} Undoing what was done.")
-        told = Failure(code=failure.code, message=failure.message, detail=failure.detail)
-        self._running.change_op(self._index, failure=told)
+        self._running.change_op(self._index, failure=failure_of(failure))
         await self._store.commit([self._running.put()])
 
     def check_not_cancelled(self) -> None:

@@ -1,18 +1,19 @@
 """The job queue: takes jobs, starts them when their time has come, and tells how they are."""
 
 import asyncio
-import heapq
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, Deposed, GntError, Unreachable
+from common.errors import Cancelled, Conflict, Deposed, GntError, Unreachable
 from common.luxi.failures import JobLost, QueueDrained
 from common.model.job import Dependency, Failure, Job, Status
 from common.names import JobId
 from coordinator.jobs.executor import Executor
+from coordinator.jobs.line import Dependencies, Line, Rank
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority, read_job
 from coordinator.operations.base import Batches
@@ -22,6 +23,7 @@ from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
 
+RETURN_PATIENCE_S = 20.0  # for a job that is just passing its point of no return
 SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our knowing yet
 
 
@@ -31,10 +33,10 @@ class JobQueue:
     def __init__(self, store: Store, executor: Executor, now: Callable[[], float]) -> None:
         self._store, self._executor, self._now = store, executor, now
         self._live: dict[JobId, RunningJob] = {}
-        self._ready: list[tuple[int, JobId]] = []  # heap: priority, then age
-        self._dependants: dict[JobId, list[JobId]] = {}
-        self._running = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._line = Line()
+        self._dependencies = Dependencies()
+        self._placed: set[JobId] = set()  # have a place to run
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._next = 1 + store.state.newest_job
         self._closed = False
         executor.queue = self
@@ -42,8 +44,8 @@ class JobQueue:
     def resume(self) -> None:
         """Take up what the predecessor left: running jobs at once, the others in turn.
 
-        Running ones are not counted against the limit: they hold locks, and each of them
-        was let in before.
+        Running ones need not wait for a place: they hold locks, and each of them was let in
+        before. Jobs that this version cannot read end as errors when their turn has come.
         """
         for number in sorted(self._store.state.jobs):
             job = self._store.state.jobs[number]
@@ -92,7 +94,7 @@ class JobQueue:
         Raises:
             QueueDrained: it takes no jobs.
             Conflict: the state can't be changed now.
-            Unreachable: it could not be stored yet, and still may be.
+            Unreachable: it is not known whether it was stored; it still may be, and run.
         """
         self._store.check_writable()
         if self._store.state.config.cluster.queue_drained and not to_drained:
@@ -110,8 +112,7 @@ class JobQueue:
             if not storing.done():
                 why = " ".join(f"{name}: {error}" for name, error in self._store.troubles.items())
                 raise Unreachable(
-                    "The job could not be stored on a majority of the master candidates yet; it "
-                    f"will run as soon as it is. “gnt-job list” then shows it. {why}".rstrip(),
+                    f"{_not_yet_stored([job.id for job in jobs])} {why}".rstrip(),
                     jobs=[job.id for job in jobs],
                 )
             storing.result()
@@ -143,24 +144,39 @@ class JobQueue:
     async def cancel(self, number: JobId) -> tuple[bool, str]:
         """Ask a job to end; what a running one has done is undone.
 
+        Once this returns True, the job does not succeed, whoever is master then.
+
         Returns:
             Whether it will end for that, and a sentence.
 
         Raises:
             JobLost: no such job.
+            Unreachable: the wish is heeded, but could not be stored; a successor may not know it.
         """
         job = self.find(number)
         if job is None:
             raise JobLost(f"There is no job {number}.", job=number)
         running = self._live.get(number)
-        if running is None or job.status.is_final:
+        if running is None or running.job.status.is_final:
             return False, f"Job {number} has ended already ({job.status})."
-        if running.past_return:
-            return False, f"Job {number} has passed its point of no return and runs to its end."
-        running.cancel_wanted.set()
         if running.task is None:
-            await self._cancel_queued(running)
+            self._line.leave(number)
+            await self._in_time(self._cancel_queued(running))
             return True, f"Job {number} is cancelled."
+        if refusal := running.too_late():
+            return False, refusal
+        running.change(cancel_wanted=True)
+        running.cancel_wanted.set()
+        await self._in_time(self._store.commit([running.put()]))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETURN_PATIENCE_S):
+                while running.is_returning:
+                    await running.next_change()
+        if running.is_returning:
+            return False, f"Job {number} can perhaps not be stopped; “gnt-job why {number}” tells."
+        undone = running.job.status is Status.CANCELED or running.is_undoing
+        if not undone and (refusal := running.too_late()):
+            return False, refusal
         return True, f"Job {number} is being cancelled; what it did is undone first."
 
     async def archive(self, number: JobId) -> bool:
@@ -192,16 +208,34 @@ class JobQueue:
         return len(old), len(jobs) - len(old)
 
     async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
-        """Change the priority of operations that have not begun."""
+        """Change the priority of operations that wait, be it in the queue or for locks.
+
+        Returns:
+            Whether there was one, and a sentence.
+
+        Raises:
+            JobLost: no such job.
+            InvalidRequest: that is no priority.
+        """
         check_priority(priority)
+        job = self.find(number)
+        if job is None:
+            raise JobLost(f"There is no job {number}.", job=number)
         running = self._live.get(number)
-        if running is None:
-            return False, f"Job {number} is not waiting."
-        for index, op in enumerate(running.job.ops):
-            if op.status is Status.QUEUED:
-                running.change_op(index, priority=priority)
-        if running.task is None:
-            self._enqueue(running)
+        if running is None or running.job.status.is_final:
+            return False, f"Job {number} has ended ({job.status}); its priority stays."
+        waiting = [
+            index
+            for index, op in enumerate(running.job.ops)
+            if op.status in (Status.QUEUED, Status.WAITING)
+        ]
+        if not waiting:
+            return False, f"Job {number} runs; a priority only orders jobs that wait."
+        for index in waiting:
+            running.change_op(index, priority=priority)
+        if number in self._line:
+            self._stand_in_line(running)
+        self._executor.change_priority(running, priority)
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
 
@@ -242,31 +276,56 @@ class JobQueue:
         return job
 
     def _enqueue(self, running: RunningJob) -> None:
-        waits = [d.job for d in running.job.depends if not self._has_ended(d.job)]
-        for number in waits:
-            self._dependants.setdefault(number, []).append(running.id)
-        if not waits:
-            priority = min(op.priority for op in running.job.ops)
-            heapq.heappush(self._ready, (priority, running.id))
+        unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))
+        if not self._dependencies.add(running.id, unmet):
+            self._stand_in_line(running)
 
     def _has_ended(self, number: JobId) -> bool:
         job = self.find(number)
         return job is None or job.status.is_final
 
+    def _stand_in_line(self, running: RunningJob) -> None:
+        ops = running.job.ops
+        priority = min((op.priority for op in ops if not op.status.is_final), default=0)
+        self._line.put(running.id, Rank(may_wait=running.turn is None, priority=priority))
+
     def _fill(self) -> None:
-        """Start ready jobs as long as there is room."""
-        while (
-            self._ready
-            and not self._closed
-            and self._running < self._store.state.config.cluster.max_running_jobs
-        ):
-            _, number = heapq.heappop(self._ready)
+        """Let jobs run as long as there is room."""
+        while not self._closed and len(self._placed) < self._places:
+            number = self._line.pop()
+            if number is None:
+                return
             running = self._live.get(number)
-            if running is not None and running.task is None:
+            if running is None:
+                continue
+            if running.turn is None:
                 self._start(running)
+            elif not running.turn.done():  # else it is being cancelled
+                self._placed.add(number)
+                running.turn.set_result(None)
+
+    @property
+    def _places(self) -> int:
+        return self._store.state.config.cluster.max_running_jobs
+
+    def leave_place(self, running: RunningJob) -> None:
+        """Let another job run while this one waits for its locks."""
+        self._placed.discard(running.id)
+        self._fill()
+
+    async def take_place(self, running: RunningJob) -> None:
+        """Wait for a place, ahead of jobs that have not begun: others wait for this one's locks."""
+        running.turn = asyncio.get_running_loop().create_future()
+        try:
+            self._stand_in_line(running)
+            self._fill()
+            await running.turn
+        finally:
+            self._line.leave(running.id)
+            running.turn = None
 
     def _start(self, running: RunningJob) -> None:
-        self._running += 1
+        self._placed.add(running.id)
         running.task = asyncio.get_running_loop().create_task(
             self._run(running), name=f"job {running.id}"
         )
@@ -282,10 +341,10 @@ class JobQueue:
         except (Deposed, Unreachable):
             return  # the store has stopped, and so does the daemon; whoever is master next goes on
         finally:
-            self._running -= 1
+            self._placed.discard(running.id)
             if running.task:
                 self._tasks.discard(running.task)
-            if running.job.status.is_final:
+            if running.shown.status.is_final:
                 self._ended(running)
             if not self._closed:
                 self._fill()
@@ -300,21 +359,54 @@ class JobQueue:
         await self._close_all(running, Status.ERROR, failure)
 
     async def _cancel_queued(self, running: RunningJob) -> None:
-        failure = Failure(code="cancelled", message=f"Job {running.id} was cancelled.")
+        failure = Failure(code=Cancelled.code, message=f"Job {running.id} was cancelled.")
         await self._close_all(running, Status.CANCELED, failure)
         self._ended(running)
 
     async def _close_all(self, running: RunningJob, status: Status, failure: Failure) -> None:
-        for index in range(len(running.job.ops)):
-            running.change_op(index, status=status, failure=failure, ended=self._now())
+        for index, op in enumerate(running.job.ops):
+            if not op.status.is_final:
+                running.end_op(index, status=status, failure=failure, ended=self._now())
         running.change(ended=self._now())
         await self._store.commit([running.put()])
         running.show()
 
+    async def _in_time(self, storing: Coroutine[Any, Any, object]) -> None:
+        """Have a change stored; give up waiting for that after a while.
+
+        Raises:
+            Unreachable: it is not known whether it was stored.
+        """
+        task = asyncio.get_running_loop().create_task(storing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait({task}, timeout=SUBMIT_PATIENCE_S)
+        if not task.done():
+            raise Unreachable(
+                "This could not be stored on a majority of the master candidates yet. This "
+                "coordinator heeds it; one that takes over meanwhile may not know of it."
+            )
+        task.result()
+
     def _ended(self, running: RunningJob) -> None:
         self._live.pop(running.id, None)
         self._executor.release(running)
-        for number in self._dependants.pop(running.id, ()):
+        for number in self._dependencies.ended(running.id):
             dependant = self._live.get(number)
             if dependant is not None and dependant.task is None:
-                self._enqueue(dependant)
+                self._stand_in_line(dependant)
+        if not self._closed:
+            self._fill()
+
+
+def _not_yet_stored(numbers: Sequence[JobId]) -> str:
+    """Say what is known of jobs that no majority has confirmed: whether they run is open."""
+    first = numbers[0]
+    which = f"job {first}" if len(numbers) == 1 else f"the jobs {first} to {numbers[-1]}"
+    return (
+        f"It is not known whether {which} will run: no majority of the master candidates has "
+        "confirmed to have stored it. If this node stays the master, it will be stored and run "
+        "as soon as they answer; if another one becomes master before, it may run there or be "
+        f"lost. Once a majority answers, “gnt-job info {first}” on the master tells: a job that "
+        "it does not know, or knows as another one, was lost and never ran."
+    )

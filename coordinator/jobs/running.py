@@ -1,14 +1,26 @@
 """A job in memory while it runs: the newest version of its row, and who watches it."""
 
 import asyncio
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from common.model.job import Job, LogEntry, OperationRecord
+from common.model.job import Failure, Job, LogEntry, OperationRecord, Timestamp
 from common.names import JobId
+from coordinator.jobs.bounds import ENTRY_CHARACTERS, cut, with_entry
 from coordinator.locks.names import Owner
 from coordinator.state.rows import Put
+
+STRIPPED_CHARACTERS = 500
+
+
+class Doing(NamedTuple):
+    """What a job is at, and since when."""
+
+    what: str
+    since: Timestamp
 
 
 class RunningJob:
@@ -22,7 +34,13 @@ class RunningJob:
         self.job = job
         self.shown = job  # what others see
         self.cancel_wanted = asyncio.Event()
-        self.past_return = False  # a point of no return was passed
+        if job.cancel_wanted:
+            self.cancel_wanted.set()
+        self.at_return = False  # a point of no return is being passed
+        self.past_return = False  # the operation under way can't be undone any more
+        self.doing: Doing | None = None
+        self.calls: dict[object, Doing] = {}  # to nodes, under way
+        self.turn: asyncio.Future[None] | None = None  # given when it has its place again
         self.task: asyncio.Task[None] | None = None
         self._watchers: set[asyncio.Future[None]] = set()
 
@@ -56,6 +74,26 @@ class RunningJob:
         ops[index] = replace(ops[index], **fields)
         self.change(ops=tuple(ops))
 
+    @property
+    def is_undoing(self) -> bool:
+        """Whether an operation has failed and what it did is being undone."""
+        return any(op.failure is not None and not op.status.is_final for op in self.job.ops)
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether a point of no return is just being passed, and may be or not in a moment."""
+        return self.at_return and not self.is_undoing and not self.job.status.is_final
+
+    def too_late(self) -> str:
+        """Say why a wish to cancel would change nothing any more; empty if it would."""
+        if self.job.status.is_final:
+            return f"Job {self.id} has ended already ({self.job.status})."
+        if self.is_undoing:
+            return f"Job {self.id} has failed, and what it did is being undone."
+        if self.past_return and all(op.status.is_final for op in self.job.ops[:-1]):
+            return f"Job {self.id} has passed its point of no return and runs to its end."
+        return ""
+
     def op(self, index: int) -> OperationRecord:
         return self.job.ops[index]
 
@@ -65,11 +103,30 @@ class RunningJob:
         wiped = {key: value for key, value in op.input.items() if key not in op.secret}
         self.change_op(index, input=wiped, plan=None, **fields)
 
+    def strip_op(self, index: int) -> None:
+        """Forget all that an operation said, and all of its input but what it was."""
+        op = self.op(index)
+        opcode = op.input.get("OP_ID", "")
+        self.change_op(
+            index, input={"OP_ID": opcode}, plan=None, result=None, log=(), journal=(),
+            failure=op.failure and stripped(op.failure),
+        )  # fmt: skip
+
     def log(self, index: int, now: float, message: str) -> None:
         """Add a log entry; serials count through the whole job."""
-        serial = 1 + sum(len(op.log) for op in self.job.ops)
-        entry = LogEntry(serial=serial, time=now, message=message)
-        self.change_op(index, log=(*self.op(index).log, entry))
+        serial = 1 + max((op.log[-1].serial for op in self.job.ops if op.log), default=0)
+        entry = LogEntry(serial=serial, time=now, message=cut(message, ENTRY_CHARACTERS))
+        self.change_op(index, log=with_entry(self.op(index).log, entry))
+
+    @contextmanager
+    def calling(self, what: str, now: Timestamp) -> Iterator[None]:
+        """Show that a node is being asked for something, for the length of a block."""
+        key = object()
+        self.calls[key] = Doing(what, now)
+        try:
+            yield
+        finally:
+            del self.calls[key]
 
     async def next_change(self) -> None:
         """Return when the job has changed after this call."""
@@ -79,6 +136,11 @@ class RunningJob:
             await future
         finally:
             self._watchers.discard(future)
+
+
+def stripped(failure: Failure) -> Failure:
+    """Return what is left of a failure that may be why its job cannot be stored."""
+    return Failure(code=failure.code, message=cut(failure.message, STRIPPED_CHARACTERS))
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> None:

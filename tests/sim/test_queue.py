@@ -1,15 +1,26 @@
 """Jobs in a queue: their order, their end before the end, and what is seen of them."""
 
 import asyncio
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from common.errors import Cancelled, Conflict, GntError, InvalidRequest, NoCapacity
+from common.errors import (
+    Cancelled,
+    Conflict,
+    GntError,
+    InvalidRequest,
+    NoCapacity,
+    NodeFailure,
+    Unreachable,
+)
 from common.luxi.failures import JobLost, QueueDrained
 from common.model.disk import DiskTemplate
-from common.model.job import Status
+from common.model.job import Job, Status
 from common.names import InstanceName, JobId
 from common.noderpc.instances import GuestState
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.create import CreateInstance
@@ -326,3 +337,167 @@ def test_fields_of_an_error_reach_the_client() -> None:
             assert "nope" in caught.value.message
 
     simulate(scenario())
+
+
+def test_a_job_that_depends_on_what_has_ended_starts_at_once() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            many = [await cluster.submit(Delay(duration=1.0)) for _ in range(20)]
+            for number in many:
+                await cluster.finished(number)
+            wanted = [[number, ["success"]] for number in many]
+            after = await cluster.submit(Delay(duration=0.0), depends=wanted)
+            assert (await cluster.finished(after)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
+def test_a_job_starts_once_when_all_it_depends_on_end_together() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            many = [await cluster.submit(Delay(duration=10.0)) for _ in range(40)]
+            last = await cluster.submit(
+                Delay(duration=5.0), depends=[[number, ["success"]] for number in many]
+            )
+            job = await cluster.finished(last)
+            assert job.status is Status.SUCCESS
+            assert [op.message for op in job.ops[0].log] == ["* wait 5 s (1)"]
+
+    simulate(scenario())
+
+
+def test_jobs_that_wait_for_locks_do_not_hold_up_others() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            moving = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+            await asyncio.sleep(0.1)
+            behind = [await cluster.submit(StartInstance(instance_name=WEB1)) for _ in range(30)]
+            await cluster.run(Delay(duration=0.0))
+            assert not (await _shown(cluster, moving)).status.is_final
+            for number in [moving, *behind]:
+                assert (await cluster.finished(number)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
+def test_no_more_jobs_run_at_once_than_have_places() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(ModifyCluster(max_running_jobs=3))
+            await cluster.run(create("web1", "gamma"))
+            mixed = [
+                Delay(duration=1.0) if number % 2 else StartInstance(instance_name=WEB1)
+                for number in range(20)
+            ]
+            numbers = [await cluster.submit(operation) for operation in mixed]
+            jobs = [await cluster.finished(number) for number in numbers]
+            assert all(job.status is Status.SUCCESS for job in jobs)
+            spans = [(op.executed or 0.0, op.ended or 0.0) for job in jobs for op in job.ops]
+            assert max(sum(a <= at < b for a, b in spans) for at, _ in spans) <= 3
+
+    simulate(scenario())
+
+
+def test_a_queued_job_that_is_made_less_important_goes_later() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            for _ in range(cluster.config.cluster.max_running_jobs):
+                await cluster.submit(Delay(duration=10.0))
+            lowered = await cluster.submit(Delay(duration=10.0))
+            others = [await cluster.submit(Delay(duration=10.0)) for _ in range(20)]
+            done, _ = await cluster.master.luxi("ChangeJobPriority", lowered, 19)
+            assert done
+            jobs = {number: await cluster.finished(number) for number in [lowered, *others]}
+            assert all((jobs[n].started or 0) < (jobs[lowered].started or 0) for n in others)
+
+    simulate(scenario())
+
+
+def test_a_job_that_waits_for_locks_goes_first_once_it_is_more_important() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+            await asyncio.sleep(0.1)
+            first = await cluster.submit(StartInstance(instance_name=WEB1))
+            second = await cluster.submit(StartInstance(instance_name=WEB1))
+            await asyncio.sleep(0.1)
+            assert (await cluster.master.luxi("ChangeJobPriority", second, -10))[0]
+            jobs = [await cluster.finished(number) for number in (first, second)]
+            assert (jobs[1].ops[0].executed or 0) < (jobs[0].ops[0].executed or 0)
+
+    simulate(scenario())
+
+
+def test_the_priority_of_a_job_that_runs_or_has_ended_stays() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            number = await cluster.submit(Delay(duration=10.0))
+            await asyncio.sleep(1)
+            done, told = await cluster.master.luxi("ChangeJobPriority", number, -10)
+            assert (done, told) == (
+                False, f"Job {number} runs; a priority only orders jobs that wait.",
+            )  # fmt: skip
+            assert (await cluster.finished(number)).ops[0].priority == 0
+            assert not (await cluster.master.luxi("ChangeJobPriority", number, -10))[0]
+            with pytest.raises(JobLost):
+                await cluster.master.luxi("ChangeJobPriority", 99, 0)
+
+    simulate(scenario())
+
+
+def test_a_submission_that_no_majority_confirms_promises_nothing() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            for other in ("beta", "gamma"):
+                cluster.network.cut("alpha", other)
+            with pytest.raises(Unreachable, match="not known whether job 1 will run") as caught:
+                await cluster.submit(Delay(duration=0.0))
+            assert "“gnt-job info 1”" in caught.value.message
+            assert "was lost and never ran" in caught.value.message
+
+    simulate(scenario())
+
+
+def test_an_error_that_is_too_large_to_be_stored_still_ends_its_job() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            loud = NodeFailure("No room. " * 2_000_000, log=["x" * 2**20] * 20, deep=[[[[7]]]])
+            with patch.object(Delay, "prepare", _raising(loud)):
+                job = await cluster.finished(await cluster.submit(Delay(duration=1.0)))
+            assert job.status is Status.ERROR
+            failure = job.ops[0].failure
+            assert failure is not None
+            assert failure.message.startswith("No room. ")
+            assert "more characters" in failure.message
+
+    simulate(scenario())
+
+
+def test_a_job_whose_end_cannot_be_stored_is_stored_without_what_it_said() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            with (
+                patch("coordinator.jobs.bounds.MESSAGE_CHARACTERS", 2**30),
+                patch.object(Delay, "prepare", _raising(NodeFailure("No. " * 3_000_000))),
+                patch("coordinator.jobs.running.STRIPPED_CHARACTERS", 100),
+            ):
+                job = await cluster.finished(await cluster.submit(Delay(duration=1.0)))
+            assert job.status is Status.ERROR
+            await cluster.run(Delay(duration=0.0))
+
+    simulate(scenario())
+
+
+def _raising(error: GntError) -> Any:
+    async def prepare(*_: Any) -> Any:
+        raise error
+
+    return prepare
+
+
+async def _shown(cluster: SimulatedCluster, number: JobId) -> Job:
+    job = cluster.master.running.queue.find(number)
+    assert job is not None
+    return job

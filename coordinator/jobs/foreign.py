@@ -1,0 +1,64 @@
+"""Read what an operation's record holds; another version of Gantry may have written it.
+
+After an upgrade or a downgrade the queue goes on with the jobs that it finds, as far as they can be
+read. The rule for the others: one that had not begun ends as an error and can be sent again; one
+that was half done ends as *stuck* and says which of its steps had begun, since nobody but an
+operator can tell what to make of them.
+"""
+
+from typing import Any
+
+from common.errors import InvalidRequest, Stuck
+from common.messages import from_builtins
+from common.model.job import OperationRecord
+from common.names import JobId
+from coordinator.operations.base import Operation, read_operation
+from coordinator.operations.cluster_view import Cluster
+
+
+def read_queued(job: JobId, record: OperationRecord) -> Operation[Any]:
+    """Read an operation that has not begun.
+
+    Raises:
+        InvalidRequest: this version does not know it, or not in this form.
+    """
+    try:
+        return read_operation(record.input)
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"Job {job} was queued by another version of Gantry, and this one cannot read it: "
+            f"{error.message} Nothing was done; give the command again."
+        ) from error
+
+
+def read_plan(job: JobId, record: OperationRecord, cluster: Cluster) -> tuple[Operation[Any], Any]:
+    """Read an operation that was begun, and its plan.
+
+    Raises:
+        Stuck: this version cannot go on with it, neither forward nor back.
+    """
+    try:
+        operation = read_operation(record.input)
+        plan = from_builtins(record.plan, operation.plan_type, what="its plan")
+    except InvalidRequest as error:
+        raise _stuck(job, record, error.message) from error
+    known = {step.title for step in operation.recipe(cluster, plan)}
+    unknown = dict.fromkeys(e.step for e in record.journal if e.step not in known)
+    if unknown:
+        raise _stuck(job, record, f"Unknown steps: {_quoted(unknown)}.")
+    return operation, plan
+
+
+def _stuck(job: JobId, record: OperationRecord, why: str) -> Stuck:
+    undone = {entry.step for entry in record.journal if entry.event == "undone"}
+    begun = dict.fromkeys(e.step for e in record.journal if e.step not in undone)
+    steps = f"These of its steps had begun and stay as they are: {_quoted(begun)}."
+    return Stuck(
+        f"Job {job} was begun by another version of Gantry, and this one cannot go on with it: "
+        f"{why} {steps if begun else 'None of its steps had begun.'} Nothing was undone. Look at "
+        "what is left with “gnt-cluster verify”."
+    )
+
+
+def _quoted(titles: dict[str, None]) -> str:
+    return ", ".join(f"“{title}”" for title in titles)
