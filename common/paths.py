@@ -24,6 +24,7 @@ class Paths:
         self.state = Path(f"{prefix}/var/lib/gantry")
         self.runtime = Path(f"{prefix}/run/gantry")
         self.logs = Path(f"{prefix}/var/log/gantry")
+        self.settings = Path(f"{prefix}/etc/gantry")
 
     # noded's, mode 0600 or 0700
     @property
@@ -47,6 +48,12 @@ class Paths:
     def instances(self) -> Path:
         """One directory a guest, named by UUID."""
         return self.runtime / "instances"
+
+    # root's to write, anybody's to read
+    @property
+    def guest_rules(self) -> Path:
+        """What guests of this node may be given."""
+        return self.settings / "guests"
 
     # anybody's to read
     @property

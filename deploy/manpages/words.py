@@ -93,7 +93,7 @@ EXAMPLES = {
     "gnt-instance": [
         (
             "gnt-instance add -t sharedfile --disk 0:size=10G -B memory=1G,vcpus=2 "
-            "--net 0:link=br0 -H kvm:kernel_path=/srv/vmlinuz,initrd_path=/srv/initrd web1",
+            "--net 0:link=br0 -H kvm:kernel_path=/srv/images/vmlinuz web1",
             "Create an instance where the allocator finds the best place, and start it.",
         ),
         ("gnt-instance batch-create web.json", "Create all instances of a file."),

@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+from common.paths import Paths
 from deploy.trial import network
 from deploy.trial.counter import Counter
 from deploy.trial.machine import Machine, alive, command_line, wait_until
@@ -34,6 +35,9 @@ class Story:
             [builder, "--kernel-root", KERNEL, self.place.guest], check=True, capture_output=True
         )
         for spot in self.place.spots:
+            rules = Paths(str(spot.root)).guest_rules
+            rules.parent.mkdir(parents=True)
+            rules.write_text(f"image {self.place.guest}\n")
             self.told.say(f"{spot.name}: {spot.address}, everything below {spot.root}")
 
     def form_cluster(self) -> None:

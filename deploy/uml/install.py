@@ -3,14 +3,15 @@
 import shutil
 from pathlib import Path
 
+from common.paths import Paths
 from deploy.uml.command import LEASH, run
-from deploy.uml.place import CACHE, CHECKOUT
+from deploy.uml.place import CACHE, CHECKOUT, SHARED
 
 # What deploy/install reads, relative to the checkout; an image is made anew when it changes.
 SOURCES = (
     "pyproject.toml", "requirements", "common", "coordinator", "noded", "systemd",
-    "deploy/__init__.py", "deploy/install", "deploy/launchers.py", "deploy/manpages",
-    "deploy/tell.sh", "deploy/wheelhouse",
+    "deploy/__init__.py", "deploy/guests", "deploy/install", "deploy/launchers.py",
+    "deploy/manpages", "deploy/tell.sh", "deploy/wheelhouse",
 )  # fmt: skip
 WHEELS = CACHE / "wheels"  # kept: what is there is not fetched again
 FETCH_S = 300.0
@@ -30,6 +31,7 @@ def install_gantry(root: Path) -> None:
     install = ("/root/gantry/deploy/install", "--wheels", "/root/gantry/wheels")
     run((*LEASH, "chroot", str(root), *install), timeout_s=INSTALL_S)
     shutil.rmtree(checkout)
+    Paths(str(root)).guest_rules.write_text(f"image {SHARED}\n")  # where stories put kernels
 
 
 def lay_out(target: Path) -> None:

@@ -91,14 +91,17 @@ async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.soc
 
 
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
+    storage = FileStorage(lambda: read_directories(paths.ssconf))
     return Drivers(
-        storage=FileStorage(lambda: read_directories(paths.ssconf)),
+        storage=storage,
         network=LinuxNetwork(),
         hypervisors={
             "kvm": KvmHypervisor(
                 paths.instances,
                 identity=paths.identity,
                 address=options.address or "0.0.0.0",  # noqa: S104 -- as the port of noded
+                rules=paths.guest_rules,
+                open_disk=storage.open_disk,
             )
         },
         machine=LinuxMachine(paths.instances),

@@ -1,4 +1,4 @@
-"""Make a tap device that stays when nobody holds it open."""
+"""Make tap devices that stay when nobody holds them open, and open them for guests."""
 
 import fcntl
 import os
@@ -22,10 +22,28 @@ def make_tap(name: str) -> None:
     Raises:
         OSError: EBUSY if the name is taken, EPERM without CAP_NET_ADMIN.
     """
-    descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
+    descriptor = _attach(name, _IFF_TUN_EXCL)
     try:
-        flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR | _IFF_TUN_EXCL
-        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
         fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
     finally:
         os.close(descriptor)
+
+
+def open_tap(name: str) -> int:
+    """Open the tap ``name``, which exists; the descriptor is the caller's.
+
+    Raises:
+        OSError: EBUSY if somebody has it open, EPERM without CAP_NET_ADMIN.
+    """
+    return _attach(name, 0)
+
+
+def _attach(name: str, more_flags: int) -> int:
+    descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR | more_flags
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -10,10 +10,12 @@ from common.errors import Conflict, GntError, NodeFailure
 from common.names import MiB
 from common.noderpc.disks import DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
+from common.noderpc.instances import GuestDisk
 from common.units import format_mib
 from noded.storage.directories import Directories, check_disk_path, check_listable, locate
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
 from noded.storage.interface import Storage
+from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.system.threads import in_thread
 
@@ -42,6 +44,10 @@ class FileStorage(Storage):
 
     def check_path(self, path: str) -> None:
         check_disk_path(path, self._directories())
+
+    def open_disk(self, disk: GuestDisk) -> int:
+        """Open a guest's disk; see ``noded.storage.opening``. Blocks."""
+        return open_disk(disk, self._directories())
 
     async def inventory(self, directories: tuple[str, ...]) -> tuple[str, ...]:
         check_listable(directories, self._directories())

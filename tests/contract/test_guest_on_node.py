@@ -76,7 +76,13 @@ def test_guest_lives_and_leaves_nothing(root: Path) -> None:
         network = LinuxNetwork()
         storage = FileStorage(lambda: Directories(local=str(root / "disks")))
         disks = DiskHandlers(storage)
-        kvm = KvmHypervisor(root / "run", identity=root / "none", address="127.0.0.1")
+        kvm = KvmHypervisor(
+            root / "run",
+            identity=root / "none",
+            address="127.0.0.1",
+            rules=root / "no-rules",
+            open_disk=storage.open_disk,
+        )
         tasks = TaskRegistry()
         instances = InstanceHandlers({"kvm": kvm}, network, tasks, storage)
         consoles = GuestConsoles(instances.find_console)

@@ -50,15 +50,27 @@ NIC = NicSpec(
 )  # fmt: skip
 
 
+def at(root: Path, changes: dict[str, Any]) -> dict[str, Any]:
+    """Fill in the directory of a test in paths."""
+    if "disks" in changes:
+        (disk,) = changes["disks"]
+        path = disk.path.format(root=root)
+        return {"disks": (GuestDisk(id=disk.id, path=path),)}
+    if "parameters" in changes:
+        (item,) = changes["parameters"].items()
+        return {"parameters": {item[0]: item[1].format(root=root)}}
+    return changes
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"parameters": {"kernel_path": "/no/vmlinuz"}}, "kernel_path is /no/vmlinuz"),
+        ({"parameters": {"kernel_path": "/no/vmlinuz"}}, "/no/vmlinuz may not be given"),
+        ({"parameters": {"kernel_path": "{root}/vmlinuz"}}, "cannot open .*/vmlinuz: No such"),
         ({"parameters": {"kvm_path": "/no/qemu"}}, "no program /no/qemu; install QEMU"),
         ({"parameters": {"machine_version": "pc-i440fx-9999"}}, "machine_version or cpu_type"),
         ({"parameters": {"cpu_type": "z80"}}, "machine_version or cpu_type"),
-        ({"disks": (GuestDisk(id=DiskId("d"), path="/no/disk"),)}, "disk /no/disk cannot be"),
-        ({"disks": (GuestDisk(id=DiskId("d"), path="/dev/null"),)}, "neither a file nor a block"),
+        ({"disks": (GuestDisk(id=DiskId("d"), path="{root}/none"),)}, "/none cannot be opened"),
         ({"memory": MiB(1 << 30)}, "not enough memory"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -68,7 +80,7 @@ def test_guest_that_cannot_run_says_why_and_leaves_nothing(
 ) -> None:
     async def scenario(rig: KvmRig) -> None:
         with pytest.raises(NodeFailure, match=says) as caught:
-            await rig.nodes["alpha"].ensure_running(rig.spec(**changes), ())
+            await rig.nodes["alpha"].ensure_running(rig.spec(**at(rig.root, changes)), ())
         assert "web1" in caught.value.message
         assert not rig.home("alpha").directory.exists()
         assert await rig.nodes["alpha"].guests() == ()
@@ -258,7 +270,7 @@ def test_nics_are_plugged_into_taps() -> None:
             await alpha.ensure_running(rig.spec(nics=(NIC,)), ("gnt0",))
         make_tap("gnt0")
         await alpha.ensure_running(rig.spec(nics=(NIC,)), ("gnt0",))
-        with pytest.raises(NodeFailure, match="network device is in use"):
+        with pytest.raises(NodeFailure, match="another process uses it"):
             await rig.nodes["beta"].ensure_running(rig.spec(nics=(NIC,), disks=()), ("gnt0",))
         (report,) = await alpha.guests()
         assert report.nics == (NIC.id,)

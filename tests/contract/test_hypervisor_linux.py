@@ -41,6 +41,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def linux(rig: KvmRig, kernel: dict[str, Any]) -> GuestSpec:
+    rig.rules.write_text(f"image {Path(kernel['kernel_path']).parent}\n")
     disk = rig.root / "linux.img"
     if not disk.exists():
         disk.write_bytes(bytes(8 << 20))

@@ -20,7 +20,9 @@ from common.tls.keys import KeyPair, make_key, make_request
 from noded.hypervisor.fake import FakeHypervisor, FakeWorld
 from noded.hypervisor.interface import Hypervisor, Tell
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
-from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.home import PASSABLE, Home
+from noded.storage.directories import Directories
+from noded.storage.file import FileStorage
 from tests.support.clock import simulate
 from tests.support.tiny_guest import MEMORY_MIB, counted, make_disk
 
@@ -80,6 +82,9 @@ class KvmRig:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.authority = make_authority(ClusterName("test"), now=NOW)
+        root.chmod(PASSABLE)
+        self.rules = root / "rules"
+        self.rules.write_text(f"image {root}\n")
         self.disk = root / "web1.img"
         make_disk(self.disk)
         for name in ADDRESSES:
@@ -87,8 +92,13 @@ class KvmRig:
         self.nodes: dict[str, Hypervisor] = {name: self._new(name) for name in ADDRESSES}
 
     def _new(self, node: str) -> KvmHypervisor:
+        directories = Directories(local=str(self.root))
         return KvmHypervisor(
-            self.root / node / "run", identity=self.root / node, address=ADDRESSES[node]
+            self.root / node / "run",
+            identity=self.root / node,
+            address=ADDRESSES[node],
+            rules=self.rules,
+            open_disk=FileStorage(lambda: directories).open_disk,
         )
 
     def write_identity(self, node: str, authority: KeyPair, *, now: float = NOW) -> None:

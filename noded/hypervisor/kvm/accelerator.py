@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -10,11 +12,14 @@ from common.messages import Report, from_json, to_json
 from common.model.parameters import Accelerator
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
+from noded.hypervisor.kvm.user import NOBODY, ROOT, run_as
 from noded.system.execute import CommandFailed, execute
 
 DEVICE = Path("/dev/kvm")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 WAIT_S = 20.0  # of a node too busy to tell anything
+_BOTH_GROUP = stat.S_IRGRP | stat.S_IWGRP
+_BOTH_OTHERS = stat.S_IROTH | stat.S_IWOTH
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +41,17 @@ class Accelerators:
         self._device = device
         self._turn = asyncio.Lock()
 
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The groups in which somebody has to be, who is not root, to use KVM.
+
+        Raises:
+            OSError: there is no KVM.
+        """
+        found = self._device.stat()
+        is_for_all = found.st_mode & _BOTH_OTHERS == _BOTH_OTHERS
+        return () if is_for_all or os.geteuid() != ROOT else (found.st_gid,)
+
     async def verdict(self, program: str) -> Verdict:
         """Say whether the QEMU at ``program`` runs guests with KVM here; takes up to 2 s once."""
         async with self._turn:
@@ -54,10 +70,16 @@ class Accelerators:
         if not self._device.exists():
             reason = f"there is no {self._device}"
             return Verdict(trial=trial, kvm=False, reason=reason), False  # a module may be loaded
+        if ROOT in self.groups or not self._is_open():
+            reason = f"{self._device} is for root alone; give it to a group (Debian: kvm), mode 660"
+            return Verdict(trial=trial, kvm=False, reason=reason), False
         with tempfile.NamedTemporaryFile(prefix="gantry-probe-") as program_file:
             program_file.write(boot_sector())
             program_file.flush()
-            command = commands.probe(program, Accelerator.KVM, program_file.name)
+            os.fchmod(program_file.fileno(), 0o644)
+            probe = commands.probe(program, Accelerator.KVM, program_file.name)
+            # As a guest runs, so that whatever a guest may not do is found out here.
+            command = run_as(NOBODY, self.groups, probe) if os.geteuid() == ROOT else probe
             try:
                 await execute(*command, timeout_s=WAIT_S)
             except CommandFailed as error:
@@ -67,6 +89,10 @@ class Accelerators:
                 reason = "QEMU starts with it, but a test program in 64-bit mode fails"
                 return Verdict(trial=trial, kvm=False, reason=reason), status is not None
         return Verdict(trial=trial, kvm=False, reason="the test program ended early"), True
+
+    def _is_open(self) -> bool:
+        mode = self._device.stat().st_mode
+        return any(mode & both == both for both in (_BOTH_GROUP, _BOTH_OTHERS))
 
     def _read(self) -> Verdict | None:
         try:

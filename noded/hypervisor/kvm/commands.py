@@ -6,7 +6,7 @@ Devices and disks are given as JSON, which needs no quoting; what cannot be JSON
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import InvalidRequest
 from common.model.disk import Mode
@@ -31,21 +31,31 @@ PROBE_PASSED = 33  # status that isa-debug-exit makes of the 0x10 the boot secto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
-    """Where the files of one guest are."""
+class Source:
+    """A disk as QEMU gets it."""
 
-    qmp_socket: str
-    serial_socket: str
-    serial_log: str
-    pid: str
+    descriptor: int
+    is_block_device: bool
+    direct: bool  # past the node's page cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """How QEMU opens a disk's path."""
+class Handed:
+    """Descriptors that QEMU is started with: it may open next to nothing by itself."""
 
-    is_block_device: bool
-    direct: bool  # past the node's page cache
+    qmp: int  # sockets that listen
+    serial: int
+    serial_log: int
+    kernel: int | None = None
+    initrd: int | None = None
+    disks: tuple[Source, ...] = ()  # in the order of the guest's disks
+    taps: tuple[int, ...] = ()  # in the order of its nics
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        images = (number for number in (self.kernel, self.initrd) if number is not None)
+        disks = (disk.descriptor for disk in self.disks)
+        return (self.qmp, self.serial, self.serial_log, *images, *disks, *self.taps)
 
 
 def check_parameters(parameters: KvmParameters) -> None:
@@ -87,10 +97,10 @@ def guest(
     spec: GuestSpec,
     parameters: KvmParameters,
     *,
+    program: str,
     accelerator: Accelerator,
-    taps: tuple[str, ...],
-    sources: tuple[Source, ...],
-    files: Files,
+    handed: Handed,
+    home: str,
     incoming: bool,
 ) -> tuple[str, ...]:
     """Return the command that runs a guest in the foreground.
@@ -98,10 +108,10 @@ def guest(
     Args:
         spec: the guest.
         parameters: its ``parameters``, checked.
+        program: where its QEMU really is.
         accelerator: KVM or TCG.
-        taps: in the order of ``spec.nics``.
-        sources: in the order of ``spec.disks``.
-        files: where it puts its sockets.
+        handed: all that it has of this node.
+        home: its directory, which says whose process it is, and that QEMU does not use.
         incoming: wait for the memory of a running guest instead of booting.
     """
     machine = {
@@ -110,20 +120,20 @@ def guest(
         "acpi": "on" if parameters.acpi else "off",
     }
     return (
-        parameters.kvm_path,
-        *("-name", f"guest={_quoted(spec.name)},debug-threads=on"),
+        program,
+        *("-name", f"guest={quoted(spec.name)},debug-threads=on"),
         *("-uuid", spec.id),
-        *("-machine", ",".join(f"{key}={_quoted(value)}" for key, value in machine.items())),
+        *("-machine", ",".join(f"{key}={quoted(value)}" for key, value in machine.items())),
         *(("-cpu", parameters.cpu_type) if parameters.cpu_type else ()),
         *("-m", _memory(spec, accelerator), "-smp", str(spec.vcpus)),
         *("-nodefaults", "-no-user-config", "-msg", "timestamp=on", "-sandbox", _SANDBOX),
-        *("-pidfile", files.pid),
-        *("-qmp", f"unix:{_quoted(files.qmp_socket)},server=on,wait=off"),
-        *_serial(files),
+        *("-chardev", f"socket,id=qmp,fd={handed.qmp},server=on,wait=off"),
+        *("-mon", "chardev=qmp,mode=control"),
+        *_serial(handed, home),
         *_display(parameters),
-        *_kernel(parameters),
-        *(each for i, source in enumerate(sources) for each in _disk(spec, parameters, i, source)),
-        *(each for i, tap in enumerate(taps) for each in _nic(spec, parameters, i, tap)),
+        *_kernel(parameters, handed),
+        *(each for i in range(len(spec.disks)) for each in _disk(spec, parameters, handed, i)),
+        *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
         *(("-incoming", "defer") if incoming else ()),
     )
 
@@ -144,7 +154,7 @@ def probe(program: str, accelerator: Accelerator, boot_sector: str) -> tuple[str
         *("-machine", f"{DEFAULT_MACHINE},accel={accelerator.value}", "-m", "16"),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-device", "isa-debug-exit,iobase=0xf4"),
-        *("-drive", f"if=floppy,format=raw,readonly=on,file={_quoted(boot_sector)}"),
+        *("-drive", f"if=floppy,format=raw,readonly=on,file={quoted(boot_sector)}"),
         *("-boot", "a"),
     )
 
@@ -163,11 +173,12 @@ def _memory(spec: GuestSpec, accelerator: Accelerator) -> str:
     return f"{spec.memory}M"
 
 
-def _serial(files: Files) -> tuple[str, ...]:
-    socket, log = _quoted(files.serial_socket), _quoted(files.serial_log)
+def _serial(handed: Handed, home: str) -> tuple[str, ...]:
+    log = _add(handed.serial_log)
     return (
+        *("-add-fd", f"{log.option},opaque={quoted(home)}"),
         "-chardev",
-        f"socket,id=serial0,path={socket},server=on,wait=off,logfile={log},logappend=on",
+        f"socket,id=serial0,fd={handed.serial},server=on,wait=off,logfile={log.path},logappend=on",
         *("-device", _json(driver="isa-serial", chardev="serial0")),
     )
 
@@ -181,20 +192,21 @@ def _display(parameters: KvmParameters) -> tuple[str, ...]:
     return ("-display", "none", "-vga", vga, "-vnc", f"{host}:0,to=999")  # the first free port
 
 
-def _kernel(parameters: KvmParameters) -> tuple[str, ...]:
-    if not parameters.kernel_path:
+def _kernel(parameters: KvmParameters, handed: Handed) -> tuple[str, ...]:
+    if handed.kernel is None:
         return ()
     console = f"console=ttyS0,{parameters.serial_speed}" if parameters.serial_console else ""
     root = f"root={parameters.root_path}" if parameters.root_path else ""
     line = " ".join(word for word in (root, parameters.kernel_args, console) if word)
-    initrd = ("-initrd", parameters.initrd_path) if parameters.initrd_path else ()
-    return ("-kernel", parameters.kernel_path, *initrd, "-append", line)
+    initrd = () if handed.initrd is None else ("-initrd", _own(handed.initrd))
+    return ("-kernel", _own(handed.kernel), *initrd, "-append", line)
 
 
 def _disk(
-    spec: GuestSpec, parameters: KvmParameters, index: int, source: Source
+    spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int
 ) -> tuple[str, ...]:
-    disk = spec.disks[index]
+    disk, source = spec.disks[index], handed.disks[index]
+    added = _add(source.descriptor)
     cache = {"direct": source.direct}
     node = {
         "driver": "raw",
@@ -204,7 +216,7 @@ def _disk(
         "cache": cache,
         "file": {
             "driver": "host_device" if source.is_block_device else "file",
-            "filename": disk.path,
+            "filename": added.path,
             "aio": parameters.disk_aio if source.direct else "threads",
             "cache": cache,
             # QEMU's own lock on the file: two nodes can never run one guest on one disk.
@@ -221,11 +233,13 @@ def _disk(
     # A kernel that is booted directly comes first by itself, as number 0.
     if index == 0 and parameters.boot_order == "disk" and not parameters.kernel_path:
         device["bootindex"] = 0
-    return ("-blockdev", json.dumps(node), "-device", _json(**device))
+    drive = ("-blockdev", json.dumps(node), "-device", _json(**device))
+    return ("-add-fd", added.option, *drive)
 
 
-def _nic(spec: GuestSpec, parameters: KvmParameters, index: int, tap: str) -> tuple[str, ...]:
-    netdev = _json(type="tap", id=f"net{index}", ifname=tap, script="no", downscript="no")
+def _nic(spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int) -> tuple[str, ...]:
+    # With its packets copied by QEMU: the kernel's vhost would be one more device to hand over.
+    netdev = _json(type="tap", id=f"net{index}", fd=str(handed.taps[index]))
     device: dict[str, Any] = {
         "driver": NIC_MODELS[parameters.nic_type],
         "netdev": f"net{index}",
@@ -239,10 +253,26 @@ def _nic(spec: GuestSpec, parameters: KvmParameters, index: int, tap: str) -> tu
     return ("-netdev", netdev, "-device", _json(**device))
 
 
+class _Added(NamedTuple):
+    """A descriptor as QEMU's own code opens it: by a name that is no file."""
+
+    option: str
+    path: str
+
+
+def _add(descriptor: int) -> _Added:
+    return _Added(f"fd={descriptor},set={descriptor}", f"/dev/fdset/{descriptor}")
+
+
+def _own(descriptor: int) -> str:
+    """Return the path of a descriptor for code that knows real files only."""
+    return f"/proc/self/fd/{descriptor}"
+
+
 def _json(**options: Any) -> str:
     return json.dumps(options)
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
     """Escape a value inside QEMU's ``key=value,…`` syntax, where a comma is doubled."""
     return value.replace(",", ",,")

@@ -14,8 +14,8 @@ from common.tasks import Background
 from noded.hypervisor.interface import Console, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
-from noded.hypervisor.kvm.home import Home, Record, homes
-from noded.hypervisor.kvm.launch import check_startable, launch
+from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
+from noded.hypervisor.kvm.launch import Launcher, OpenDisk
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import parse_cpu_ticks, parse_state, parse_version
 from noded.hypervisor.kvm.process import Process
@@ -33,19 +33,27 @@ log = logging.getLogger(__name__)
 class KvmHypervisor:
     """QEMU on this node: with KVM where that works, else with TCG; see ``Hypervisor``."""
 
-    def __init__(self, instances: Path, *, identity: Path, address: str) -> None:
+    def __init__(
+        self, instances: Path, *, identity: Path, address: str, rules: Path, open_disk: OpenDisk
+    ) -> None:
         """Keep guests in directories below ``instances``.
 
         Args:
             instances: on a file system that is empty after a reboot.
             identity: this node's certificate, as in ``common.tls.context``.
             address: IP address at which guests that move here are received.
+            rules: where root of this node says what guests may be given.
+            open_disk: where their disks come from.
         """
-        instances.mkdir(mode=0o700, parents=True, exist_ok=True)
+        instances.mkdir(parents=True, exist_ok=True)
+        instances.chmod(PASSABLE)
         self._instances = instances
         self._identity = identity
         self._address = address
         self._accelerators = Accelerators(instances.parent / "accelerator.json")
+        self._launcher = Launcher(
+            instances, self._accelerators, rules=rules, open_disk=open_disk, never=(identity,)
+        )
         self._turns = Turns()  # to start and end a guest
         self._background = Background()
         self._trimmer: asyncio.Task[None] | None = None
@@ -62,7 +70,7 @@ class KvmHypervisor:
         return Accelerator.KVM if works else Accelerator.TCG
 
     async def check_startable(self, guest: GuestSpec) -> None:
-        await check_startable(guest, self._accelerators)
+        await self._launcher.check_startable(guest)
 
     async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
         home = self._home(guest.id)
@@ -167,7 +175,7 @@ class KvmHypervisor:
         self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, incoming: bool
     ) -> None:
         self._ensure_trimmed()
-        started, record = await launch(home, guest, taps, self._accelerators, incoming=incoming)
+        started, record = await self._launcher.launch(home, guest, taps, incoming=incoming)
         self._background.start(_attend(started, record), name=f"guest {record.name}")
         log.info("%s %s here", record.name, "waits for its memory" if incoming else "runs")
 

@@ -1,7 +1,12 @@
-"""A guest's directory: all that noded knows of it, and where its QEMU puts its sockets."""
+"""A guest's directory: all that noded knows of it, and how its QEMU is reached.
+
+All in it is root's. QEMU, which runs as another user, was given what it needs as descriptors;
+it may pass through, to what is lent to it for a moment.
+"""
 
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,13 +15,15 @@ from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
 from common.model.parameters import Accelerator
 from common.names import InstanceId, InstanceName, MiB, NicId, is_uuid
-from noded.hypervisor.kvm import process
-from noded.hypervisor.kvm.commands import Files
+from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.process import Process
 
 LONGEST_SOCKET_PATH = 107  # bytes; sun_path of unix(7) without its final zero
 LOG_LIMIT = 1 << 20  # bytes of console output; the directory is in memory
 LOG_KEPT = 1 << 18
+WAITING = 8  # callers for whom QEMU has no time yet
+PASSABLE = 0o711  # others may go through and not look around
+PRIVATE = 0o600
 
 
 class Record(Report):
@@ -30,6 +37,7 @@ class Record(Report):
     accelerator: Accelerator
     migration_bandwidth: int  # MiB/s
     migration_downtime: int  # ms
+    user: int = 0  # as whom its QEMU runs; versions before had no other than root
 
 
 class Home:
@@ -48,14 +56,9 @@ class Home:
         self._button = self.directory / "power-button-pressed"
 
     @property
-    def files(self) -> Files:
-        """The paths that QEMU is told."""
-        return Files(
-            qmp_socket=str(self.qmp_socket),
-            serial_socket=str(self.serial_socket),
-            serial_log=str(self.serial_log),
-            pid=str(self.pid),
-        )
+    def mark(self) -> str:
+        """What the command line of this guest's QEMU contains, and no other's."""
+        return commands.quoted(str(self.directory))
 
     def prepare(self, record: Record) -> None:
         """Make the directory anew; whatever ran here has to be gone.
@@ -69,13 +72,45 @@ class Home:
             )
         try:
             shutil.rmtree(self.directory, ignore_errors=True)
-            self.directory.mkdir(mode=0o700, parents=True)
+            self.directory.mkdir(parents=True)
+            self.directory.chmod(PASSABLE)
             # A crash in between leaves a directory without a record, which counts as nothing.
-            part = self._record.with_suffix(".part")
-            part.write_bytes(to_json(record))
-            part.rename(self._record)
+            _write(self._record, to_json(record))
         except OSError as error:
             raise NodeFailure(f"Cannot write {self.directory}: {error.strerror}.") from error
+
+    def listen(self, path: Path) -> socket.socket:
+        """Make one of the sockets through which noded, and nobody else, reaches the guest.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listener.bind(str(path))
+            path.chmod(PRIVATE)
+            listener.listen(WAITING)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    def open_serial_log(self) -> int:
+        """Open the log that QEMU writes; the descriptor is the caller's.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        return os.open(self.serial_log, flags, PRIVATE)
+
+    def note(self, started: Process) -> None:
+        """Write down which process is the guest's.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        _write(self.pid, b"%d\n" % started.pid)
 
     def record(self) -> Record | None:
         """Return what was written when the guest was started, if it ever was."""
@@ -95,7 +130,9 @@ class Home:
 
     def process(self) -> Process | None:
         """Return the guest's QEMU, if it runs; to be closed by the caller."""
-        return process.find(self.pid, self.instance)
+        if not self.directory.exists():
+            return None
+        return process.find(self.pid, self.instance, self.mark)
 
     def last_words(self) -> str:
         """Return what QEMU printed, at most its last 4 KiB."""
@@ -122,6 +159,14 @@ class Home:
     def remove(self) -> None:
         """Forget the guest."""
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole, or not."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.chmod(PRIVATE)
+    part.rename(path)
 
 
 def homes(instances: Path) -> Iterator[Home]:

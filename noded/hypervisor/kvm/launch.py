@@ -2,109 +2,186 @@
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import os
 import shutil
 import socket
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from common.errors import NodeFailure
+from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
 from common.model.parameters import Accelerator, KvmParameters
 from common.noderpc.instances import GuestDisk, GuestSpec
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.accelerator import Accelerators
-from noded.hypervisor.kvm.home import Home, Record
+from noded.hypervisor.kvm.commands import Handed, Source
+from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain
 from noded.hypervisor.kvm.process import Process
+from noded.hypervisor.kvm.user import find_user, run_as
+from noded.hypervisor.rules import Rules, check_program, open_image, read_rules
+from noded.network.tuntap import open_tap
+from noded.system.threads import in_thread
 
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
 
+OpenDisk = Callable[[GuestDisk], int]
+"""Opens a guest's disk; the descriptor is the caller's."""
 
-async def check_startable(guest: GuestSpec, accelerators: Accelerators) -> Accelerator:
-    """Check all but the disks, and choose how the guest is to run.
 
-    Raises:
-        InvalidRequest: a parameter makes no sense.
-        NodeFailure: a program or file is missing, or KVM is wanted and does not work.
-    """
-    parameters = _parameters(guest)
-    if shutil.which(parameters.kvm_path) is None:
+class Launcher:
+    """Starts guests of one node, each as a user of its own."""
+
+    def __init__(
+        self,
+        instances: Path,
+        accelerators: Accelerators,
+        *,
+        rules: Path,
+        open_disk: OpenDisk,
+        never: tuple[Path, ...],
+    ) -> None:
+        """Start guests whose directories are below ``instances``.
+
+        Args:
+            instances: see ``KvmHypervisor``.
+            accelerators: of this node.
+            rules: where root of this node says what guests may be given.
+            open_disk: where their disks come from.
+            never: directories of which nothing is given to a guest, whatever the rules say.
+        """
+        self._instances = instances
+        self._accelerators = accelerators
+        self._rules = rules
+        self._open_disk = open_disk
+        self._never = never
+        self._choosing = asyncio.Lock()  # a user, until it is written down
+
+    async def check_startable(self, guest: GuestSpec) -> Accelerator:
+        """Check all but the disks, and choose how the guest is to run.
+
+        Raises:
+            InvalidRequest: a parameter makes no sense.
+            NodeFailure: a program or file is missing or not allowed, or KVM is wanted and does
+                not work.
+        """
+        parameters = _parameters(guest)
+        with _about(guest):
+            rules = await in_thread(read_rules, self._rules)
+            program = await in_thread(_find_program, rules, parameters)
+            for path in (parameters.kernel_path, parameters.initrd_path):
+                if path:
+                    os.close(await in_thread(self._open_image, rules, path))
+        if parameters.accelerator is Accelerator.TCG:
+            return Accelerator.TCG
+        verdict = await self._accelerators.verdict(program)
+        if verdict.kvm:
+            return Accelerator.KVM
+        if parameters.accelerator is Accelerator.AUTO:
+            return Accelerator.TCG
         raise NodeFailure(
-            f"{guest.name} cannot be started here: there is no program "
-            f"{parameters.kvm_path}; install QEMU (Debian: qemu-system-x86).",
-            path=parameters.kvm_path,
+            f"{guest.name} wants KVM, which does not work here: {verdict.reason}. Set accelerator "
+            "to auto or tcg to run it slowly.",
+            reason=verdict.reason,
         )
-    for name in ("kernel_path", "initrd_path"):
-        path = getattr(parameters, name)
-        if path and not os.access(path, os.R_OK):
-            raise NodeFailure(
-                f"{guest.name} cannot be started here: {name} is {path}, and this node has no "
-                "such file.",
-                path=path,
+
+    async def launch(
+        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, incoming: bool
+    ) -> tuple[Process, Record]:
+        """Start a guest's QEMU in an empty directory and return when it answers.
+
+        Raises:
+            InvalidRequest: a parameter makes no sense.
+            NodeFailure: why it cannot be started, with the last of what QEMU said.
+        """
+        accelerator = await self.check_startable(guest)
+        async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
+            undo.callback(home.remove)
+            with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
+                record = await self._settle(home, guest, accelerator)
+                argv, handed = await in_thread(
+                    self._hand_over, ours, home, guest, taps, accelerator, incoming
+                )
+                groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
+                started = process.start(run_as(record.user, groups, argv), home.log, handed.all)
+                undo.enter_context(started)
+                undo.push_async_callback(started.kill)
+                home.note(started)
+            await _until_up(home, record, started)
+            undo.pop_all()
+        return started, record
+
+    async def _settle(self, home: Home, guest: GuestSpec, accelerator: Accelerator) -> Record:
+        """Write down how the guest runs, as whom above all: nobody else shall be the same."""
+        parameters = _parameters(guest)
+        async with self._choosing:
+            user = await in_thread(self._find_user, guest)
+            record = Record(
+                id=guest.id,
+                name=guest.name,
+                memory=guest.memory,
+                vcpus=guest.vcpus,
+                nics=tuple(nic.id for nic in guest.nics),
+                accelerator=accelerator,
+                migration_bandwidth=parameters.migration_bandwidth,
+                migration_downtime=parameters.migration_downtime,
+                user=user,
             )
-    if parameters.accelerator is Accelerator.TCG:
-        return Accelerator.TCG
-    verdict = await accelerators.verdict(parameters.kvm_path)
-    if verdict.kvm:
-        return Accelerator.KVM
-    if parameters.accelerator is Accelerator.AUTO:
-        return Accelerator.TCG
-    raise NodeFailure(
-        f"{guest.name} wants KVM, which does not work here: {verdict.reason}. Set accelerator "
-        "to auto or tcg to run it slowly.",
-        reason=verdict.reason,
-    )
+            home.prepare(record)
+            return record
 
+    def _find_user(self, guest: GuestSpec) -> int:
+        records = (home.record() for home in homes(self._instances))
+        taken = [record.user for record in records if record and record.id != guest.id]
+        return find_user(read_rules(self._rules), guest.id, taken)
 
-async def launch(
-    home: Home,
-    guest: GuestSpec,
-    taps: tuple[str, ...],
-    accelerators: Accelerators,
-    *,
-    incoming: bool,
-) -> tuple[Process, Record]:
-    """Start a guest's QEMU in an empty directory and return when it answers.
+    def _hand_over(
+        self,
+        ours: contextlib.ExitStack,
+        home: Home,
+        guest: GuestSpec,
+        taps: tuple[str, ...],
+        accelerator: Accelerator,
+        incoming: bool,
+    ) -> tuple[tuple[str, ...], Handed]:
+        """Open all that QEMU needs; ``ours`` closes it here. Return how it is started."""
 
-    Raises:
-        InvalidRequest: a parameter makes no sense.
-        NodeFailure: why it cannot be started, with the last of what QEMU said.
-    """
-    accelerator = await check_startable(guest, accelerators)
-    parameters = _parameters(guest)
-    for tap in taps:
-        _check_tap(guest, tap)
-    argv = commands.guest(
-        guest,
-        parameters,
-        accelerator=accelerator,
-        taps=taps,
-        sources=tuple(_source(guest, disk, parameters) for disk in guest.disks),
-        files=home.files,
-        incoming=incoming,
-    )
-    record = Record(
-        id=guest.id,
-        name=guest.name,
-        memory=guest.memory,
-        vcpus=guest.vcpus,
-        nics=tuple(nic.id for nic in guest.nics),
-        accelerator=accelerator,
-        migration_bandwidth=parameters.migration_bandwidth,
-        migration_downtime=parameters.migration_downtime,
-    )
-    home.prepare(record)
-    async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
-        undo.callback(home.remove)
-        started = process.start(argv, home.log)
-        undo.enter_context(started)
-        undo.push_async_callback(started.kill)
-        await _until_up(home, record, started)
-        undo.pop_all()
-    return started, record
+        def keep(descriptor: int) -> int:
+            ours.callback(os.close, descriptor)
+            return descriptor
+
+        def image(path: str) -> int | None:
+            return keep(self._open_image(rules, path)) if path else None
+
+        rules, parameters = read_rules(self._rules), _parameters(guest)
+        disks = [keep(self._open_disk(disk)) for disk in guest.disks]
+        handed = Handed(
+            qmp=ours.enter_context(home.listen(home.qmp_socket)).fileno(),
+            serial=ours.enter_context(home.listen(home.serial_socket)).fileno(),
+            serial_log=keep(home.open_serial_log()),
+            kernel=image(parameters.kernel_path),
+            initrd=image(parameters.initrd_path),
+            disks=tuple(_source(disk, parameters) for disk in disks),
+            taps=tuple(keep(_open_tap(tap)) for tap in taps),
+        )
+        argv = commands.guest(
+            guest,
+            parameters,
+            program=_find_program(rules, parameters),
+            accelerator=accelerator,
+            handed=handed,
+            home=str(home.directory),
+            incoming=incoming,
+        )
+        return argv, handed
+
+    def _open_image(self, rules: Rules, path: str) -> int:
+        return open_image(rules, path, never=self._never)
 
 
 async def _until_up(home: Home, record: Record, started: Process) -> None:
@@ -112,11 +189,10 @@ async def _until_up(home: Home, record: Record, started: Process) -> None:
     try:
         async with asyncio.timeout(START_S):
             while not started.has_ended:
-                if home.qmp_socket.exists():
-                    with contextlib.suppress(Silent):
-                        async with monitor(home.qmp_socket, record.name) as session:
-                            await session.ask("query-status")
-                            return
+                with contextlib.suppress(Silent):
+                    async with monitor(home.qmp_socket, record.name) as session:
+                        await session.ask("query-status")
+                        return
                 await asyncio.sleep(LOOK_EVERY_S)
     except TimeoutError as error:
         raise NodeFailure(
@@ -129,6 +205,27 @@ async def _until_up(home: Home, record: Record, started: Process) -> None:
     )
 
 
+@contextlib.contextmanager
+def _about(guest: GuestSpec) -> Iterator[None]:
+    """Say of a refusal which guest it is about.
+
+    Raises:
+        InvalidRequest, NodeFailure: as within; what the system refuses is a NodeFailure.
+    """
+
+    def why(sentence: str) -> str:
+        return f"{guest.name} cannot be started here: {sentence[:1].lower()}{sentence[1:]}"
+
+    try:
+        yield
+    except InvalidRequest as error:
+        raise InvalidRequest(why(error.message), **error.detail) from error
+    except NodeFailure as error:
+        raise NodeFailure(why(error.message), **error.detail) from error
+    except OSError as error:
+        raise NodeFailure(why(f"{error.strerror or error}.")) from error
+
+
 def _parameters(guest: GuestSpec) -> KvmParameters:
     what = f"the hypervisor parameters of {guest.name}"
     parameters = from_builtins(guest.parameters, KvmParameters, what=what)
@@ -136,50 +233,49 @@ def _parameters(guest: GuestSpec) -> KvmParameters:
     return parameters
 
 
-def _check_tap(guest: GuestSpec, tap: str) -> None:
-    """Refuse a name that QEMU would make a tap of, plugged into nothing.
-
-    Raises:
-        NodeFailure: there is no such device.
-    """
-    try:
-        socket.if_nametoindex(tap)
-    except OSError as error:
+def _find_program(rules: Rules, parameters: KvmParameters) -> str:
+    found = shutil.which(parameters.kvm_path)
+    if found is None:
         raise NodeFailure(
-            f"{guest.name} cannot be started: its network device {tap} is not there.", tap=tap
-        ) from error
-
-
-def _source(guest: GuestSpec, disk: GuestDisk, parameters: KvmParameters) -> commands.Source:
-    """Look at a disk's path.
-
-    Raises:
-        NodeFailure: there is nothing that could be a disk.
-    """
-    try:
-        mode = Path(disk.path).stat().st_mode
-    except OSError as error:
-        raise NodeFailure(
-            f"{guest.name} cannot be started: its disk {disk.path} cannot be opened: "
-            f"{error.strerror}.",
-            disk=disk.id,
-            path=disk.path,
-        ) from error
-    if not (stat.S_ISBLK(mode) or stat.S_ISREG(mode)):
-        raise NodeFailure(
-            f"{guest.name} cannot be started: {disk.path} is neither a file nor a block device.",
-            disk=disk.id,
-            path=disk.path,
+            f"There is no program {parameters.kvm_path}; install QEMU (Debian: qemu-system-x86).",
+            path=parameters.kvm_path,
         )
-    wanted = commands.DIRECT.get(parameters.disk_cache)
-    direct = _can_bypass_cache(disk.path) if wanted is None else wanted
-    return commands.Source(is_block_device=stat.S_ISBLK(mode), direct=direct)
+    return check_program(rules, found)
 
 
-def _can_bypass_cache(path: str) -> bool:
-    """Tell whether the file system knows O_DIRECT; some in memory and in user space do not."""
+def _open_tap(name: str) -> int:
+    """Open a tap that exists; the kernel would make one, plugged into nothing.
+
+    Raises:
+        NodeFailure: there is no such device, or another guest has it.
+    """
     try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+        socket.if_nametoindex(name)
+    except OSError as error:
+        raise NodeFailure(f"Its network device {name} is not there.", tap=name) from error
+    try:
+        return open_tap(name)
+    except OSError as error:
+        in_use = error.errno == errno.EBUSY
+        reason = "another process uses it" if in_use else error.strerror
+        raise NodeFailure(f"Its network device {name} cannot be opened: {reason}.") from error
+
+
+def _source(descriptor: int, parameters: KvmParameters) -> Source:
+    wanted = commands.DIRECT.get(parameters.disk_cache)
+    return Source(
+        descriptor=descriptor,
+        is_block_device=stat.S_ISBLK(os.fstat(descriptor).st_mode),
+        direct=_can_bypass_cache(descriptor) if wanted is None else wanted,
+    )
+
+
+def _can_bypass_cache(descriptor: int) -> bool:
+    """Tell whether the file system knows O_DIRECT; some in memory and in user space do not."""
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_DIRECT)
     except OSError:
         return False
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
     return True

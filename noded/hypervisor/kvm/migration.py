@@ -10,8 +10,8 @@ from pathlib import Path
 
 from common.errors import Conflict, NodeFailure
 from common.noderpc.instances import GuestState
-from common.tls.context import AUTHORITY, CERTIFICATE, KEY
 from noded.hypervisor.interface import Tell
+from noded.hypervisor.kvm.credentials import lent
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
 from noded.hypervisor.kvm.parse import Progress, Transfer, parse_progress, parse_state
@@ -152,25 +152,17 @@ async def _ensure_resumed(home: Home, name: str) -> None:
 
 async def _prepare(session: Monitor, home: Home, identity: Path, *, endpoint: str) -> None:
     """Have QEMU use this node's certificate and ask the other side for one of this cluster."""
-    home.tls.mkdir(mode=0o700, exist_ok=True)
-    for name, file in (
-        ("ca-cert.pem", AUTHORITY),
-        (f"{endpoint}-cert.pem", CERTIFICATE),
-        (f"{endpoint}-key.pem", KEY),
-    ):
-        link = home.tls / name
-        link.unlink(missing_ok=True)
-        link.symlink_to((identity / file).absolute())
     with contextlib.suppress(CommandRefused):  # left by an earlier attempt, or not
         await session.ask("object-del", id=_CREDENTIALS)
-    await session.ask(
-        "object-add",
-        qom_type="tls-creds-x509",
-        id=_CREDENTIALS,
-        dir=str(home.tls),
-        endpoint=endpoint,
-        verify_peer=True,
-    )
+    with lent(home, identity, endpoint) as directory:
+        await session.ask(
+            "object-add",
+            qom_type="tls-creds-x509",
+            id=_CREDENTIALS,
+            dir=str(directory),
+            endpoint=endpoint,
+            verify_peer=True,
+        )
     capabilities = [{"capability": name, "state": on} for name, on in _CAPABILITIES.items()]
     await session.ask("migrate-set-capabilities", capabilities=capabilities)
     await session.ask("migrate-set-parameters", tls_creds=_CREDENTIALS)

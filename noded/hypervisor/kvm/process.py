@@ -10,6 +10,7 @@ import itertools
 import os
 import select
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
@@ -86,42 +87,74 @@ class Process:
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
 
 
-def start(argv: tuple[str, ...], log: Path) -> Process:
-    """Start a program that outlives us, in a session of its own; both outputs go to ``log``.
+def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Process:
+    """Start a program that outlives us, in a session of its own.
+
+    Args:
+        argv: the program and its arguments.
+        log: where both outputs are appended.
+        handed: descriptors it gets, under their own numbers.
 
     Raises:
         NodeFailure: it cannot be started.
     """
-    output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    kept = [(os.POSIX_SPAWN_DUP2, number, number) for number in handed]  # so not closed by exec
     try:
         # Not asyncio's subprocess: that kills its child when the event loop is closed.
         pid = os.posix_spawnp(
             argv[0], argv, ENVIRONMENT, setsid=True, setsigmask=(),
             setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
-            file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2)],
+            file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept],
         )  # fmt: skip
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
     return Process(pid, os.pidfd_open(pid))
 
 
-def find(pid_file: Path, instance: InstanceId) -> Process | None:
-    """Return the QEMU that wrote ``pid_file`` for ``instance``, if it still runs."""
+def find(pid_file: Path, instance: InstanceId, mark: str) -> Process | None:
+    """Return the QEMU of ``instance`` whose number is in ``pid_file``, if it still runs.
+
+    Without that file every process is looked at: noded may have been killed after it started
+    one and before it wrote the number down.
+
+    Args:
+        pid_file: as ``Home.note`` writes it.
+        instance: whose QEMU.
+        mark: what the command line of none but this QEMU contains.
+    """
     try:
-        pid = int(pid_file.read_text(encoding="ascii"))
-        pidfd = os.pidfd_open(pid)
+        numbers = [int(pid_file.read_text(encoding="ascii"))]
+    except FileNotFoundError:
+        numbers = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal()]
     except (OSError, ValueError):
         return None
-    process = Process(pid, pidfd)
+    for number in numbers:
+        if found := _open(number, instance, mark):
+            return found
+    return None
+
+
+def _open(pid: int, instance: InstanceId, mark: str) -> Process | None:
+    if not _is_marked(pid, instance, mark):  # most are not, and need no descriptor
+        return None
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return None
+    # Once more: now that it is held, the number cannot become another's.
+    if _is_marked(pid, instance, mark):
+        return Process(pid, pidfd)
+    os.close(pidfd)
+    return None
+
+
+def _is_marked(pid: int, instance: InstanceId, mark: str) -> bool:
     try:
         # Empty for one that has ended and waits to be cleared away.
         arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:
-        arguments = []
-    expected = {b"-uuid": instance.encode(), b"-pidfile": os.fsencode(pid_file)}
-    told = dict(itertools.pairwise(arguments))
-    if all(told.get(option) == value for option, value in expected.items()):
-        return process
-    os.close(pidfd)
-    return None
+        return False
+    is_named = (b"-uuid", instance.encode()) in itertools.pairwise(arguments)
+    return is_named and any(os.fsencode(mark) in argument for argument in arguments)

@@ -15,13 +15,12 @@ from common.noderpc.instances import GuestDisk, GuestSpec
 from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
-from noded.hypervisor.kvm.commands import Files, Source
+from noded.hypervisor.kvm.commands import Handed, Source
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
-FILES = Files(
-    qmp_socket="/run/g/qmp.sock", serial_socket="/run/g/serial.sock",
-    serial_log="/run/g/serial.log", pid="/run/g/pid",
-)  # fmt: skip
+HOME = "/run/gantry/instances/web1"
+PROGRAM = "/usr/bin/qemu-system-x86_64"
+QMP, SERIAL, LOG, DISK, TAP, KERNEL, INITRD = range(3, 10)
 
 
 def spec(**changes: Any) -> GuestSpec:
@@ -44,19 +43,30 @@ def argv(
     parameters: KvmParameters | None = None,
     guest: GuestSpec | None = None,
     *,
-    files: Files = FILES,
-    source: Source | None = None,
+    home: str = HOME,
+    is_block_device: bool = False,
+    direct: bool = True,
     accelerator: Accelerator = Accelerator.TCG,
     incoming: bool = False,
 ) -> tuple[str, ...]:
     guest = guest or spec()
+    parameters = parameters or KvmParameters()
+    source = Source(descriptor=DISK, is_block_device=is_block_device, direct=direct)
     return commands.guest(
         guest,
-        parameters or KvmParameters(),
+        parameters,
+        program=PROGRAM,
         accelerator=accelerator,
-        taps=("gnt0",) * len(guest.nics),
-        sources=(source or Source(is_block_device=False, direct=True),) * len(guest.disks),
-        files=files,
+        handed=Handed(
+            qmp=QMP,
+            serial=SERIAL,
+            serial_log=LOG,
+            kernel=KERNEL if parameters.kernel_path else None,
+            initrd=INITRD if parameters.initrd_path else None,
+            disks=(source,) * len(guest.disks),
+            taps=(TAP,) * len(guest.nics),
+        ),
+        home=home,
         incoming=incoming,
     )
 
@@ -72,13 +82,13 @@ def devices(line: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 def test_guest_is_identified_and_confined() -> None:
     line = argv()
-    assert line[0] == "/usr/bin/qemu-system-x86_64"
+    assert line[0] == PROGRAM
     assert values(line, "-uuid") == [WEB1]
     assert values(line, "-name") == ["guest=web1.example.com,debug-threads=on"]
     assert values(line, "-machine") == ["type=pc-i440fx-7.2,accel=tcg,acpi=on"]
     assert values(line, "-m") == [f"{512 * 1024 - 8}k"]
     assert values(line, "-smp") == ["2"]
-    assert values(line, "-pidfile") == ["/run/g/pid"]
+    assert f"opaque={HOME}" in values(line, "-add-fd")[0]
     assert "spawn=deny" in values(line, "-sandbox")[0]
     assert "-daemonize" not in line
     assert "-cpu" not in line
@@ -99,8 +109,8 @@ def test_kernel_is_booted_with_root_and_console() -> None:
     line = argv(
         KvmParameters(kernel_path="/k", initrd_path="/i", root_path="", kernel_args="quiet")
     )
-    assert values(line, "-kernel") == ["/k"]
-    assert values(line, "-initrd") == ["/i"]
+    assert values(line, "-kernel") == [f"/proc/self/fd/{KERNEL}"]
+    assert values(line, "-initrd") == [f"/proc/self/fd/{INITRD}"]
     assert values(line, "-append") == ["quiet console=ttyS0,38400"]
     line = argv(KvmParameters(kernel_path="/k", serial_console=False))
     assert values(line, "-append") == ["root=/dev/vda1 ro"]
@@ -111,9 +121,10 @@ def test_disk_is_opened_as_asked() -> None:
     disk = GuestDisk(
         id=DiskId("0123456789abcdef0123456789"), path="/srv/a,b c", mode=Mode.READ_ONLY
     )
-    line = argv(guest=spec(disks=(disk, disk)), source=Source(is_block_device=True, direct=False))
+    line = argv(guest=spec(disks=(disk, disk)), is_block_device=True, direct=False)
     first, second = (json.loads(node) for node in values(line, "-blockdev"))
-    assert first["file"]["filename"] == "/srv/a,b c"
+    assert first["file"]["filename"] == f"/dev/fdset/{DISK}"
+    assert f"fd={DISK},set={DISK}" in values(line, "-add-fd")
     assert first["file"]["driver"] == "host_device"
     assert first["read-only"] is True
     assert first["cache"] == {"direct": False}
@@ -128,8 +139,7 @@ def test_disk_is_opened_as_asked() -> None:
     [(True, "native", "native"), (False, "native", "threads"), (True, "threads", "threads")],
 )
 def test_native_aio_needs_direct_access(direct: bool, aio: str, opened: str) -> None:
-    source = Source(is_block_device=False, direct=direct)
-    (node,) = values(argv(KvmParameters(disk_aio=aio), source=source), "-blockdev")
+    (node,) = values(argv(KvmParameters(disk_aio=aio), direct=direct), "-blockdev")
     assert json.loads(node)["file"]["aio"] == opened
 
 
@@ -142,7 +152,7 @@ def test_writethrough_is_told_to_the_guest() -> None:
 def test_nic_uses_its_tap() -> None:
     line = argv()
     assert json.loads(values(line, "-netdev")[0]) == {
-        "type": "tap", "id": "net0", "ifname": "gnt0", "script": "no", "downscript": "no",
+        "type": "tap", "id": "net0", "fd": str(TAP),
     }  # fmt: skip
     assert devices(line)["virtio-net-pci"]["mac"] == "aa:00:00:00:00:01"
     assert devices(line)["virtio-net-pci"]["romfile"] == ""
@@ -182,19 +192,30 @@ def test_defaults_make_sense() -> None:
     commands.check_parameters(KvmParameters())
 
 
+def test_qemu_is_told_no_path_of_this_node() -> None:
+    parameters = KvmParameters(kernel_path="/srv/k", initrd_path="/srv/i")
+    disk = GuestDisk(id=DiskId("d"), path="/srv/disk")
+    line = argv(parameters, spec(disks=(disk,)))
+    assert not any("/srv" in word for word in line)
+    assert [word for word in line if "/run" in word] == [f"fd={LOG},set={LOG},opaque={HOME}"]
+
+
+def test_a_descriptor_is_handed_for_everything_that_is_named() -> None:
+    handed = Handed(
+        qmp=3, serial=4, serial_log=5, kernel=6, initrd=None, taps=(9, 8),
+        disks=(Source(descriptor=7, is_block_device=False, direct=True),),
+    )  # fmt: skip
+    assert sorted(handed.all) == [3, 4, 5, 6, 7, 8, 9]
+
+
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40))
 def test_no_path_can_add_an_option(path: str) -> None:
     """What comes from outside stays one value, whatever commas and quotes are in it."""
-    files = Files(qmp_socket=path, serial_socket=path, serial_log=path, pid=path)
-    plain = argv(files=FILES)
-    line = argv(files=files, guest=spec(disks=(GuestDisk(id=DiskId("d"), path=path),)))
+    plain = argv()
+    line = argv(home=path)
     assert len(line) == len(plain)
-    (qmp,) = values(line, "-qmp")
-    assert _split(qmp)[1:] == ["server=on", "wait=off"]
-    (chardev,) = values(line, "-chardev")
-    assert _split(chardev)[2] == f"path={path}"
-    assert len(_split(chardev)) == len(_split(values(plain, "-chardev")[0]))
-    assert json.loads(values(line, "-blockdev")[0])["file"]["filename"] == path
+    log, *_ = values(line, "-add-fd")
+    assert _split(log) == [f"fd={LOG}", f"set={LOG}", f"opaque={path}"]
 
 
 def _split(value: str) -> list[str]:
