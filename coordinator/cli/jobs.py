@@ -51,7 +51,6 @@ def wait(command: str, words: Sequence[str]) -> int:
 def cancel(command: str, words: Sequence[str]) -> int:
     """``gnt-job cancel``."""
     parser = _parser(command, "Cancel jobs; one that runs is undone.", many=True)
-    parser.add_argument("--kill", action="store_true", help="Ganeti's; every job can be undone")
     return _for_each(parser, words, "CancelJob")
 
 
@@ -80,11 +79,7 @@ def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
     with connect() as client:
         for number in _numbers(options.jobs):
             try:
-                told = (
-                    client.call(method, number, options.kill)
-                    if method == "CancelJob"
-                    else client.call(method, number)
-                )
+                told = client.call(method, number)
             except GntError as error:
                 failures.append(error)
                 continue

@@ -48,7 +48,9 @@ def read_job(
     records, depends = [], []
     for wire in batch:
         operation = read_operation(dict(wire))
-        extra = {name: wire[name] for name in _Common.__struct_fields__ if name in wire}
+        extra = {
+            name: wire[name] for name in _Common.__struct_fields__ if wire.get(name) is not None
+        }
         common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
         check_priority(common.priority)
         depends += [_dependency(*pair, before, exists) for pair in common.depends or ()]

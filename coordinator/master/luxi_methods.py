@@ -139,7 +139,11 @@ class LuxiMethods:
             return "nochange"
         return [job_values(job, fields), _news(job, seen)]
 
-    async def _cancel_job(self, number: Any, kill: bool = False) -> Any:  # noqa: ARG002
+    async def _cancel_job(self, number: Any, kill: bool = False) -> Any:
+        if kill:
+            raise InvalidRequest(
+                "A job is no process that can be killed: cancel it, and it is undone."
+            )
         return await self._queue.cancel(_job_id(number))
 
     async def _archive_job(self, number: Any) -> bool:

@@ -10,6 +10,7 @@ from common.errors import InvalidRequest
 from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.ganeti import known_parameters
 from coordinator.operations.parameter import Parameter
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
@@ -158,10 +159,6 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any]:
     if opcode not in REGISTRY:
         raise InvalidRequest(f"There is no operation “{opcode}”.")
     kind = REGISTRY[opcode]
-    # Ganeti's clients send null for what they leave out, also for parameters we do not have.
-    parameters = {
-        key: value
-        for key, value in wire.items()
-        if key not in COMMON and (value is not None or key in kind.__struct_fields__)
-    }
+    given = {key: value for key, value in wire.items() if key not in COMMON}
+    parameters = known_parameters(opcode, given, kind.__struct_fields__)
     return from_builtins(parameters, kind, what=f"the parameters of {opcode}")

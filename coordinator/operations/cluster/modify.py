@@ -12,7 +12,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, find_program
 from coordinator.operations.step import Edit, Step, record
 from coordinator.state.config import Config
@@ -66,7 +66,6 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
     max_running_jobs: Annotated[
         int | None, option("--max-running-jobs", metavar="N", help="how many run at once")
     ] = None
-    force: Annotated[bool, hidden("Ganeti's")] = False
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002
         return wanted()  # each field is changed for itself, whatever becomes of others meanwhile

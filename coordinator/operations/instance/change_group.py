@@ -39,13 +39,16 @@ class ChangeGroup(PlannedMoves, kw_only=True):
         config = cluster.config
         instance = config.instance(self.instance_name)
         home = config.nodes[instance.primary_node].group
+        if len(config.groups) == 1:
+            raise Conflict(
+                f"There is one group of nodes only, {config.groups[home].name}, and no way yet to "
+                f"make another: {instance.name} stays in it."
+            )
         groups = [config.group(ref) for ref in self.target_groups]
         if any(group.uuid == home for group in groups):
             raise Conflict(
                 f"Instance {instance.name} is in group {config.groups[home].name} already."
             )
-        if len(config.groups) == 1:
-            raise Conflict("There is one group only, so nothing can go to another.")
         allocators = allocators_for(config.cluster, RequestType.CHANGE_GROUP, self.iallocator)
         question = ask_for_group([instance.name], [group.uuid for group in groups])
         moves = await plan_moves(cluster, allocators, question)

@@ -36,7 +36,6 @@ class CreateInstances(Operation[CreateManyPlan], kw_only=True):
         tuple[dict[str, Any], ...], hidden("each the parameters of an OP_INSTANCE_CREATE")
     ] = ()
     iallocator: Annotated[str | None, hidden("name of the allocator")] = None
-    opportunistic_locking: Annotated[bool, hidden("Ganeti's")] = False
     places: Annotated[
         dict[str, str] | None, hidden("node of each; chosen by the allocator when left out")
     ] = None

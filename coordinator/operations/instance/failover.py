@@ -65,13 +65,10 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         bool,
         option(
             "--ignore-consistency",
-            help="move it even if its disks cannot be checked",
+            help="Ganeti's, for mirrored disks; there are none yet",
             syntax=Syntax.FLAG,
         ),
     ] = False
-    ignore_ipolicy: Annotated[bool, hidden("Ganeti's")] = False
-    cleanup: Annotated[bool, hidden("Ganeti's")] = False
-
     reserved: Annotated[bool, hidden("has room on its target already, from OP_NODE_EVACUATE")] = (
         False
     )

@@ -62,14 +62,6 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
-    allow_runtime_changes: Annotated[bool, hidden("Ganeti's")] = True
-    ignore_ipolicy: Annotated[bool, hidden("Ganeti's")] = False
-    ignore_hvversions: Annotated[
-        bool, hidden("Ganeti's; QEMU itself refuses what it cannot take")
-    ] = False
-    allow_failover: Annotated[
-        bool, hidden("Ganeti's; an instance that does not run is refused, and told to fail over")
-    ] = False
     mode: Annotated[str | None, hidden("only “live”")] = None
     live: Annotated[bool | None, hidden("Ganeti's old name of mode")] = None
 

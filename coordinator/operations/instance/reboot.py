@@ -15,7 +15,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import argument, hidden, option
+from coordinator.operations.parameter import argument, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -60,7 +60,6 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
     shutdown_timeout: Annotated[
         int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
     ] = 120
-    ignore_secondaries: Annotated[bool, hidden("Ganeti's")] = False
 
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)

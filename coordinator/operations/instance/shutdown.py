@@ -13,7 +13,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, is_alive
 from coordinator.operations.steps.guests import shut_down_guest
@@ -52,7 +52,6 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
         option("--ignore-offline", help="record it even if its node is offline",
                syntax=Syntax.FLAG),
     ] = False  # fmt: skip
-    admin_state_source: Annotated[str | None, hidden("Ganeti's")] = None
 
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)

@@ -57,8 +57,6 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         option("--no-remember", help="do not record that it should run", syntax=Syntax.FLAG),
     ] = False
     only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
-    force: Annotated[bool, hidden("Ganeti's; there is nothing to force")] = False
-    ignore_offline_nodes: Annotated[bool, hidden("Ganeti's")] = False
 
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)

@@ -15,7 +15,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put
@@ -57,7 +57,6 @@ class AddNode(Operation[AddPlan], kw_only=True):
         dict[str, Any] | None,
         option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),
     ] = None
-    node_setup: Annotated[bool, hidden("Ganeti's; nodes are joined by token")] = False
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- the node is not there yet
         return wanted(nodes_exclusive=[self.node_name])

@@ -40,15 +40,12 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         option("--ignore-soft-errors", help="beyond limits that can bend", syntax=Syntax.FLAG),
     ] = False
     mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
-    remote_node: Annotated[str | None, hidden("Ganeti's; the allocator chooses")] = None
     early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
 
     def locks(self, config: Config) -> Wanted:
         return wanted(nodes=[config.node(self.node_name).uuid])
 
     async def choose(self, cluster: Cluster) -> Self:
-        if self.remote_node:
-            raise InvalidRequest("Nodes are chosen by an allocator; none can be named yet.")
         config = cluster.config
         node = config.node(self.node_name)
         leaving = [] if self._mode is EvacuationMode.SECONDARY else config.instances_on(node.uuid)

@@ -14,7 +14,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
@@ -61,7 +61,6 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
     force: Annotated[
         bool, option("-f", "--force", help="even if the pool gets too small", syntax=Syntax.FLAG)
     ] = False
-    powered: Annotated[bool | None, hidden("Ganeti's; not kept")] = None
 
     def locks(self, config: Config) -> Wanted:
         node = config.node(self.node_name)

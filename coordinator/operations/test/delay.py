@@ -9,7 +9,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import argument, hidden, option
+from coordinator.operations.parameter import argument, option
 from coordinator.operations.step import Step, act
 from coordinator.state.config import Config
 
@@ -25,17 +25,11 @@ class Delay(Operation[DelayPlan], kw_only=True):
 
     duration: Annotated[float, argument("seconds")]
     repeat: Annotated[int, option("-r", "--repeat", help="do it this many times more")] = 0
-    on_master: Annotated[bool, hidden("Ganeti's; always there")] = True
-    on_nodes: Annotated[tuple[str, ...], hidden("not supported")] = ()
-    interruptible: Annotated[bool, hidden("Ganeti's; it always is")] = False
-    no_locks: Annotated[bool, hidden("Ganeti's; it takes none")] = True
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- needs none
         return wanted()
 
     async def prepare(self, cluster: Cluster) -> DelayPlan:  # noqa: ARG002
-        if self.on_nodes:
-            raise InvalidRequest("Delays on nodes are not supported, only on the master.")
         if not 0 <= self.duration <= 86_400 or not 0 <= self.repeat <= 10_000:
             raise InvalidRequest("A delay takes 0 to 86,400 seconds, at most 10,000 times.")
         return DelayPlan(duration=self.duration, repeat=self.repeat)

@@ -10,6 +10,7 @@ from common.names import InstanceName, NodeName
 from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
 from coordinator.operations.filling import read_backend
+from coordinator.operations.ganeti import NEUTRAL
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.locking import from_rows, to_rows, wanted
@@ -54,6 +55,15 @@ def test_an_unknown_parameter_is_refused(opcode: str) -> None:
     wire = _sample(find_operation(opcode)).to_input()
     with pytest.raises(InvalidRequest, match="colour"):
         read_operation(wire | {"colour": "red"})
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_null_stands_for_what_is_left_out(opcode: str) -> None:
+    kind = find_operation(opcode)
+    wire = _sample(kind).to_input()
+    for field in msgspec.structs.fields(kind):
+        if not field.required:
+            assert read_operation(wire | {field.name: None}) == _sample(kind), field.name
 
 
 @pytest.mark.parametrize("opcode", EVERY)
@@ -114,6 +124,7 @@ def _sample(kind: type[Operation[Any]]) -> Operation[Any]:
     values: dict[str, Any] = {
         "instance_name": InstanceName("web1"), "node_name": NodeName("beta"), "duration": 1.0,
         "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
+        "group_name": "default",
     }  # fmt: skip
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
     order: Operation[Any] = msgspec.convert({name: values[name] for name in needed}, kind)
@@ -136,3 +147,18 @@ def test_migration_as_ganetis_programs_ask_for_it_is_understood() -> None:
         }
     )  # fmt: skip
     assert asked.summary() == "INSTANCE_MIGRATE(web1)"
+
+
+@pytest.mark.parametrize("opcode", sorted(NEUTRAL))
+def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -> None:
+    wire = _sample(find_operation(opcode)).to_input()
+    for name, values in NEUTRAL[opcode].items():
+        for value in (None, *values):
+            assert read_operation(wire | {name: value}) == _sample(find_operation(opcode))
+        with pytest.raises(InvalidRequest, match=f"parameter {name} of {opcode} is Ganeti's"):
+            read_operation(wire | {name: "something else"})
+
+
+def test_a_parameter_with_a_slip_is_named_with_what_was_meant() -> None:
+    with pytest.raises(InvalidRequest, match="“duratoin”. Did you mean “duration”"):
+        read_operation({"OP_ID": "OP_TEST_DELAY", "duratoin": 1})
