@@ -16,13 +16,20 @@ def check_roles(seen: Seen) -> Iterator[Finding]:
         if chosen:
             message = f"{len(chosen)} {word} node(s): {', '.join(chosen)}"
             yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message, Severity.NOTICE)
-    candidates = len(config.candidates())
+    holders = [node.name for node in config.candidates()]
+    candidates = len(holders)
     able = [n for n in nodes if n.master_capable and not (n.offline or n.drained)]
     possible = min(config.cluster.candidate_pool_size, len(able))
     if candidates < possible:
         message = (
             f"{candidates} master candidates, {possible} are possible; “gnt-node modify "
             "--master-candidate=yes” makes one"
+        )
+        yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message, Severity.WARNING)
+    elif candidates == 2:
+        message = (
+            f"only {' and '.join(holders)} hold the state: when one of them fails, nothing can be "
+            "changed until it is back; have a third master candidate"
         )
         yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message, Severity.WARNING)
 

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are shown."""
+"""All checks, in the order in which they are shown: of the configuration, and of each group."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,8 +17,10 @@ from coordinator.checks.nodes import (
 
 Check = Callable[[Seen], Iterator[Finding]]
 
-CHECKS: dict[str, tuple[Check, ...]] = {
+OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
     "Verifying the configuration": (check_references, check_roles),
+}
+OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),
     "Verifying mastership and copies of the state": (check_obedience, check_files),
     "Verifying instances": (check_states, check_strangers),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from common.errors import GntError
 from common.model.node import Node
 from common.model.stamp import Stamp
+from common.names import NodeName
 from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport
@@ -55,6 +56,12 @@ class Seen(NamedTuple):
     stamp: Stamp
     ssconf: Mapping[str, str]  # digests as they should be
     version: str
+    members: frozenset[str] | None = None  # the nodes that are looked at; None: all
+    troubles: Mapping[NodeName, GntError] = {}  # why candidates cannot take commits
+
+    def concerns(self, node: str) -> bool:
+        """Tell whether a node is one of those that are looked at."""
+        return self.members is None or node in self.members
 
     def answered(self) -> list[tuple[Node, NodeReport]]:
         """Return the nodes that answered, by name."""

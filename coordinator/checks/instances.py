@@ -29,7 +29,7 @@ def check_states(seen: Seen) -> Iterator[Finding]:
         elif where and where[0] != primary.uuid:
             message = f"runs on {seen.config.nodes[where[0]].name} instead of {primary.name}"
             yield Finding("EINSTANCEWRONGNODE", "instance", instance.name, message)
-        elif primary.offline:
+        elif primary.offline and seen.concerns(primary.uuid):
             message = f"its node {primary.name} is marked offline"
             yield Finding("EINSTANCEBADNODE", "instance", instance.name, message)
         elif primary.uuid in answered and not where and instance.admin_state is AdminState.UP:

@@ -51,7 +51,10 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
             yield Finding("ECLUSTERCFG", "node", node.name, "has no copy of the state")
         elif ballot.stamp.age < seen.stamp.age:
             behind = seen.stamp.serial - ballot.stamp.serial
-            message = f"its copy of the state is {behind} commits behind"
+            trouble = seen.troubles.get(node.name)
+            message = f"its copy of the state is {behind} commits behind" + (
+                f": {trouble.message}" if trouble else ""
+            )
             yield Finding("ECLUSTERCFG", "node", node.name, message)
 
 

@@ -16,6 +16,7 @@ class Command(NamedTuple):
     opcode: str = ""
     confirm: str = ""  # asked first, unless told not to; {} is the object
     many: bool = False  # takes several objects, one job each
+    for_json: dict[str, bool] = {}  # fields that --json sets besides
 
 
 class Area(NamedTuple):
@@ -33,7 +34,10 @@ AREAS = {
             "init": Command("make a cluster of this node", "begin:init"),
             "info": Command("show the cluster's parameters", "info:cluster_info"),
             "getmaster": Command("print the name of the master", "cluster:getmaster"),
-            "verify": Command("look for anything that is wrong", opcode="OP_CLUSTER_VERIFY"),
+            "verify": Command(
+                "look for anything that is wrong", opcode="OP_CLUSTER_VERIFY",
+                for_json={"findings": True},
+            ),
             "modify": Command("change the cluster's parameters", opcode="OP_CLUSTER_SET_PARAMS"),
             "master-failover": Command("make this node the master", "begin:take_over"),
             "allocate": Command("tell where an instance would go, and why", "placing:allocate"),

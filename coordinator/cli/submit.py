@@ -33,7 +33,7 @@ def submit(name: str, command: Command, words: Sequence[str]) -> int:
     operation = find_operation(command.opcode)
     parser = parser_for(name, operation, command)
     options = parser.parse_args(words)
-    fields = read_fields(operation, options)
+    fields = read_fields(operation, options) | (command.for_json if options.json else {})
     if command.many:
         key = next(iter(operation.parameters()))
         each = [fields | {key: value} for value in getattr(options, key)]
@@ -180,8 +180,12 @@ def _report(failures: Sequence[GntError]) -> int:
 def _is_lacking(result: Any) -> bool:
     """Tell whether a job that succeeded found something wrong, or left something undone."""
     if not isinstance(result, dict) or "jobs" not in result:
-        return result is False
+        return result is False or (isinstance(result, list) and any(map(_is_error, result)))
     return bool(result.get("failed")) or not all(good for good, _ in result["jobs"])
+
+
+def _is_error(finding: Any) -> bool:
+    return isinstance(finding, dict) and finding.get("severity") == "ERROR"
 
 
 def _print_dry_run(job: Sequence[dict[str, Any]], end: Ended) -> None:

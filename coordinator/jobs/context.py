@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
 from common.model.node import Node
-from common.names import TaskId
+from common.names import NodeName, TaskId
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.files import Files
@@ -80,6 +80,10 @@ class JobContext:
     @property
     def config(self) -> Config:
         return self._around.store.state.config
+
+    @property
+    def troubles(self) -> Mapping[NodeName, GntError]:
+        return self._around.store.troubles
 
     @property
     def authority(self) -> Authority:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from common.errors import GntError
 from common.model.node import Node
-from common.names import TaskId
+from common.names import NodeName, TaskId
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.files import Files
@@ -50,6 +50,10 @@ class Cluster(Protocol):
 
     @property
     def config(self) -> Config: ...
+
+    @property
+    def troubles(self) -> Mapping[NodeName, GntError]:
+        """Why candidates, by name, cannot take the newest state."""
 
     @property
     def authority(self) -> Authority: ...

@@ -14,6 +14,8 @@ MODULES = {
     "OP_CLUSTER_DESTROY": "coordinator.operations.cluster.destroy",
     "OP_CLUSTER_SET_PARAMS": "coordinator.operations.cluster.modify",
     "OP_CLUSTER_VERIFY": "coordinator.operations.cluster.verify",
+    "OP_CLUSTER_VERIFY_CONFIG": "coordinator.operations.cluster.verify_config",
+    "OP_CLUSTER_VERIFY_GROUP": "coordinator.operations.cluster.verify_group",
     "OP_INSTANCE_CHANGE_GROUP": "coordinator.operations.instance.change_group",
     "OP_INSTANCE_CONSOLE": "coordinator.operations.instance.console",
     "OP_INSTANCE_CREATE": "coordinator.operations.instance.create",

@@ -11,6 +11,8 @@ from common.names import GroupId, GroupName, InstanceName, NodeId, NodeName
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.console import FindConsole
@@ -177,6 +179,8 @@ STORIES = {
         )
     ),
     "verify": Story(VerifyCluster(), web1_on("gamma")),
+    "verify the configuration": Story(VerifyConfig(), web1_on("gamma")),
+    "verify a group": Story(VerifyGroup(group_name="default"), web1_on("gamma")),
     "destroy": Story(
         DestroyCluster(), again=DestroyCluster(), successor="",
         uncertain=frozenset({"members beta", "members gamma"}),

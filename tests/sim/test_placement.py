@@ -19,7 +19,7 @@ from common.model.job import Status
 from common.names import InstanceName, JobId, MiB, NodeName
 from common.noderpc.instances import GuestState
 from coordinator.operations.cluster.modify import ModifyCluster
-from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.create import CreateInstance
@@ -100,7 +100,7 @@ def test_of_fifty_at_once_all_that_fit_are_placed(seed: int) -> None:
                     done += await made(cluster, await submit(cluster, [each]))
             await check_not_overcommitted(cluster)
             assert sum(done) == len(cluster.config.instances) == len(cluster.shared.disks)
-            assert await cluster.run(VerifyCluster()) is True
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
             return sum(done)
 
     assert simulate(scenario(at_once=True)) == simulate(scenario(at_once=False)) > 20
@@ -403,7 +403,7 @@ def test_a_node_is_evacuated_whatever_its_instances_do() -> None:
             assert await made(cluster, await children(cluster, result)) == [True] * 6
             assert not cluster.config.instances_on(uuid_of("gamma"))
             await check_not_overcommitted(cluster)
-            assert await cluster.run(VerifyCluster()) is True
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
             assert await cluster.run(EvacuateNode(node_name=NodeName("gamma"))) == {"jobs": []}
 
     simulate(scenario())
@@ -429,7 +429,7 @@ def test_what_cannot_leave_its_node_is_named() -> None:
             complaint = "iallocator 'hail': web1: Instances of type file cannot be relocated"
             with pytest.raises(NoCapacity, match=complaint):
                 await cluster.run(EvacuateNode(node_name=NodeName("gamma")))
-            with pytest.raises(Conflict, match="There is one group only"):
+            with pytest.raises(Conflict, match="There is one group of nodes only"):
                 await cluster.run(ChangeGroup(instance_name=InstanceName("web1")))
 
     simulate(scenario())

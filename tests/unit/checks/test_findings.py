@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from common.errors import GntError, Unreachable
+from common.errors import GntError, NodeFailure, Unreachable
 from common.model.cluster import Cluster
 from common.model.disk import Disk, DiskTemplate, FileBacking
 from common.model.group import Group
@@ -33,7 +33,7 @@ from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mastership import Ballot
 from common.noderpc.network import TapReport
-from coordinator.checks.every import CHECKS
+from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
@@ -86,7 +86,8 @@ HEALTHY = State().apply(
     Put(item)
     for item in (
         CLUSTER, Group(uuid="group", name=GroupName("default")), _node("alpha"), _node("beta"),
-        INSTANCE, Disk(uuid=DISK, size=MiB(64), backing=FileBacking(path=PATH, shared=True)),
+        _node("gamma"), _node("delta"), INSTANCE,
+        Disk(uuid=DISK, size=MiB(64), backing=FileBacking(path=PATH, shared=True)),
         Nic(uuid=NIC, mac="aa:00:00:00:00:01"),
     )
 )  # fmt: skip
@@ -115,6 +116,7 @@ def _with_state(state: GuestState) -> dict[str, Any]:
     return {"guests": (replace(GUEST, state=state),)}
 
 
+FULL = NodeFailure("No space left on device.")
 LOST = replace(GUEST, id=InstanceId("lost"), name=InstanceName("lost1"))
 FLAWS = {
     "a node is offline": Flaw(
@@ -126,8 +128,12 @@ FLAWS = {
         (Put(_node("beta", drained=True, master_candidate=False)),), severity=Severity.NOTICE,
     ),
     "the pool is too small": Flaw(
-        "ECLUSTERCFG", "1 master candidates, 2 are possible",
+        "ECLUSTERCFG", "3 master candidates, 4 are possible",
         (Put(_node("beta", master_candidate=False)),), severity=Severity.WARNING,
+    ),
+    "two nodes hold the state": Flaw(
+        "ECLUSTERCFG", "only alpha and beta hold the state",
+        (Delete(_node("gamma")), Delete(_node("delta"))), severity=Severity.WARNING,
     ),
     "an instance's node is unknown": Flaw(
         "ECLUSTERDANGLINGINST", "its node is unknown",
@@ -162,7 +168,8 @@ FLAWS = {
     "a node is of an older epoch": Flaw("ECLUSTERCFG", "epoch 2", beta=_ballot(epoch=Epoch(2))),
     "a candidate has no state": Flaw("ECLUSTERCFG", "has no copy", beta=_ballot(stamp=None)),
     "a candidate is behind": Flaw(
-        "ECLUSTERCFG", "20 commits behind", beta=_ballot(stamp=replace(STAMP, serial=Serial(50)))
+        "ECLUSTERCFG", "20 commits behind: No space left on device.",
+        beta=_ballot(stamp=replace(STAMP, serial=Serial(50)))
     ),
     "an ssconf file is outdated": Flaw(
         "ENODEFILECHECK", "missing ssconf files: master_node",
@@ -236,14 +243,16 @@ FLAWS = {
 
 def _findings(flaw: Flaw) -> list[Finding]:
     state = HEALTHY.apply(flaw.updates)
-    given = {"alpha": flaw.alpha, "beta": flaw.beta}
+    given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
     nodes = {
         name: change if isinstance(change, GntError) else _report(name, **change)
         for name, change in given.items()
-        if not state.config.nodes[name].offline
+        if name in state.config.nodes and not state.config.nodes[name].offline
     }
-    seen = Seen(state.config, nodes, STAMP, SSCONF, VERSION)
-    every: list[Callable[[Seen], Any]] = [check for checks in CHECKS.values() for check in checks]
+    seen = Seen(state.config, nodes, STAMP, SSCONF, VERSION, troubles={NodeName("beta"): FULL})
+    every: list[Callable[[Seen], Any]] = [
+        check for checks in (OF_CONFIGURATION | OF_GROUP).values() for check in checks
+    ]
     return [finding for check in every for finding in check(seen)]
 
 

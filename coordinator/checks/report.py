@@ -1,0 +1,82 @@
+"""Findings, told in a job's log and counted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from coordinator.checks.every import Check
+from coordinator.checks.finding import Seen, Severity
+
+CODES = frozenset({
+    "ECLUSTERCERT", "ECLUSTERCFG", "ECLUSTERCLIENTCERT", "ECLUSTERDANGLINGINST",
+    "ECLUSTERDANGLINGNODES", "ECLUSTERFILECHECK", "EEXTAGS", "EGROUPDIFFERENTPVSIZE",
+    "EINSTANCEBADNODE", "EINSTANCEDOWN", "EINSTANCEFAULTYDISK", "EINSTANCELAYOUT",
+    "EINSTANCEMISSINGCFGPARAMETER", "EINSTANCEMISSINGDISK", "EINSTANCEPOLICY",
+    "EINSTANCESPLITGROUPS", "EINSTANCEUNSUITABLENODE", "EINSTANCEWRONGNODE", "ENODEDRBD",
+    "ENODEDRBDHELPER", "ENODEDRBDVERSION", "ENODEFILECHECK", "ENODEFILESTORAGEPATHS",
+    "ENODEFILESTORAGEPATHUNUSABLE", "ENODEGLUSTERSTORAGEPATHUNUSABLE", "ENODEHOOKS", "ENODEHV",
+    "ENODELVM", "ENODEN1", "ENODENET", "ENODEOOBPATH", "ENODEORPHANINSTANCE", "ENODEORPHANLV",
+    "ENODEOS", "ENODERPC", "ENODESETUP", "ENODESHAREDFILESTORAGEPATHUNUSABLE", "ENODESSH",
+    "ENODETIME", "ENODEUSERSCRIPTS", "ENODEVERSION",
+})  # fmt: skip
+"""All of Ganeti's, also those that nothing here finds: scripts name them (INTERFACES (h))."""
+
+
+class VerifyPlan(Order):
+    """What was found; there is nothing to do about it."""
+
+    findings: tuple[dict[str, str], ...] = ()
+
+    def told(self, *, findings: bool) -> Any:
+        """Return the result: what was found, or whether there is no error."""
+        if findings:
+            return list(self.findings)
+        return all(finding["severity"] != Severity.ERROR for finding in self.findings)
+
+
+def check_codes(codes: Sequence[str]) -> None:
+    """Refuse to ignore what cannot be found.
+
+    Raises:
+        InvalidRequest: names the code.
+    """
+    unknown = [code for code in codes if code not in CODES]
+    if unknown:
+        raise InvalidRequest(
+            f"No finding has the code {', '.join(unknown)}; “gnt-cluster verify --error-codes” "
+            "shows the codes of those there are."
+        )
+
+
+def report(
+    checks: Mapping[str, Sequence[Check]],
+    seen: Seen,
+    log: Callable[[str], None],
+    *,
+    codes: bool,
+    ignored: Sequence[str],
+) -> VerifyPlan:
+    """Run checks and tell what they find.
+
+    Args:
+        checks: by the title that is told before them.
+        seen: what they look at.
+        log: takes one line.
+        codes: tell codes, too.
+        ignored: codes whose errors are warnings.
+    """
+    found = []
+    for title, several in checks.items():
+        log(f"* {title}")
+        for finding in (finding for check in several for finding in check(seen)):
+            if finding.severity is Severity.ERROR and finding.code in ignored:
+                finding = finding._replace(severity=Severity.WARNING)  # noqa: PLW2901
+            log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
+            found.append(
+                {
+                    "severity": str(finding.severity), "code": finding.code, "kind": finding.kind,
+                    "name": finding.name, "message": finding.message,
+                }
+            )  # fmt: skip
+    return VerifyPlan(findings=tuple(found))

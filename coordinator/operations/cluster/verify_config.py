@@ -1,0 +1,50 @@
+"""Look over the configuration, without a look at any node."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from common.version import VERSION
+from coordinator.checks.every import OF_CONFIGURATION
+from coordinator.checks.finding import Seen
+from coordinator.checks.report import VerifyPlan, check_codes, report
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import hidden
+from coordinator.operations.step import Step
+from coordinator.state.config import Config
+
+
+@operation("OP_CLUSTER_VERIFY_CONFIG")
+class VerifyConfig(Operation[VerifyPlan], kw_only=True):
+    """Check the configuration; the first part of OP_CLUSTER_VERIFY."""
+
+    error_codes: Annotated[bool, hidden("name the code of each finding")] = False
+    ignore_errors: Annotated[tuple[str, ...], hidden("codes that count as warnings")] = ()
+    verbose: Annotated[bool, hidden("tell what is looked at")] = False
+    findings: Annotated[bool, hidden("result: what was found")] = False
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
+        return wanted()
+
+    async def prepare(self, cluster: Cluster) -> VerifyPlan:
+        check_codes(self.ignore_errors)
+        config = cluster.config
+        if self.verbose:
+            cluster.log(
+                f"* Looking at {len(config.groups)} groups, {len(config.nodes)} nodes, "
+                f"{len(config.instances)} instances, {len(config.disks)} disks and "
+                f"{len(config.nics)} nics"
+            )
+        seen = Seen(config, {}, cluster.state.stamp, {}, VERSION)
+        return report(
+            OF_CONFIGURATION, seen, cluster.log,
+            codes=self.error_codes, ignored=self.ignore_errors,
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: VerifyPlan) -> Iterator[Step]:  # noqa: ARG002
+        return iter(())
+
+    def result(self, plan: VerifyPlan) -> Any:
+        return plan.told(findings=self.findings)

@@ -1,0 +1,130 @@
+"""Look over the nodes of one group, and the instances on them."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from common.errors import InvalidRequest
+from common.model.group import Group
+from common.model.node import Node
+from common.model.parameters import NicParameters, filled
+from common.names import NodeName
+from common.version import VERSION
+from coordinator.checks.every import OF_GROUP
+from coordinator.checks.finding import NodeReport, Seen
+from coordinator.checks.report import VerifyPlan, check_codes, report
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.locking import wanted
+from coordinator.operations.node.ssconf import ssconf_files
+from coordinator.operations.parameter import argument, hidden
+from coordinator.operations.step import Step
+from coordinator.state.config import Config
+
+SKIPPABLE = ("hvparam_assessment", "nplusone_mem")  # Ganeti's; neither is made here
+
+
+def check_skipped(names: Sequence[str]) -> None:
+    """Refuse to leave out a check that there is not.
+
+    Raises:
+        InvalidRequest: names those that can be left out.
+    """
+    if not set(names) <= set(SKIPPABLE):
+        raise InvalidRequest(
+            f"The checks that can be left out are {' and '.join(SKIPPABLE)}, not "
+            f"{', '.join(names)}."
+        )
+
+
+@operation("OP_CLUSTER_VERIFY_GROUP")
+class VerifyGroup(Operation[VerifyPlan], kw_only=True):
+    """Check the nodes of a group, and what is on them; a part of OP_CLUSTER_VERIFY."""
+
+    group_name: Annotated[str, argument("group to look at")]
+    error_codes: Annotated[bool, hidden("name the code of each finding")] = False
+    ignore_errors: Annotated[tuple[str, ...], hidden("codes that count as warnings")] = ()
+    verbose: Annotated[bool, hidden("tell what is looked at")] = False
+    skip_checks: Annotated[tuple[str, ...], hidden("names of checks to leave out")] = ()
+    findings: Annotated[bool, hidden("result: what was found")] = False
+
+    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
+        return wanted()
+
+    async def prepare(self, cluster: Cluster) -> VerifyPlan:
+        check_codes(self.ignore_errors)
+        check_skipped(self.skip_checks)
+        group = cluster.config.group(self.group_name)
+        if self.verbose:
+            names = ", ".join(
+                f"{node.name} (offline, not asked)" if node.offline else node.name
+                for node in _nodes(cluster.config, group)
+            )
+            cluster.log(f"* Asking the nodes of group {group.name}: {names}")
+        seen = await _look(cluster, group)
+        return report(
+            OF_GROUP, seen, cluster.log, codes=self.error_codes, ignored=self.ignore_errors
+        )
+
+    def recipe(self, cluster: Cluster, plan: VerifyPlan) -> Iterator[Step]:  # noqa: ARG002
+        return iter(())
+
+    def result(self, plan: VerifyPlan) -> Any:
+        return plan.told(findings=self.findings)
+
+
+async def _look(cluster: Cluster, group: Group) -> Seen:
+    """Ask the nodes of a group."""
+    # Jobs go on meanwhile: a copy of the state has to be as new as it was before we asked.
+    config, stamp = cluster.config, cluster.state.stamp
+    files = ssconf_files(config)
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    names = tuple(files)
+    nodes = [node for node in _nodes(config, group) if not node.offline]
+    reports = await cluster.each({node.uuid: _ask(cluster, node, names) for node in nodes})
+    members = frozenset(node.uuid for node in _nodes(config, group))
+    return Seen(config, reports, stamp, digests, VERSION, members, cluster.troubles)
+
+
+def _nodes(config: Config, group: Group) -> list[Node]:
+    return [node for node in config.sorted_nodes() if node.group == group.uuid]
+
+
+async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeReport:
+    config = cluster.config
+    places = tuple(
+        place
+        for place in (config.cluster.file_storage_dir, config.cluster.shared_file_storage_dir)
+        if place
+    )
+    links = tuple(sorted(_links(config, node.name)))
+    before = cluster.now()
+    facts = await cluster.facts(node.uuid).facts(storage=places)
+    after = cluster.now()
+    ssconf = await cluster.files(node.uuid).digests(names=names)
+    present = await cluster.network(node.uuid).links(names=links)
+    return NodeReport(
+        facts=facts,
+        guests=await cluster.instances(node.uuid).guests(),
+        taps=await cluster.network(node.uuid).taps(),
+        disk_files=await cluster.disks(node.uuid).inventory(directories=places),
+        ssconf=dict(zip(names, ssconf, strict=True)),
+        ballot=await cluster.mastership(node).vote(),
+        links=dict(zip(links, present, strict=True)),
+        asked_at=(before + after) / 2,
+    )
+
+
+def _links(config: Config, name: NodeName) -> set[str]:
+    """Return the bridges that instances of this node are plugged into."""
+    node = config.node(name)
+    return {
+        parameters.link
+        for instance in config.instances_on(node.uuid)
+        for nic in config.nics_of(instance)
+        for parameters in [
+            filled(NicParameters, config.cluster.nicparams, nic.nicparams, what="nic parameters")
+        ]
+        if parameters.mode == "bridged"
+    }
