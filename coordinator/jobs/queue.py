@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Cancelled, Conflict, Deposed, GntError, Unreachable
+from common.errors import Cancelled, Conflict, Deposed, GntError, InvalidRequest, Unreachable
 from common.luxi.failures import JobLost, QueueDrained
 from common.model.job import Dependency, Failure, Job, Status
 from common.names import JobId
@@ -95,6 +95,7 @@ class JobQueue:
             QueueDrained: it takes no jobs.
             Conflict: the state can't be changed now.
             Unreachable: it is not known whether it was stored; it still may be, and run.
+            InvalidRequest: one of them makes no sense; then none is taken, as in Ganeti.
         """
         self._store.check_writable()
         if self._store.state.config.cluster.queue_drained and not to_drained:
@@ -102,6 +103,9 @@ class JobQueue:
                 "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
             )
         answers, jobs = self.read(batches)
+        nonsense = next((each for each in answers if isinstance(each, InvalidRequest)), None)
+        if nonsense is not None:
+            raise nonsense
         if jobs:
             storing = asyncio.get_running_loop().create_task(
                 self._store_jobs(jobs), name="submission"

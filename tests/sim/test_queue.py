@@ -21,7 +21,7 @@ from common.model.job import Job, Status
 from common.names import InstanceName, JobId
 from common.noderpc.instances import GuestState
 from coordinator.operations.cluster.modify import ModifyCluster
-from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
@@ -264,7 +264,7 @@ def test_fifty_creations_at_once_neither_overcommit_nor_leak() -> None:
             assert made == 22
             await cluster.settle()
             assert (await cluster.snapshot()).locks == ()
-            assert await cluster.run(VerifyCluster()) is True
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
 
     simulate(scenario())
 
@@ -501,3 +501,15 @@ async def _shown(cluster: SimulatedCluster, number: JobId) -> Job:
     job = cluster.master.running.queue.find(number)
     assert job is not None
     return job
+
+
+def test_of_jobs_submitted_together_none_is_taken_when_one_makes_no_sense() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            good = [Delay(duration=0.0).to_input()]
+            for bad in ({"priority": 99}, {"OP_ID": "OP_NOTHING"}, {"warp": 9}):
+                with pytest.raises(InvalidRequest):
+                    await cluster.master.luxi("SubmitManyJobs", [good, [*good, good[0] | bad]])
+            assert not cluster.state.jobs
+
+    simulate(scenario())
