@@ -1,0 +1,112 @@
+"""Debian's own Ganeti commands, unpacked by deploy/setup, and a cluster of ours to talk to.
+
+The cluster is one of the simulation, run by an ordinary event loop in a thread, since programs
+outside of this process have no part in virtual time.
+"""
+
+import asyncio
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from coordinator.master.luxi_server import LuxiServer
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+
+UNPACKED = Path(__file__).parents[2] / ".cache" / "ganeti"
+COMMANDS = UNPACKED / "usr/share/ganeti/3.0"
+LIBRARIES = UNPACKED / "usr/lib/python3/dist-packages"
+PYTHON = "/usr/bin/python3"  # Debian's libraries are made for this one
+
+needs_ganeti = pytest.mark.skipif(
+    not COMMANDS.is_dir(),
+    reason="DEBIAN'S GANETI IS NOT UNPACKED (deploy/setup --test): its commands were not run",
+)
+
+
+class Said(NamedTuple):
+    """What a command wrote, on both its outputs, and its exit code."""
+
+    text: str
+    code: int
+
+
+@dataclass
+class Served:
+    """A cluster behind a socket where Ganeti's commands look for theirs.
+
+    Attributes:
+        root: the folder that takes the place of ``/`` for these commands.
+    """
+
+    root: Path
+    cluster: SimulatedCluster
+    loop: asyncio.AbstractEventLoop
+
+    def gnt(self, program: str, *words: str) -> Said:
+        """Run a command of Debian's, as ``gnt("gnt-instance", "list")``."""
+        done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+            [PYTHON, str(COMMANDS / program), *words],
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(LIBRARIES),
+                "GANETI_ROOTDIR": str(self.root),
+                "GANETI_HOSTNAME": self.root.name,
+            },
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return Said(done.stdout, done.returncode)
+
+    def ask(self, method: str, *args: Any) -> Any:
+        """Ask the coordinator as a client does, without a socket."""
+        asking = self.cluster.master.luxi(method, *args)
+        return asyncio.run_coroutine_threadsafe(asking, self.loop).result(60)
+
+
+@contextmanager
+def served_cluster(folder: Path) -> Iterator[Served]:
+    """Have a cluster of three nodes answer on a socket; ``folder`` is for its files."""
+    root = folder / "alpha"
+    sockets = root / "var/run/ganeti/socket"
+    sockets.mkdir(parents=True)
+    (sockets / "ganeti-query").symlink_to("ganeti-master")
+    ready, over = threading.Event(), asyncio.Event()
+    served: list[Served] = []
+    failures: list[Exception] = []
+
+    async def serve() -> None:
+        async with simulated_cluster(nodes=3) as cluster:
+            server = LuxiServer(sockets / "ganeti-master")
+            await server.start(cluster.master.running.luxi)
+            served.append(Served(root, cluster, asyncio.get_running_loop()))
+            ready.set()
+            await over.wait()
+            await server.stop()
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except Exception as error:  # noqa: BLE001 - shown in the other thread
+            failures.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ready.wait()
+    try:
+        if served:
+            yield served[0]
+    finally:
+        if served:
+            served[0].loop.call_soon_threadsafe(over.set)
+        thread.join()
+    if failures:
+        raise failures[0]
