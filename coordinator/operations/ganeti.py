@@ -24,7 +24,7 @@ _MOVE = {
     "target_node_uuid": _NEVER,
     "ignore_ipolicy": _EITHER,  # moves are not held to the policy
 }
-_STATES = {"hv_state": ({},), "disk_state": ({},)}
+_STATES: dict[str, tuple[Any, ...]] = {"hv_state": ({},), "disk_state": ({},)}
 
 NEUTRAL: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_CLUSTER_SET_PARAMS": {
