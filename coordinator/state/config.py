@@ -15,7 +15,11 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.names import NodeId, NodeName
+from common.natural import Key, natural_key
 from coordinator.state.rows import Delete, Update
+
+MOST_COMPARED = 2000  # names; comparing more with a wrong one would take too long
+MOST_NAMED = 5
 
 Entity = Group | Node | Instance | Disk | Nic
 Named = TypeVar("Named", Group, Node, Instance)
@@ -29,7 +33,8 @@ _FIELDS: dict[type, str] = {
 class Config:
     """One immutable configuration; ``apply`` makes the next, sharing what stays the same.
 
-    Maps are by UUID. A ``ref`` is a name or a UUID.
+    Maps are by UUID. A ``ref`` is a name or a UUID; where a thing has to be there, the first parts
+    of its name will do if they are of no other: ``web1`` for ``web1.example.com``.
     """
 
     groups: Map[str, Group] = field(default_factory=Map)
@@ -66,13 +71,13 @@ class Config:
         return self._find(self.instances, Instance, ref)
 
     def group(self, ref: str) -> Group:
-        return _known(self.find_group(ref), "group", ref)
+        return self.find_group(ref) or _guess(self.groups, "group", ref)
 
     def node(self, ref: str) -> Node:
-        return _known(self.find_node(ref), "node", ref)
+        return self.find_node(ref) or _guess(self.nodes, "node", ref)
 
     def instance(self, ref: str) -> Instance:
-        return _known(self.find_instance(ref), "instance", ref)
+        return self.find_instance(ref) or _guess(self.instances, "instance", ref)
 
     def instances_on(self, node: NodeId | str) -> tuple[Instance, ...]:
         """Return the instances whose primary node has this UUID, by name."""
@@ -178,15 +183,33 @@ def _forget(item: Entity, names: Any, primaries: Any) -> None:
             del primaries[item.primary_node]
 
 
-def _known(item: Named | None, kind: str, ref: str) -> Named:
-    if item is None:
-        raise NotFound(f"There is no {kind} “{ref}” in this cluster.", **{kind: ref})
-    return item
+def _guess(table: Map[str, Named], kind: str, ref: str) -> Named:
+    """Return the only thing whose name begins with ``ref`` and a dot.
+
+    Raises:
+        NotFound: there is none, or there are several; names them, or what comes near.
+    """
+    found = [item for item in table.values() if ref and item.name.startswith(f"{ref}.")]
+    if len(found) == 1:
+        return found[0]
+    names = sorted((item.name for item in found), key=natural_key)
+    if names:
+        told = f"“{ref}” may be {', '.join(names[:MOST_NAMED])}: say more of the name."
+        raise NotFound(told, **{kind: ref})
+    from difflib import get_close_matches  # commands import this file, and seldom get here
+
+    near = (
+        ()
+        if len(table) > MOST_COMPARED
+        else get_close_matches(ref, [item.name for item in table.values()], n=1)
+    )
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise NotFound(f"There is no {kind} “{ref}” in this cluster.{hint}", **{kind: ref})
 
 
 def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
-def _name(item: Group | Node | Instance) -> str:
-    return item.name
+def _name(item: Group | Node | Instance) -> Key:
+    return natural_key(item.name)

@@ -87,3 +87,32 @@ def test_indexes_agree_with_a_search(steps: list[tuple[str, int, int, str]]) -> 
         + [Put(each) for each in config.instances.values()]
     )
     assert rebuilt == config
+
+
+def test_the_first_parts_of_a_name_will_do_if_they_are_of_no_other() -> None:
+    app1 = instance("app1.example.com", "alpha")
+    config = BASE.apply([Put(app1), Put(instance("app2.example.com", "alpha"))])
+    assert config.instance("app1") == config.instance("app1.example") == app1
+    assert config.find_instance("app1") is None
+    for ref in ("app", "app1.exam", "", "."):
+        with pytest.raises(NotFound):
+            config.instance(ref)
+    config = config.apply([Put(instance("app1.example.org", "alpha"))])
+    with pytest.raises(
+        NotFound, match=r"“app1” may be app1\.example\.com, app1\.example\.org: say"
+    ):
+        config.instance("app1")
+    config = config.apply([Put(instance("app1", "alpha"))])
+    assert config.instance("app1").name == "app1"
+
+
+def test_a_slip_is_told_with_the_name_that_comes_near() -> None:
+    with pytest.raises(NotFound, match=r"no node “alhpa” in this cluster\. Did you mean alpha\?"):
+        BASE.node("alhpa")
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    config = BASE.apply([Put(instance(f"web{n}", "alpha")) for n in (10, 9, 1, 2)])
+    names = ["web1", "web2", "web9", "web10"]
+    assert [each.name for each in config.sorted_instances()] == names
+    assert [each.name for each in config.instances_on(config.node("alpha").uuid)] == names
