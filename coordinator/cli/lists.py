@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from common.errors import GntError, InvalidRequest
@@ -220,5 +220,6 @@ def _check_known(definitions: Sequence[Definition]) -> int:
     return 0
 
 
-def _print(lines: Any) -> None:
-    print("\n".join(lines))
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)

@@ -189,6 +189,8 @@ def _is_error(finding: Any) -> bool:
 
 
 def _print_dry_run(job: Sequence[dict[str, Any]], end: Ended) -> None:
+    if end.failure is not None:  # whose words are told; results are then Ganeti's form of them
+        return
     for wire, result in zip(job, end.results, strict=True):
         if isinstance(result, list):
             print(*find_operation(wire["OP_ID"]).show_dry_run(result), sep="\n")

@@ -5,7 +5,7 @@
 
 Conditions are ``field OP value`` with == != < <= > >=, ``field =~ m/re/is`` and ``!~``
 (delimiters / # ^ |, the m before / may be left out), ``field =* "glob"`` and ``!*``
-(* and ? within a name's part), ``value in field`` and ``value not in field``, or a bare
+(*, ? and [a-c] within a name's part), ``value in field`` and ``value not in field``, or a bare
 field. They are joined by and, or, not, and parentheses. Values are quoted text or numbers.
 
 Source: INTERFACES (b), query2 language.
@@ -19,7 +19,8 @@ from common.errors import InvalidRequest
 
 _DEEPEST = 40
 _MARKS_A_FILTER = frozenset("()=/!~'\"\\ \t\r\n")
-_MARKS_A_GLOB = frozenset("*?")
+_MARKS_A_GLOB = frozenset("*?[")
+_GLOB = re.compile(r"\*|\?|\[(!?)([^\]]+)\]|.", re.DOTALL)
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -72,8 +73,20 @@ def parse(text: str) -> list[Any]:
 
 def glob_pattern(glob: str) -> str:
     """Return the regular expression for a glob on a name; ``web*`` also finds web1.example.com."""
-    parts = {"*": "[^.]*", "?": "[^.]"}
-    return "^" + "".join(parts.get(c, re.escape(c)) for c in glob) + r"(\..*)?$"
+    return "^" + "".join(map(_glob_part, _GLOB.finditer(glob))) + r"(\..*)?$"
+
+
+def _glob_part(found: re.Match[str]) -> str:
+    match found[0]:
+        case "*":
+            return "[^.]*"
+        case "?":
+            return "[^.]"
+        case _ if found[2] is not None:
+            within = re.sub(r"([\\^\[&~|])", r"\\\1", found[2])
+            return f"[{'^.' if found[1] else ''}{within}]"
+        case text:
+            return re.escape(text)
 
 
 def _names(argument: str, key: str, numeric: bool) -> list[Any]:

@@ -128,3 +128,20 @@ def test_globs_stay_within_a_part_of_a_name() -> None:
     assert found.search("web1.example.com")
     assert not found.search("my.web1")
     assert not re.search(glob_pattern("a?c"), "a.c")
+
+
+def test_globs_have_classes_of_characters() -> None:
+    import re
+
+    found = re.compile(glob_pattern("[pq]*"))
+    assert [name for name in ("p1", "q2.example.com", "r3") if found.search(name)] == [
+        "p1", "q2.example.com",
+    ]  # fmt: skip
+    assert re.search(glob_pattern("web[0-9]"), "web7")
+    assert not re.search(glob_pattern("web[!0-9]"), "web7")
+    assert re.search(glob_pattern("a[^]b"), "a^b")
+    assert name_filter(["[pq]*"], "name", force=False) == [
+        "|",
+        ["=~", "name", "^[pq][^.]*(\\..*)?$"],
+    ]
+    assert re.search(glob_pattern("a["), "a[")
