@@ -10,6 +10,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import msgspec
 
+from common.complaints import in_words
 from common.errors import InvalidRequest
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def from_json(data: bytes | str, kind: type[T], *, what: str) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"Cannot read {what}: {error}.") from error
+        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error))}.") from error
 
 
 def from_builtins(value: Any, kind: type[T], *, what: str) -> T:
@@ -77,4 +78,4 @@ def from_builtins(value: Any, kind: type[T], *, what: str) -> T:
     try:
         return msgspec.convert(value, type=kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise InvalidRequest(f"Cannot read {what}: {error}.") from error
+        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error))}.") from error
