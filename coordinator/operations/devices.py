@@ -2,9 +2,12 @@
 
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from common.errors import GntError, InvalidRequest
+from common.addresses import check_ip
+from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster
 from common.model.disk import Backing, DiskTemplate, FileBacking, Mode
@@ -14,6 +17,9 @@ from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _ASK = ("", "auto", "generate")
+
+MODES = ("bridged", "routed")  # that nodes can make
+MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
 
 
 class DiskRequest(Order):
@@ -47,8 +53,16 @@ class NicRequest(Order):
     name: str = ""
 
     def __post_init__(self) -> None:
+        if self.ip:
+            check_ip(self.ip, "the address of a nic")
         if self.mac not in _ASK and not _MAC.fullmatch(self.mac.lower()):
             raise ValueError(f"“{self.mac}” is no MAC address, as in aa:00:00:12:34:56")
+        if self.wanted_mac() and int(self.mac[:2], 16) & 1:
+            raise ValueError(f"“{self.mac}” is the address of a group of machines, not of one")
+        if self.mode is not None and self.mode not in MODES:
+            raise ValueError(f"a nic is {' or '.join(MODES)}; “{self.mode}” cannot be made yet")
+        if self.vlan:
+            raise ValueError("VLANs cannot be made yet: give the link of a bridge that is in it")
 
     def wanted_mac(self) -> str:
         """The address asked for, or nothing."""
@@ -57,6 +71,35 @@ class NicRequest(Order):
     def parameters(self) -> dict[str, Any]:
         told = {"mode": self.mode, "link": self.link or self.bridge, "vlan": self.vlan}
         return {key: value for key, value in told.items() if value is not None}
+
+
+def check_counts(disks: Sequence[DiskRequest], nics: Sequence[NicRequest]) -> None:
+    """Refuse more devices than a machine has places for.
+
+    Raises:
+        InvalidRequest: tells how many there may be.
+    """
+    for devices, most, what in ((disks, MOST_DISKS, "disks"), (nics, MOST_NICS, "nics")):
+        if len(devices) > most:
+            raise InvalidRequest(
+                f"An instance has at most {most} {what}; {len(devices)} were asked for."
+            )
+
+
+def check_macs(config: Config, macs: Iterable[str]) -> None:
+    """Refuse an address that another nic has: neither would be reached reliably.
+
+    Raises:
+        Conflict: names the instance that has it.
+    """
+    given = Counter(macs)
+    for mac, times in given.items():
+        if times > 1:
+            raise Conflict(f"The MAC address {mac} is given to {times} nics of the instance.")
+    taken = {nic.mac: nic.uuid for nic in config.nics.values() if nic.mac in given}
+    for mac, uuid in taken.items():
+        owner = next((i.name for i in config.instances.values() if uuid in i.nics), "another")
+        raise Conflict(f"The MAC address {mac} is taken by a nic of {owner}.", mac=mac)
 
 
 def new_backing(

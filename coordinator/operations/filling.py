@@ -6,6 +6,7 @@ Nodes know no defaults (FEATURES M104).
 from collections.abc import Sequence
 from typing import Any
 
+from common.errors import InvalidRequest
 from common.messages import to_builtins
 from common.model.disk import Disk
 from common.model.instance import Instance
@@ -25,6 +26,24 @@ def backend(config: Config, instance: Instance, extra: Layer | None = None) -> B
     return filled(Backend, *layers, what=f"the backend parameters of {instance.name}")
 
 
+def check_backend(backend: Backend) -> None:
+    """Refuse numbers that no machine can have.
+
+    Raises:
+        InvalidRequest: names the parameter.
+    """
+    if backend.vcpus < 1:
+        raise InvalidRequest(f"vcpus is the number of processors, at least 1, not {backend.vcpus}.")
+    if backend.minmem < 1:
+        raise InvalidRequest(f"minmem is the least memory, at least 1 MiB, not {backend.minmem}.")
+    if backend.minmem > backend.maxmem:
+        raise InvalidRequest(
+            f"minmem, {backend.minmem} MiB, is more than maxmem, {backend.maxmem} MiB."
+        )
+    if backend.spindle_use < 0:
+        raise InvalidRequest(f"spindle_use is a number of disks, not {backend.spindle_use}.")
+
+
 def read_backend(beparams: Layer) -> dict[str, Any]:
     """Read sizes and numbers, and let ``memory`` stand for both its bounds (Ganeti's old name)."""
     rest = {key: value for key, value in beparams.items() if key != "memory"}
@@ -34,7 +53,7 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
     numbers = {
         key: int(rest[key])
         for key in ("vcpus", "spindle_use")
-        if str(rest.get(key, "")).isdecimal()
+        if str(rest.get(key, "")).removeprefix("-").isdecimal()
     }
     return rest | sizes | numbers
 
@@ -80,6 +99,7 @@ def guest_spec(
         InvalidRequest: a parameter is unknown or does not fit.
     """
     memory = backend(config, instance, beparams)
+    check_backend(memory)
     parameters = hypervisor_parameters(
         instance.hypervisor,
         config.cluster.hvparams.get(instance.hypervisor, {}),

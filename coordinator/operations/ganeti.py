@@ -8,7 +8,6 @@ Source: INTERFACES (h), and opcodes.py of Debian's Ganeti 3.0.2.
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -128,6 +127,8 @@ def known_parameters(
         if name in ours or value is None:
             continue
         if name not in neutral:
+            from difflib import get_close_matches  # only now is it worth the import
+
             near = get_close_matches(name, (*ours, *neutral), n=1)
             hint = f" Did you mean “{near[0]}”?" if near else ""
             raise InvalidRequest(f"{opcode} has no parameter “{name}”.{hint}", parameter=name)

@@ -1,6 +1,7 @@
 """Orders that cannot be carried out: each is refused with a sentence, and nothing is changed."""
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.disk import DiskTemplate
@@ -8,12 +9,14 @@ from common.names import MiB, NodeName
 from common.tls.keys import make_temporary
 from common.tls.token import make_token
 from coordinator.operations.base import read_operation
+from coordinator.operations.devices import NicRequest
 from coordinator.operations.node.add import AddNode
 from tests.sim.stories import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import BEGINNING, ip_of
 
+OLD_MAC = "aa:00:00:0d:0d:0d"
 CREATE = {
     "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1", "disk_template": "sharedfile",
     "disks": [{"size": "64M"}],
@@ -53,6 +56,18 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
             CREATE | {"nics": [{"link": "br9"}], "pnode": "beta"},
             NodeFailure, "bridge 'br9' does not exist",
         ),
+        (CREATE | {"nics": [{"mac": "01:00:00:00:00:01"}]}, InvalidRequest, "group of machines"),
+        (CREATE | {"nics": [{"mac": "aa:00:00:00:00:01"}] * 2}, Conflict, "given to 2 nics"),
+        (CREATE | {"nics": [{"mac": OLD_MAC.upper()}]}, Conflict, "0d is taken by a nic of old1"),
+        (CREATE | {"nics": [{"ip": "not an ip"}]}, InvalidRequest, "“not an ip” is no IP address"),
+        (CREATE | {"nics": [{"ip": "300.1.1.1"}]}, InvalidRequest, "“300.1.1.1” is no IP address"),
+        (CREATE | {"nics": [{}] * 9}, InvalidRequest, "at most 8 nics; 9 were asked for"),
+        (CREATE | {"disks": [{"size": 1}] * 17}, InvalidRequest, "at most 16 disks; 17 were"),
+        (CREATE | {"nics": [{"mode": "openvswitch"}]}, InvalidRequest, "“openvswitch” cannot be"),
+        (CREATE | {"nics": [{"vlan": ".7"}]}, InvalidRequest, "VLANs cannot be made yet"),
+        (CREATE | {"beparams": {"vcpus": -3}, "ignore_ipolicy": True}, InvalidRequest, "not -3"),
+        (CREATE | {"beparams": {"vcpus": "-3"}, "ignore_ipolicy": True}, InvalidRequest, "not -3"),
+        (CREATE | {"beparams": {"minmem": 512, "maxmem": 256}}, InvalidRequest, "minmem, 512 MiB"),
         (CREATE | {"iallocator": "magic"}, NotFound, "no allocator “magic”"),
         (CREATE | {"os_type": "debian"}, InvalidRequest, "--no-install"),
         (CREATE | {"mode": "import"}, InvalidRequest, "only anew"),
@@ -128,7 +143,7 @@ async def _set_scene(cluster: SimulatedCluster) -> None:
     """Let there be instances that run, that do not, and that cannot be moved."""
     cluster.shared.capacity = MiB(100_000)
     jobs = [
-        await cluster.submit(create("old1", "beta")),
+        await cluster.submit(replace(create("old1", "beta"), nics=(NicRequest(mac=OLD_MAC),))),
         await cluster.submit(create("down1", "gamma", start=False)),
         await cluster.submit(create("local1", "beta", template=DiskTemplate.FILE)),
     ]

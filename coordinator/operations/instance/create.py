@@ -11,13 +11,21 @@ from common.model.disk import Disk, DiskTemplate
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.parameters import Backend, filled
 from common.names import DiskId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, StaleChoice, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
-from coordinator.operations.filling import disk_spec, guest_spec, read_backend
+from coordinator.operations.devices import (
+    DiskRequest,
+    NicRequest,
+    check_counts,
+    check_macs,
+    new_backing,
+    new_mac,
+)
+from coordinator.operations.filling import check_backend, disk_spec, guest_spec, read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import (
@@ -212,6 +220,11 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
             raise Conflict(
                 f"There is an instance {self.instance_name} already.", instance=self.instance_name
             )
+        check_counts(self.disks, self.nics)
+        check_macs(config, filter(None, (nic.wanted_mac() for nic in self.nics)))
+        layers = (config.cluster.beparams, read_backend(self.beparams))
+        what = f"the backend parameters of {self.instance_name}"
+        check_backend(filled(Backend, *layers, what=what))
 
     def _objects(
         self, cluster: Cluster, node: str
@@ -265,4 +278,5 @@ def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:
 def _add(state: State, plan: CreatePlan) -> list[Update]:
     if state.config.find_instance(plan.instance.name):
         raise Conflict(f"There is an instance {plan.instance.name} already.")
+    check_macs(state.config, (nic.mac for nic in plan.nics))
     return [Put(item) for item in _items(plan)]

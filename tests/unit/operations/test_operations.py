@@ -160,5 +160,5 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
 
 
 def test_a_parameter_with_a_slip_is_named_with_what_was_meant() -> None:
-    with pytest.raises(InvalidRequest, match="“duratoin”. Did you mean “duration”"):
+    with pytest.raises(InvalidRequest, match=r"“duratoin”\. Did you mean “duration”\?"):
         read_operation({"OP_ID": "OP_TEST_DELAY", "duratoin": 1})
