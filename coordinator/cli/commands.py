@@ -14,8 +14,9 @@ class Command(NamedTuple):
     help: str
     run: str = ""
     opcode: str = ""
-    confirm: str = ""  # asked first, unless told not to; {} is the object
-    many: bool = False  # takes several objects, one job each
+    confirm: str = ""  # asked first, unless told not to; {} is the object, or the objects
+    many: bool = False  # takes several instances, one job each
+    confirm_many: str = ""  # asked where several were chosen that nobody named
     for_json: dict[str, bool] = {}  # fields that --json sets besides
 
 
@@ -82,20 +83,27 @@ AREAS = {
                 "move an instance to another group of nodes", opcode="OP_INSTANCE_CHANGE_GROUP",
                 confirm="Move {} to another group of nodes?",
             ),
-            "startup": Command("start instances", opcode="OP_INSTANCE_STARTUP", many=True),
-            "shutdown": Command("stop instances", opcode="OP_INSTANCE_SHUTDOWN", many=True),
-            "reboot": Command("reboot instances", opcode="OP_INSTANCE_REBOOT", many=True),
+            "startup": Command(
+                "start instances", opcode="OP_INSTANCE_STARTUP", many=True, confirm_many="Start {}?"
+            ),
+            "shutdown": Command(
+                "stop instances", opcode="OP_INSTANCE_SHUTDOWN", many=True, confirm_many="Stop {}?"
+            ),
+            "reboot": Command(
+                "reboot instances", opcode="OP_INSTANCE_REBOOT", many=True,
+                confirm_many="Reboot {}?",
+            ),
             "remove": Command(
-                "delete an instance", opcode="OP_INSTANCE_REMOVE",
-                confirm="Delete {}, with all the data on its disks?",
+                "delete instances", opcode="OP_INSTANCE_REMOVE", many=True,
+                confirm="Delete {}, with all the data on the disks?",
             ),
             "failover": Command(
-                "move an instance, stopping it on the way", opcode="OP_INSTANCE_FAILOVER",
-                confirm="Stop {} and start it on another node?",
+                "move instances, stopping them on the way", opcode="OP_INSTANCE_FAILOVER",
+                many=True, confirm="Stop {}, to start on another node?",
             ),
             "migrate": Command(
-                "move a running instance", opcode="OP_INSTANCE_MIGRATE",
-                confirm="Move {} to another node while it runs?",
+                "move running instances", opcode="OP_INSTANCE_MIGRATE", many=True,
+                confirm="Move {} to another node, running?",
             ),
             "console": Command("use an instance's serial console", "console:console"),
         },

@@ -26,7 +26,7 @@ from coordinator.cli.keyval import (
 from coordinator.cli.parser import Parser
 from coordinator.cli.secret import add_ways, read_secret
 from coordinator.operations.base import Operation
-from coordinator.operations.parameter import Parameter, Syntax
+from coordinator.operations.parameter import Parameter, Shorthand, Syntax
 
 Convert = Callable[[str], Any]
 
@@ -44,14 +44,14 @@ def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: bool) -
     Args:
         parser: to add them to; it then yields only what was given.
         operation: the class.
-        many: take several values for the first argument, each of which will be a job.
+        many: take any number of words for the first argument, which choose objects.
     """
     required = {field.name for field in msgspec.structs.fields(operation) if field.required}
     hints = typing.get_type_hints(operation)
     for name, parameter in operation.parameters().items():
         if not parameter.flags:
             parser.add_argument(name, metavar=_shown(name, parameter), help=parameter.help,
-                                nargs="+" if many else None)  # fmt: skip
+                                nargs="*" if many else None)  # fmt: skip
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
         elif parameter.flags != ("",):
@@ -60,6 +60,8 @@ def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: bool) -
                 required=name in required, default=argparse.SUPPRESS,
                 **_action(name, parameter, hints[name]),
             )  # fmt: skip
+            for shorthand in parameter.shorthands:
+                _add_shorthand(parser, name, shorthand)
 
 
 def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) -> dict[str, Any]:
@@ -72,9 +74,9 @@ def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) ->
     hints = typing.get_type_hints(operation)
     given = {}
     for name, parameter in operation.parameters().items():
-        if not hasattr(options, name):
+        if not hasattr(options, name) and parameter.instead is None:
             continue
-        word = getattr(options, name)
+        word = getattr(options, name, list(parameter.instead or ()))
         if isinstance(word, bool):
             given[name] = word
             continue
@@ -126,6 +128,16 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             kind = _bare(hint)
             plain = "|".join(kind) if _is_enum(kind) else _shown(name, parameter)
             return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
+
+
+def _add_shorthand(parser: Parser, name: str, shorthand: Shorthand) -> None:
+    if shorthand.template:
+        parser.add_argument(*shorthand.flags, dest=name, help=shorthand.help, metavar="SIZE",
+                            action="append", type=shorthand.template.format,
+                            default=argparse.SUPPRESS)  # fmt: skip
+    else:
+        parser.add_argument(*shorthand.flags, dest=name, help=shorthand.help,
+                            action="store_const", const=[], default=argparse.SUPPRESS)  # fmt: skip
 
 
 def _shown(name: str, parameter: Parameter) -> str:

@@ -45,9 +45,10 @@ class Ended(NamedTuple):
         }
 
 
-def follow(client: Client, job: int, *, out: TextIO | None) -> Ended:
+def follow(client: Client, job: int, *, out: TextIO | None, label: str = "") -> Ended:
     """Show a job's messages on ``out`` until it has ended, and tell how.
 
+    Each line begins with ``label``, which tells jobs apart that are shown together.
     A coordinator that is restarted, or a master that comes back, is waited for.
 
     Raises:
@@ -56,7 +57,7 @@ def follow(client: Client, job: int, *, out: TextIO | None) -> Ended:
         Unreachable: the coordinator stays away.
     """
     try:
-        _show_news(client, job, out)
+        _show_news(client, job, out, f"{label}: " if label else "")
         status, results, failures = _ask(client, "QueryJobs", [job],
                                          ["status", "opresult", "opfailure"])[0]  # fmt: skip
     except KeyboardInterrupt:
@@ -66,7 +67,10 @@ def follow(client: Client, job: int, *, out: TextIO | None) -> Ended:
         ) from None
     except (TypeError, ValueError, IndexError) as error:
         raise JobLost(f"There is no job {job} any more.") from error
-    return Ended(job, status, results, _failure(job, status, results, failures))
+    failure = _failure(job, status, results, failures)
+    if failure is not None and label and label not in failure.message:
+        failure.message = f"{label}: {failure.message}"
+    return Ended(job, status, results, failure)
 
 
 def format_log(entry: list[Any]) -> str:
@@ -75,7 +79,7 @@ def format_log(entry: list[Any]) -> str:
     return f"{time.ctime(seconds)} {plain(message)}"
 
 
-def _show_news(client: Client, job: int, out: TextIO | None) -> None:
+def _show_news(client: Client, job: int, out: TextIO | None, prefix: str) -> None:
     info: Any = None
     serial = -1
     told = ""
@@ -86,13 +90,13 @@ def _show_news(client: Client, job: int, out: TextIO | None) -> None:
             for entry in entries or ():
                 serial = max(serial, entry[0])
                 if out is not None:
-                    print(format_log(entry), file=out, flush=True)
+                    print(prefix + format_log(entry), file=out, flush=True)
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):
             return
         if news == "nochange" and status in _WAITING and status != told:
             told = status
-            print(_WAITING[status].format(job), file=sys.stderr, flush=True)
+            print(prefix + _WAITING[status].format(job), file=sys.stderr, flush=True)
 
 
 def _ask(client: Client, method: str, *args: Any) -> Any:

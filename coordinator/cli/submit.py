@@ -4,10 +4,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
 
-from common.errors import Conflict, GntError, InvalidRequest
+from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
 from common.luxi.client import Client, ConnectionLost
 from common.luxi.failures import from_ganeti
 from coordinator.cli.commands import Command
@@ -15,6 +15,8 @@ from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.selection import Chosen, add_selection, choose
+from coordinator.cli.telling import in_words
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.registry import find_operation
 
@@ -33,25 +35,51 @@ def submit(name: str, command: Command, words: Sequence[str]) -> int:
     operation = find_operation(command.opcode)
     parser = parser_for(name, operation, command)
     options = parser.parse_args(words)
-    fields = read_fields(operation, options) | (command.for_json if options.json else {})
-    if command.many:
-        key = next(iter(operation.parameters()))
-        each = [fields | {key: value} for value in getattr(options, key)]
-    else:
-        each = [fields]
-    jobs = [[wire_form(operation, fields, options)] for fields in each]
-    for job in jobs:
-        read_operation(job[0])  # the coordinator would say the same, after a round trip
-    if command.confirm and not options.force and not options.dry_run:
-        confirm(command.confirm.format(next(iter(each[0].values()))))
     with connect() as client:
-        return run_jobs(client, jobs, options)
+        words = getattr(options, next(iter(operation.parameters()), ""), ())
+        chosen = choose(client, words, options.way) if command.many else None
+        fields = read_fields(operation, options) | (command.for_json if options.json else {})
+        jobs = _jobs(operation, fields, options, chosen)
+        for job in jobs:
+            read_operation(job[0])  # the coordinator would say the same, after a round trip
+        _confirm(command, chosen.names if chosen else fields.values(), chosen, options)
+        return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
+
+
+def _jobs(
+    operation: type[Operation[Any]],
+    fields: dict[str, Any],
+    options: argparse.Namespace,
+    chosen: Chosen | None,
+) -> list[list[dict[str, Any]]]:
+    if chosen is None:
+        return [[wire_form(operation, fields, options)]]
+    key = next(iter(operation.parameters()))
+    return [[wire_form(operation, fields | {key: name}, options)] for name in chosen.names]
+
+
+def _confirm(
+    command: Command,
+    objects: Iterable[Any],
+    chosen: Chosen | None,
+    options: argparse.Namespace,
+) -> None:
+    several = chosen is not None and not chosen.named and len(chosen.names) > 1
+    question = command.confirm or (command.confirm_many if several else "")
+    if not question or options.dry_run:
+        return
+    if (command.confirm and options.force) or (several and options.force_multiple):
+        return
+    names = list(objects)[: None if chosen else 1]
+    confirm(question.format(in_words([str(name) for name in names])))
 
 
 def parser_for(name: str, operation: type[Operation[Any]], command: Command) -> Parser:
     """Return the parser of an operation's command: its fields, and what all jobs have."""
     parser = Parser(name, (operation.__doc__ or "").strip())
     add_fields(parser, operation, many=command.many)
+    if command.many:
+        add_selection(parser)
     add_job_options(parser)
     if command.confirm and "force" not in operation.parameters():
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")
@@ -101,9 +129,18 @@ def common_fields(program: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_jobs(
-    client: Client, jobs: Sequence[list[dict[str, Any]]], options: argparse.Namespace
+    client: Client,
+    jobs: Sequence[list[dict[str, Any]]],
+    options: argparse.Namespace,
+    labels: Sequence[str] = (),
 ) -> int:
     """Submit jobs of one operation each and, unless told not to, follow them.
+
+    Args:
+        client: whom to ask.
+        jobs: each a list of operations.
+        options: of the command line.
+        labels: whom each job is about; told before each line when there are several.
 
     Returns:
         The exit code: that of the first one that failed.
@@ -122,15 +159,13 @@ def run_jobs(
             print(json.dumps([{"job": number} for number in accepted]))
         return _report([n for n in numbers if isinstance(n, GntError)])
     progress = sys.stderr if options.json else sys.stdout
-    ended = [follow(client, number, out=progress) for number in accepted]
-    ended += [
-        follow(client, int(told), out=progress)
-        for end in ended
-        for result in end.results
-        if isinstance(result, dict)
-        for good, told in result.get("jobs", ())
-        if good
+    marks = labels if len(jobs) > 1 else [""] * len(jobs)
+    ended = [
+        follow(client, number, out=progress, label=label)
+        for number, label in zip(numbers, marks or [""] * len(jobs), strict=True)
+        if isinstance(number, int)
     ]
+    ended += _follow_others(client, ended, progress)
     if options.json:
         print(json.dumps([end.to_json() for end in ended], indent=2, ensure_ascii=False))
     elif options.dry_run:
@@ -138,8 +173,37 @@ def run_jobs(
         for job, end in zip(taken, ended, strict=False):
             _print_dry_run(job, end)
     failures = [n for n in numbers if isinstance(n, GntError)]
-    code = _report(failures + [end.failure for end in ended if end.failure])
-    return code or int(any(_is_lacking(result) for end in ended for result in end.results))
+    failures += [end.failure for end in ended if end.failure]
+    failures += [lack for end in ended for lack in map(_find_lack, end.results) if lack]
+    return _report(failures) or int(any(_is_bad(r) for end in ended for r in end.results))
+
+
+def _follow_others(client: Client, ended: Sequence[Ended], out: TextIO) -> list[Ended]:
+    """Follow the jobs that jobs have left to others."""
+    numbers = [
+        int(told)
+        for end in ended
+        for result in end.results
+        if isinstance(result, dict)
+        for good, told in result.get("jobs", ())
+        if good
+    ]
+    labels = [""]
+    if len(numbers) > 1:
+        labels = [_about(row) for row in client.call("QueryJobs", numbers, ["summary"])]
+    return [
+        follow(client, number, out=out, label=label)
+        for number, label in zip(numbers, labels, strict=False)
+    ]
+
+
+def _about(row: Any) -> str:
+    """Return what a job is about: ``web1`` where its summary is ``INSTANCE_MIGRATE(web1)``."""
+    match row:
+        case [[str(summary), *_]] if summary.endswith(")"):
+            return summary.rpartition("(")[2].removesuffix(")")
+        case _:
+            return ""
 
 
 def confirm(question: str) -> None:
@@ -177,15 +241,21 @@ def _report(failures: Sequence[GntError]) -> int:
     raise failures[-1]
 
 
-def _is_lacking(result: Any) -> bool:
-    """Tell whether a job that succeeded found something wrong, or left something undone."""
+def _find_lack(result: Any) -> GntError | None:
+    """Return what a job that succeeded has left undone."""
     if not isinstance(result, dict) or "jobs" not in result:
-        return result is False or (isinstance(result, list) and any(map(_is_error, result)))
-    return bool(result.get("failed")) or not all(good for good, _ in result["jobs"])
+        return None
+    if result.get("failed"):
+        return NoCapacity(f"No node was found for {in_words(result['failed'])}.")
+    refused = next((told for good, told in result["jobs"] if not good), None)
+    return None if refused is None else from_ganeti(refused)
 
 
-def _is_error(finding: Any) -> bool:
-    return isinstance(finding, dict) and finding.get("severity") == "ERROR"
+def _is_bad(result: Any) -> bool:
+    """Tell whether a job that succeeded was a look that found an error."""
+    if isinstance(result, list):
+        return any(isinstance(each, dict) and each.get("severity") == "ERROR" for each in result)
+    return result is False
 
 
 def _print_dry_run(job: Sequence[dict[str, Any]], end: Ended) -> None:

@@ -24,12 +24,27 @@ class Syntax(StrEnum):
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
 
 
+class Shorthand(NamedTuple):
+    """Another option for the same field: ``-s 10G`` for ``--disk 0:size=10G``.
+
+    ``template`` is what the field's option would be given; none: the field is an empty list.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    template: str = ""
+
+
 class Parameter(NamedTuple):
+    """``instead`` is what a command gives when its words do not; programs say it themselves."""
+
     help: str
     flags: tuple[str, ...] = ()  # none: positional
     syntax: Syntax = Syntax.PLAIN
     metavar: str = ""
     secret: bool = False  # never shown by queries, never logged
+    shorthands: tuple[Shorthand, ...] = ()
+    instead: tuple[str, ...] | None = None
 
 
 def argument(help: str) -> Parameter:
@@ -43,9 +58,11 @@ def option(
     syntax: Syntax = Syntax.PLAIN,
     metavar: str = "",
     secret: bool = False,
+    shorthands: tuple[Shorthand, ...] = (),
+    instead: tuple[str, ...] | None = None,
 ) -> Parameter:
     """Declare a parameter with its command-line spellings."""
-    return Parameter(help, flags, syntax, metavar, secret)
+    return Parameter(help, flags, syntax, metavar, secret, shorthands, instead)
 
 
 def hidden(help: str) -> Parameter:

@@ -62,6 +62,11 @@ def name_filter(arguments: Sequence[str], key: str, *, force: bool, numeric: boo
     return ["|", *(_names(argument, key, numeric) for argument in arguments)]
 
 
+def is_glob(word: str) -> bool:
+    """Tell whether a word stands for several names."""
+    return bool(_MARKS_A_GLOB & set(word))
+
+
 def parse(text: str) -> list[Any]:
     """Read a filter.
 
@@ -94,7 +99,7 @@ def _names(argument: str, key: str, numeric: bool) -> list[Any]:
         if not argument.isascii() or not argument.isdigit():
             raise InvalidRequest(f"“{argument}” is no number.")
         return ["==", key, int(argument)]
-    if _MARKS_A_GLOB & set(argument):
+    if is_glob(argument):
         return ["=~", key, glob_pattern(argument)]
     return ["==", key, argument]
 

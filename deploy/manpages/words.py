@@ -98,6 +98,8 @@ EXAMPLES = {
         ),
         ("gnt-instance batch-create web.json", "Create all instances of a file."),
         ("gnt-instance migrate -n beta web1", "Move it to beta while it runs."),
+        ("gnt-instance shutdown --primary beta", "Stop all that runs on beta."),
+        ("gnt-instance startup 'web*' db1", "Start several, each by a job of its own."),
         (
             'gnt-instance list -F \'pnode == "beta" and status == "running"\'',
             "List what runs on beta.",

@@ -54,7 +54,7 @@ def guest(stage: Stage, name: str, template: str, options: str = "") -> Iterator
     (stage.lab.place.shared / PROGRAM.rpartition("/")[2]).write_bytes(kernel())
     added = said(
         stage.alpha,
-        f"gnt-instance add -t {template} --disk 0:size=1M -B memory=128,vcpus=1 "
+        f"gnt-instance add -t {template} --disk 0:size=1M -B memory=128,vcpus=1 --no-nics "
         f"-H kvm:kernel_path={PROGRAM} {options} {name}",
     )
     try:

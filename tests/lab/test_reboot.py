@@ -12,7 +12,7 @@ from tests.lab.stage import Stage, said, until
 
 log = logging.getLogger(__name__)
 
-ADD = "gnt-instance add -t diskless -B memory=128,vcpus=1"
+ADD = "gnt-instance add -t diskless --no-nics -B memory=128,vcpus=1"
 NAMES = ("wanted", "unwanted")  # one shall run, the other was stopped
 PATIENCE_S = 120.0
 

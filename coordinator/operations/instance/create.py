@@ -27,7 +27,7 @@ from coordinator.operations.devices import (
 )
 from coordinator.operations.filling import check_backend, disk_spec, guest_spec, read_backend
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import (
     BUILT_IN,
     RequestType,
@@ -68,12 +68,21 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
     ]
     disks: Annotated[
         tuple[DiskRequest, ...],
-        option("--disk", help="N:size=SIZE[,mode=ro][,name=NAME]", syntax=Syntax.DEVICES),
+        option(
+            "--disk",
+            help="N:size=SIZE[,mode=ro][,name=NAME]",
+            syntax=Syntax.DEVICES,
+            shorthands=(Shorthand(("-s", "--os-size"), "size of its only disk", "0:size={}"),),
+        ),
     ] = ()
     nics: Annotated[
         tuple[NicRequest, ...],
-        option("--net", help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE]", syntax=Syntax.DEVICES),
-    ] = ()
+        option(
+            "--net", help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE] (one, as the cluster's "
+            "parameters say)", syntax=Syntax.DEVICES, instead=("0",),
+            shorthands=(Shorthand(("--no-nics",), "without any"),),
+        ),
+    ] = ()  # fmt: skip
     pnode: Annotated[str | None, option("-n", "--node", help="node to run on")] = None
     iallocator: Annotated[
         str | None, option("-I", "--iallocator", help="have this allocator choose the node")
@@ -112,10 +121,20 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         bool, hidden("has room on its node already, from OP_INSTANCE_MULTI_ALLOC")
     ] = False
     mode: Annotated[str, hidden("only “create”")] = "create"
-    wait_for_sync: Annotated[bool, hidden("has no meaning for disks without a mirror")] = True
-    name_check: Annotated[bool, hidden("Ganeti's; names are not resolved")] = False
-    ip_check: Annotated[bool, hidden("Ganeti's; addresses are not pinged")] = False
-    conflicts_check: Annotated[bool, hidden("Ganeti's; there are no networks yet")] = True
+    wait_for_sync: Annotated[
+        bool,
+        option("--no-wait-for-sync", help="as it is without mirrors", syntax=Syntax.NO_FLAG),
+    ] = True
+    name_check: Annotated[
+        bool, option("--no-name-check", help="as always here", syntax=Syntax.NO_FLAG)
+    ] = False
+    ip_check: Annotated[
+        bool, option("--no-ip-check", help="as always here", syntax=Syntax.NO_FLAG)
+    ] = False
+    conflicts_check: Annotated[
+        bool,
+        option("--no-conflicts-check", help="as it is without networks", syntax=Syntax.NO_FLAG),
+    ] = True
 
     def locks(self, config: Config) -> Wanted:
         nodes = [config.node(self.pnode).uuid] if self.pnode else []

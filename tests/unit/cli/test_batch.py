@@ -7,7 +7,8 @@ import pytest
 
 from common.errors import InvalidRequest
 from coordinator.cli.batch import read_instances
-from coordinator.cli.submit import _is_lacking
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.coordinator import ScriptedCoordinator
 
 
 def test_the_file_is_a_list_of_objects(tmp_path: Path) -> None:
@@ -30,13 +31,21 @@ def test_a_file_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "is_lacking"),
+    ("result", "code", "told"),
     [
-        (None, False), (True, False), (False, True), (["alpha"], False), ({"kind": "ssh"}, False),
-        ({"jobs": []}, False), ({"jobs": [[True, 3]], "failed": []}, False),
-        ({"jobs": [[True, 3], [False, "drained"]]}, True),
-        ({"jobs": [[True, 3]], "failed": ["web2"]}, True),
+        (None, 0, ""), (True, 0, ""), (False, 1, ""), (["alpha"], 0, ""), ({"kind": "ssh"}, 0, ""),
+        ({"jobs": []}, 0, ""), ({"jobs": [], "failed": []}, 0, ""),
+        ([{"severity": "WARNING"}], 0, ""), ([{"severity": "ERROR"}], 1, ""),
+        ({"jobs": [[False, "The queue is drained."]]}, 1, "Failure: The queue is drained.\n"),
+        ({"jobs": [], "failed": ["web2"]}, 6, "Failure: No node was found for web2.\n"),
+        (
+            {"jobs": [], "failed": ["web1", "web2", "web3"]}, 6,
+            "Failure: No node was found for web1, web2 and web3.\n",
+        ),
     ],
 )  # fmt: skip
-def test_what_was_left_undone_shows_in_the_exit_code(result: Any, is_lacking: bool) -> None:
-    assert _is_lacking(result) is is_lacking
+def test_what_was_left_undone_is_told_and_shows_in_the_exit_code(
+    run: Run, coordinator: ScriptedCoordinator, result: Any, code: int, told: str
+) -> None:
+    coordinator.script_job(result=result)
+    assert run("gnt-debug delay 1") == (code, "", told)

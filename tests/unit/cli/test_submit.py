@@ -40,8 +40,15 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             "gnt-instance add web1 -t diskless -n beta -H kernel_path=default,no_acpi",
             {
                 "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1",
-                "disk_template": "diskless", "pnode": "beta",
+                "disk_template": "diskless", "pnode": "beta", "nics": [{}],
                 "hvparams": {"kernel_path": "default", "acpi": False},
+            },
+        ),
+        (
+            "gnt-instance add web1 -t file -s 10G --no-nics --no-name-check --no-ip-check",
+            {
+                "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1", "disk_template": "file",
+                "disks": [{"size": 10240}], "nics": [], "name_check": False, "ip_check": False,
             },
         ),
         (
@@ -134,10 +141,12 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
         ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),
         ("gnt-instance shutdown --timeout=soon web1", 2, "--timeout: “soon” is no number"),
-        ("gnt-instance shutdown", 2, "INSTANCE"),
+        ("gnt-instance shutdown", 2, "Say which instances"),
+        ("gnt-instance shutdown --all web1", 2, "--all takes no names"),
+        ("gnt-instance shutdown --primary", 2, "--primary takes names"),
         ("gnt-node modify -O perhaps beta", 2, "--offline: “perhaps” is neither yes nor no"),
         ("gnt-debug delay 1 --priority=99", 2, "--priority: “99”"),
-        ("gnt-instance remove web1", 13, "Delete web1, with all the data on its disks?"),
+        ("gnt-instance remove web1", 13, "Delete web1, with all the data on the disks?"),
         ("gnt-cluster destroy", 13, "--yes-do-it"),
         ("gnt-cluster master-failover --no-voting", 13, "--yes-do-it"),
     ],

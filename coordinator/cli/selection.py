@@ -1,0 +1,127 @@
+"""Which instances a command is about: names, globs, or a property that they have.
+
+Source: gnt-instance(8), section “Startup”: --all, --primary, --tags and their like.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from common.errors import InvalidRequest, NotFound
+from common.luxi.client import Client
+from coordinator.queries.text import is_glob, name_filter
+
+Row = dict[str, Any]
+
+
+class Chosen(NamedTuple):
+    """Names of instances; ``named`` when the operator typed each of them."""
+
+    names: tuple[str, ...]
+    named: bool
+
+
+class _Way(NamedTuple):
+    """One option; ``fits`` tells whether an instance has what the words ask for."""
+
+    flag: str
+    help: str
+    fits: Callable[[Row, set[str]], bool]
+    nodes: str = ""  # words are nodes: names, or tags
+
+
+def _is_on(row: Row, nodes: set[str]) -> bool:
+    return row["pnode"] in nodes
+
+
+def _is_mirrored_on(row: Row, nodes: set[str]) -> bool:
+    return bool(nodes.intersection(row["snodes"] or ()))
+
+
+def _is_at(row: Row, nodes: set[str]) -> bool:
+    return _is_on(row, nodes) or _is_mirrored_on(row, nodes)
+
+
+_WAYS = (
+    _Way("--all", "all instances", lambda *_: True),
+    _Way("--node", "those on these nodes, mirrors included", _is_at, "names"),
+    _Way("--primary", "those that run on these nodes", _is_on, "names"),
+    _Way("--secondary", "those mirrored on these nodes", _is_mirrored_on, "names"),
+    _Way("--tags", "those with one of these tags", lambda row, tags: bool(tags & set(row["tags"]))),
+    _Way("--node-tags", "those on nodes with one of these tags", _is_at, "tags"),
+    _Way("--pri-node-tags", "those that run on nodes with one of these tags", _is_on, "tags"),
+    _Way("--sec-node-tags", "those mirrored on nodes with such a tag", _is_mirrored_on, "tags"),
+)
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the command's words are; without one, they are instances."""
+    group = parser.add_argument_group("which instances")
+    ways = group.add_mutually_exclusive_group()
+    ways.add_argument("--instance", dest="way", action="store_const", const=None,
+                      help="those of these names; * ? [a-c] stand for some (default)")  # fmt: skip
+    for number, way in enumerate(_WAYS):
+        ways.add_argument(way.flag, dest="way", action="store_const", const=number, help=way.help)
+    group.add_argument("--force-multiple", action="store_true", help="do not ask about several")
+
+
+def choose(client: Client, words: Sequence[str], way: int | None) -> Chosen:
+    """Return what was chosen, asking the coordinator only if need be.
+
+    Raises:
+        InvalidRequest: no words where there should be, or the other way round.
+        NotFound: nothing fits.
+    """
+    if way is not None and (_WAYS[way].flag == "--all") == bool(words):
+        raise InvalidRequest(
+            "--all takes no names." if words else f"Say which: {_WAYS[way].flag} takes names."
+        )
+    if way is None:
+        if not words:
+            raise InvalidRequest("Say which instances: names, globs as web*, or --all; see --help.")
+        return _by_name(client, words)
+    chosen = _WAYS[way]
+    wanted = set(_nodes(client, words, chosen.nodes) if chosen.nodes else words)
+    fields = ("name", "pnode", "snodes", "tags")
+    names = [row["name"] for row in _ask(client, "instance", fields) if chosen.fits(row, wanted)]
+    if not names:
+        raise NotFound(f"No instance is chosen by {' '.join((chosen.flag, *words))}.")
+    return Chosen(tuple(names), named=False)
+
+
+def _by_name(client: Client, words: Sequence[str]) -> Chosen:
+    if not any(map(is_glob, words)):
+        return Chosen(tuple(dict.fromkeys(words)), named=True)
+    names: list[str] = []
+    for word in words:
+        found = [word]
+        if is_glob(word):
+            condition = name_filter([word], "name", force=False)
+            found = [row["name"] for row in _ask(client, "instance", ("name",), condition)]
+            if not found:
+                raise NotFound(f"No instance fits “{word}”.")
+        names += found
+    return Chosen(tuple(dict.fromkeys(names)), named=False)
+
+
+def _nodes(client: Client, words: Sequence[str], what: str) -> list[str]:
+    """Return the whole names of nodes."""
+    if what == "tags":
+        rows = _ask(client, "node", ("name", "tags"))
+        return [row["name"] for row in rows if set(words) & set(row["tags"])]
+    found = []
+    for word in words:
+        condition = name_filter([word], "name", force=False)
+        rows = _ask(client, "node", ("name",), condition)
+        if not rows:
+            raise NotFound(f"No node fits “{word}”.")
+        found += [row["name"] for row in rows]
+    return found
+
+
+def _ask(client: Client, what: str, fields: Sequence[str], condition: Any = None) -> list[Row]:
+    told = client.call("Query", what, list(fields), condition)
+    return [
+        {field: value for field, (_, value) in zip(fields, row, strict=True)}
+        for row in told["data"]
+    ]

@@ -1,0 +1,98 @@
+"""Commands about many instances: which they choose, what they ask, whose lines are whose."""
+
+import io
+
+import pytest
+
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.coordinator import ScriptedCoordinator
+
+EVERY = ["db1.example.com", "mail", "web1.example.com", "web2.example.com"]
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ("--all", EVERY),
+        ("mail", ["mail"]),
+        ("web2.example.com mail web2.example.com", ["web2.example.com", "mail"]),
+        ("web*", EVERY[2:]),
+        ("mail web* db?", [EVERY[1], *EVERY[2:], EVERY[0]]),
+        ("[dm]*", EVERY[:2]),
+        ("--primary beta", EVERY[2:]),
+        ("--node beta gamma", EVERY[1:]),
+        ("--node [bg]*", EVERY[1:]),
+        ("--tags db nothing", EVERY[:1]),
+    ],
+)
+def test_instances_are_chosen(
+    run: Run, coordinator: ScriptedCoordinator, words: str, chosen: list[str]
+) -> None:
+    coordinator.script_job()
+    for command in ("startup", "shutdown", "reboot", "remove -f", "migrate -f", "failover -f"):
+        coordinator.submitted.clear()
+        assert run(f"gnt-instance {command} --submit --force-multiple {words}").code == 0
+        assert [job[0]["instance_name"] for job in coordinator.submitted] == chosen
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("zz*", "No instance fits “zz*”."),
+        ("--tags nothing", "No instance is chosen by --tags nothing."),
+        ("--secondary alpha", "No instance is chosen by --secondary alpha."),
+        ("--node-tags rack1", "No instance is chosen by --node-tags rack1."),
+        ("--primary alhpa", "There is no node “alhpa” in this cluster. Did you mean alpha?"),
+        ("--primary z*", "No node fits “z*”."),
+    ],
+)
+def test_an_empty_choice_is_told(
+    run: Run, coordinator: ScriptedCoordinator, words: str, told: str
+) -> None:
+    assert run(f"gnt-instance startup {words}") == (3, "", f"Failure: {told}\n")
+    assert coordinator.submitted == []
+
+
+def test_only_what_nobody_named_is_asked_about(run: Run, coordinator: ScriptedCoordinator) -> None:
+    coordinator.script_job()
+    ran = run("gnt-instance shutdown web*")
+    assert ran.code == 13
+    assert "Stop web1.example.com and web2.example.com?" in ran.err
+    assert coordinator.submitted == []
+    assert run("gnt-instance shutdown mail db1").code == 0
+    assert run("gnt-instance shutdown mai*").code == 0
+    assert run("gnt-instance shutdown --dry-run web*").code == 0
+    assert run("gnt-instance shutdown --force web*").code == 13  # that is the guest's force
+
+
+def test_one_question_is_asked_about_all(
+    run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    coordinator.script_job()
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    ran = run("gnt-instance remove --all")
+    assert ran.code == 0
+    assert (
+        ran.err
+        == f"Delete {', '.join(EVERY[:3])} and {EVERY[3]}, with all the data on the disks? [y/N] "
+    )
+    assert len(coordinator.submitted) == 4
+
+
+def test_lines_of_several_jobs_say_whose_they_are(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    news = [[["running"], [[1, [0, 5], "message", "* start"]]], [["success"], []]]
+    ill = {"code": "conflict", "message": "It is ill.", "detail": {}}
+    coordinator.script_job(*news, *news, ends="error", failure=ill)
+    ran = run("gnt-instance startup mail db1")
+    assert ran.out.splitlines() == [
+        "mail: Thu Jan  1 00:00:00 1970 * start", "db1: Thu Jan  1 00:00:00 1970 * start",
+    ]  # fmt: skip
+    assert ran.err == "Failure: mail: It is ill.\nFailure: db1: It is ill.\n"
+    coordinator.script_job(news[0])
+    assert run("gnt-instance startup mail").out == "Thu Jan  1 00:00:00 1970 * start\n"
