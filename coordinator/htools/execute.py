@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidRequest
 from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import from_ganeti
 from coordinator.allocator.balancing.balance import Move
@@ -118,6 +118,10 @@ class _JobSet:
                 f"{error.message} Whether it took the jobs is unknown: look at “gnt-job list”"
                 " before running this again."
             ) from error
+        except InvalidRequest as error:  # one of them makes no sense, so that none was taken
+            jobs = "; ".join(map(describe, self._jobs))
+            self._failures.append(f"None of these jobs was accepted ({jobs}): {error.message}")
+            return
         for job, (is_accepted, answer) in zip(self._jobs, told, strict=True):
             if is_accepted:
                 self._names[int(answer)] = describe(job)
