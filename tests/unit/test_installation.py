@@ -16,7 +16,7 @@ from deploy.launchers import write_launchers
 from noded.identity.store import MEMBER
 
 PROJECT = Path(__file__).parents[2]
-KINDS = ("service", "path", "timer")
+KINDS = ("service", "path", "timer", "mount")
 UNITS = sorted(unit for kind in KINDS for unit in PROJECT.glob(f"systemd/*.{kind}"))
 SCRIPTS = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["scripts"]
 
@@ -80,6 +80,17 @@ def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() ->
     coordinator = read(PROJECT / "systemd/gantry-coordinator.service")
     for setting in ("User", "Group"):
         assert unit["Service"][setting] == coordinator["Service"][setting]
+
+
+def test_the_memory_of_guests_is_bounded_and_never_hides_those_that_run() -> None:
+    where = str(Paths("").instances)
+    mount = read(PROJECT / f"systemd/{where.strip('/').replace('/', '-')}.mount")
+    assert mount["Mount"]["Where"] == where
+    assert "size=" in mount["Mount"]["Options"]
+    assert mount["Unit"]["ConditionDirectoryNotEmpty"] == f"!{where}"
+    noded = read(PROJECT / "systemd/gantry-noded.service")["Unit"]
+    for relation in ("Wants", "After"):
+        assert "run-gantry-instances.mount" in noded[relation].split()
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

@@ -232,12 +232,12 @@ class KvmHypervisor:
 
     def _ensure_trimmed(self) -> None:
         if self._trimmer is None:
-            self._trimmer = self._background.start(self._trim_logs(), name="console logs")
+            self._trimmer = self._background.start(self._trim_logs(), name="trim logs")
 
     async def _trim_logs(self) -> None:
         while True:
             for home in homes(self._instances):
-                home.trim_log()
+                home.trim_logs()
             await asyncio.sleep(TRIM_EVERY_S)
 
 

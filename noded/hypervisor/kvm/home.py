@@ -19,7 +19,7 @@ from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.process import Process
 
 LONGEST_SOCKET_PATH = 107  # bytes; sun_path of unix(7) without its final zero
-LOG_LIMIT = 1 << 20  # bytes of console output; the directory is in memory
+LOG_LIMIT = 1 << 20  # bytes of a log; the directory is in memory
 LOG_KEPT = 1 << 18
 WAITING = 8  # callers for whom QEMU has no time yet
 PASSABLE = 0o711  # others may go through and not look around
@@ -141,24 +141,29 @@ class Home:
         except OSError:
             return ""
 
-    def trim_log(self) -> None:
-        """Keep the console's log short: it grows with whatever the guest writes."""
-        try:
-            size = self.serial_log.stat().st_size
-            if size <= LOG_LIMIT:
-                return
-            with self.serial_log.open("r+b") as log:
-                log.seek(size - LOG_KEPT)
-                kept = log.read()
-                log.truncate(0)  # QEMU appends, so it goes on at the new end
-                log.seek(0)
-                log.write(kept)
-        except FileNotFoundError:
-            pass
+    def trim_logs(self) -> None:
+        """Keep both logs short: they grow with whatever the guest writes, or has QEMU say."""
+        for log in (self.serial_log, self.log):
+            _trim(log)
 
     def remove(self) -> None:
         """Forget the guest."""
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _trim(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+        if size <= LOG_LIMIT:
+            return
+        with path.open("r+b") as log:
+            log.seek(size - LOG_KEPT)
+            kept = log.read(LOG_KEPT)
+            log.truncate(0)  # QEMU appends, so it goes on at the new end
+            log.seek(0)
+            log.write(kept)
+    except FileNotFoundError:
+        pass
 
 
 def _write(path: Path, content: bytes) -> None:
