@@ -1,6 +1,7 @@
 """The LUXI socket: how commands on the master talk to the coordinator.
 
-Source: INTERFACES (b). Access is governed by the socket's file mode, nothing else (M14).
+Source: INTERFACES (b). Access is governed by the socket's file mode (M14), and for what is
+root's by who has connected.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from pathlib import Path
 from common.errors import Bug, Conflict, GntError, InvalidRequest
 from common.luxi.answers import Request, failure, read_request, success, unreadable
 from common.luxi.framing import Decoder
+from coordinator.master.roots_own import check_may, user_behind
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ class LuxiServer:
             writer.close()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        decoder = Decoder()
+        decoder, user = Decoder(), user_behind(writer.get_extra_info("socket"))
         while data := await reader.read(CHUNK):
             try:
                 requests = [read_request(text) for text in decoder.feed(data)]
@@ -95,11 +97,12 @@ class LuxiServer:
                 await writer.drain()
                 return
             for request in requests:
-                writer.write(await self._answer(request))
+                writer.write(await self._answer(request, user))
                 await writer.drain()
 
-    async def _answer(self, request: Request) -> bytes:
+    async def _answer(self, request: Request, user: int) -> bytes:
         try:
+            check_may(request, user)
             return success(await self._handle(request), request)
         except GntError as error:
             return failure(error, request)

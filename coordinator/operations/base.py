@@ -43,6 +43,10 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
             NotFound: a name that is not in the configuration.
         """
 
+    def is_for_root(self) -> bool:
+        """Tell whether this gives or ends power over nodes, which the group shall not do."""
+        return False
+
     async def choose(self, cluster: Cluster) -> Self:  # noqa: ARG002 -- for those that choose
         """Settle what the operator left open, say a node, without holding any lock.
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import Conflict, NotFound
+from common.execute import execute
 from common.luxi.answers import Request
 from coordinator.master.luxi_server import LuxiServer
+from coordinator.operations.registry import load_all
 
 END = b"\x03"
+SOMEBODY = 65534
 
 
 async def echo(request: Request) -> Any:
@@ -171,3 +177,33 @@ def test_socket_is_open_to_its_group_only(tmp_path: Path) -> None:
 
     serve(tmp_path, scenario)
     assert modes == [0o660]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT ROOT: cannot be somebody else")
+def test_members_of_the_group_are_told_apart_from_root() -> None:
+    """A process of another user, in the socket's group, asks for what is root's."""
+    load_all()
+    destroy = request("SubmitJob", [{"OP_ID": "OP_CLUSTER_DESTROY"}])
+    program = (
+        "import socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "s.connect(sys.argv[1])\n"
+        "for asked in sys.argv[2:]:\n"
+        "    s.sendall(asked.encode() + b'\\3')\n"
+        "    print(s.recv(65536)[:-1].decode())\n"
+    )
+    asked = [text.decode() for text in (request("Echo", 1)[:-1], destroy[:-1])]
+    words = ("setpriv", f"--reuid={SOMEBODY}", "--regid=0", "--clear-groups", sys.executable, "-Ic")
+
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        done = await execute(*words, program, str(path), *asked, timeout_s=20)
+        first, second = map(json.loads, done.stdout.splitlines())
+        assert first["success"]
+        assert not second["success"]
+        assert "is for root of the master" in str(second["result"])
+        (answer,) = await exchange(path, destroy)
+        assert "a mistake of ours" in str(answer["result"])  # it has reached the handler
+
+    with tempfile.TemporaryDirectory(prefix="luxi-") as name:
+        Path(name).chmod(0o711)
+        serve(Path(name), scenario)

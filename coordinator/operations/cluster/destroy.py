@@ -23,6 +23,9 @@ class DestroyPlan(Order):
 class DestroyCluster(Operation[DestroyPlan], kw_only=True):
     """Remove every node but the master; ``gnt-cluster destroy`` then ends that one, too."""
 
+    def is_for_root(self) -> bool:
+        return True
+
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002
         return wanted(cluster=Mode.EXCLUSIVE)
 

@@ -58,6 +58,9 @@ class AddNode(Operation[AddPlan], kw_only=True):
         option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),
     ] = None
 
+    def is_for_root(self) -> bool:
+        return True
+
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- the node is not there yet
         return wanted(nodes_exclusive=[self.node_name])
 

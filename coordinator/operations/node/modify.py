@@ -62,6 +62,9 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         bool, option("-f", "--force", help="even if the pool gets too small", syntax=Syntax.FLAG)
     ] = False
 
+    def is_for_root(self) -> bool:
+        return bool(self.master_candidate or self.auto_promote)
+
     def locks(self, config: Config) -> Wanted:
         node = config.node(self.node_name)
         changes_pool = self.auto_promote or self.master_candidate is not None
