@@ -49,6 +49,7 @@ class GuestReport(Report):
     nics: tuple[NicId, ...] = ()
     cpu_seconds: float = 0.0
     accelerator: str = ""  # "kvm" or "tcg"
+    display: str = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
 
 
 class ConsoleInfo(Report):

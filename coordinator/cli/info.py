@@ -16,7 +16,7 @@ _STATIC_INSTANCE = (
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
 )  # fmt: skip
-_LIVE_INSTANCE = ("status", "oper_state", "oper_ram", "oper_vcpus")
+_LIVE_INSTANCE = ("status", "oper_state", "oper_ram", "oper_vcpus", "console")
 _NODE = (
     "name", "uuid", "serial_no", "ctime", "mtime", "pip", "sip", "group", "role",
     "master_candidate", "drained", "offline", "master_capable", "vm_capable", "pinst_list",
@@ -77,6 +77,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
         "Creation time": format_time(told["ctime"]),
         "Modification time": format_time(told["mtime"]),
         "State": state,
+        **({"Console": console["message"]} if (console := told.get("console")) else {}),
         "Nodes": {
             "primary": told["pnode"],
             "group": f"{told['pnode.group']} (UUID {told['pnode.group.uuid']})",

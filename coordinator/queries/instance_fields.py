@@ -28,11 +28,21 @@ def _is_running(row: InstanceRow) -> Any:
     return True
 
 
+def _port_of_display(row: InstanceRow) -> Any:
+    if isinstance(row.guest, Missing):
+        return row.guest
+    _, _, port = row.guest.display.rpartition(":")
+    return int(port) if port.isdecimal() else Missing.UNAVAILABLE
+
+
 def _console(row: InstanceRow) -> Any:
     if isinstance(row.guest, Missing):
         return row.guest
     name = row.entity.name
-    told = {"instance": name, "kind": "msg", "message": f"Use “gnt-instance console {name}”."}
+    message = f"Use “gnt-instance console {name}”."
+    if row.guest.display:
+        message += f" Its display is at {row.guest.display} of its node, for VNC over ssh."
+    told = {"instance": name, "kind": "msg", "message": message}
     return told | dict.fromkeys(("host", "port", "user", "command", "display"))
 
 
@@ -54,8 +64,8 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("hypervisor", "Hypervisor", Kind.TEXT, "Hypervisor name",
           lambda row: row.entity.hypervisor),
     Field("network_port", "Network_port", Kind.OTHER,
-          "Instance network port if available (e.g. for VNC console)",
-          lambda _: Missing.UNAVAILABLE),
+          "Instance network port if available (e.g. for VNC console)", _port_of_display,
+          Needs.GUESTS),
     Field("os", "OS", Kind.TEXT, "Operating system", lambda row: row.entity.os),
     Field("osparams", "OpSysParameters", Kind.OTHER, "Operating system parameters (merged)",
           lambda row: row.entity.osparams),

@@ -16,7 +16,7 @@ import pytest
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.parameters import Accelerator
-from common.names import ClusterName, DiskId, MiB, NicId
+from common.names import ClusterName, DiskId, InstanceId, MiB, NicId
 from common.noderpc.instances import GuestDisk, GuestState
 from common.noderpc.network import NicSpec
 from common.tls.authority import make_authority
@@ -49,6 +49,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PIDFD_GETFD = 438  # of x86-64
+WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 LONG_AGO = NOW - 6 * 365 * 86400  # a certificate of then has run out
 NIC = NicSpec(
     id=NicId("aaaaaaaa-bbbb-4ccc-8ddd-00000000000a"), instance=WEB1, mac="aa:00:00:00:00:01",
@@ -292,6 +293,25 @@ def copy_of_descriptor(process: Process, number: int) -> int:
     if copy < 0:
         pytest.skip(f"NOT TRIED: {os.strerror(ctypes.get_errno())}")
     return copy
+
+
+def test_displays_get_ports_of_their_own_and_are_told() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        parameters = {"vnc_bind_address": "127.0.0.1"}
+        await alpha.ensure_running(rig.spec(parameters=parameters), ())
+        second = rig.spec(id=WEB2, name="web2", disks=(), parameters=parameters)
+        await alpha.ensure_running(second, ())
+        await rig.restart_noded("alpha")
+        displays = [guest.display for guest in await rig.nodes["alpha"].guests()]
+        assert len(set(displays)) == 2
+        for display in displays:
+            host, _, port = display.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            assert (await reader.readexactly(4)) == b"RFB "
+            writer.close()
+
+    run_kvm(scenario)
 
 
 def test_nics_are_plugged_into_taps() -> None:

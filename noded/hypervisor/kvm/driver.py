@@ -225,6 +225,7 @@ class KvmHypervisor:
             nics=record.nics,
             cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
             accelerator=record.accelerator,
+            display=record.display,
         )
 
     def _home(self, instance: InstanceId) -> Home:

@@ -37,6 +37,7 @@ class Record(Report):
     accelerator: Accelerator
     migration_bandwidth: int  # MiB/s
     migration_downtime: int  # ms
+    display: str = ""  # address and port
     user: int = 0  # as whom its QEMU runs; versions before had no other than root
 
 
@@ -103,6 +104,17 @@ class Home:
         """
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         return os.open(self.serial_log, flags, PRIVATE)
+
+    def write(self, record: Record) -> None:
+        """Write down what is known by now.
+
+        Raises:
+            NodeFailure: the disk is full.
+        """
+        try:
+            _write(self._record, to_json(record))
+        except OSError as error:
+            raise NodeFailure(f"Cannot write {self._record}: {error.strerror}.") from error
 
     def note(self, started: Process) -> None:
         """Write down which process is the guest's.

@@ -11,6 +11,8 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
 from common.model.parameters import Accelerator, KvmParameters
@@ -20,7 +22,7 @@ from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.commands import Handed, Source
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.parse import explain
+from noded.hypervisor.kvm.parse import explain, parse_display
 from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.user import find_user, run_as
 from noded.hypervisor.rules import Rules, check_program, open_image, read_rules
@@ -113,6 +115,9 @@ class Launcher:
                 undo.push_async_callback(started.kill)
                 home.note(started)
             await _until_up(home, record, started)
+            if _parameters(guest).vnc_bind_address:
+                record = replace(record, display=await _find_display(home, record))
+                home.write(record)
             undo.pop_all()
         return started, record
 
@@ -182,6 +187,12 @@ class Launcher:
 
     def _open_image(self, rules: Rules, path: str) -> int:
         return open_image(rules, path, never=self._never)
+
+
+async def _find_display(home: Home, record: Record) -> str:
+    """Return where QEMU, which takes the first free port, has put the display."""
+    async with monitor(home.qmp_socket, record.name) as session:
+        return parse_display(await session.ask("query-vnc"))
 
 
 async def _until_up(home: Home, record: Record, started: Process) -> None:

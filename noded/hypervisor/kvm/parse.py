@@ -151,6 +151,14 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
     )
 
 
+def parse_display(answer: Mapping[str, Any]) -> str:
+    """Read the answer of ``query-vnc``: "127.0.0.1:5900", "[::1]:5901", or "" without one."""
+    if not answer.get("enabled"):
+        return ""
+    host, port = answer.get("host", ""), answer.get("service", "")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_cpu_ticks(stat: str) -> int:
     """Read ``/proc/PID/stat``: clock ticks spent in user and kernel mode. Source: proc(5).
 

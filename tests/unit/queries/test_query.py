@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NotFound
 from common.luxi.failures import JobLost
@@ -73,6 +74,17 @@ def test_a_guest_on_another_node_is_noticed() -> None:
     asker.running[BETA.uuid] = ()
     rows = ask("instance", "status,oper_ram", ["==", "name", "web1.example.com"], asker)
     assert rows == [[(0, "ERROR_wrongnode"), (0, 256)]]
+
+
+def test_a_display_is_told_where_it_is() -> None:
+    asker = RecordedAsker()
+    (web1,) = asker.running[BETA.uuid]
+    asker.running[BETA.uuid] = (replace(web1, display="[::1]:5907"),)
+    rows = ask("instance", "network_port,console", ["=~", "name", "^(db1|web1)"], asker)
+    assert [row[0] for row in rows] == [UNAVAILABLE, (0, 5907)]
+    told = [row[1][1]["message"] for row in rows]
+    assert "display" not in told[0]
+    assert "Its display is at [::1]:5907 of its node" in told[1]
 
 
 def test_names_are_answered_in_the_order_asked_and_must_exist() -> None:

@@ -13,6 +13,7 @@ from noded.hypervisor.kvm.parse import (
     UnexpectedOutput,
     explain,
     parse_cpu_ticks,
+    parse_display,
     parse_progress,
     parse_state,
     parse_version,
@@ -136,3 +137,15 @@ def test_last_words_are_explained(said: str, means: str) -> None:
 def test_any_last_words_are_one_line(said: str) -> None:
     assert len(explain(said).splitlines()) == 1
     assert len(explain(said)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("answer", "display"),
+    [
+        ({"enabled": False}, ""),
+        ({"enabled": True, "host": "127.0.0.1", "service": "5901"}, "127.0.0.1:5901"),
+        ({"enabled": True, "host": "::1", "service": "5900"}, "[::1]:5900"),
+    ],
+)
+def test_display_is_told_with_its_port(answer: dict[str, Any], display: str) -> None:
+    assert parse_display(answer) == display
