@@ -4,7 +4,8 @@ GntError
 ├── InvalidRequest      the caller asked for something malformed       HTTP 400  exit 2
 ├── NotFound            the named object is not in the configuration   HTTP 404  exit 3
 ├── Conflict            well-formed, but not in the present state      HTTP 409  exit 4
-│   └── Deposed         another node is master; epochs tell             HTTP 409  exit 11
+│   ├── Deposed         another node is master; epochs tell             HTTP 409  exit 11
+│   └── Expired         came after its caller's time; nothing was done  HTTP 412  exit 4
 ├── NoCapacity          nothing is wrong; there is no room now         HTTP 503  exit 6
 ├── NodeFailure         the node answered: it tried, and it failed     HTTP 502  exit 7
 ├── Unreachable         the node did not answer; outcome unknown       HTTP 504  exit 8
@@ -71,6 +72,13 @@ class Deposed(Conflict):
 
     code = "conflict.deposed"
     exit_code = 11
+
+
+class Expired(Conflict):
+    """An order came, or got its turn, when its caller had given up; it was not carried out."""
+
+    code = "conflict.expired"
+    http_status = 412
 
 
 class NoCapacity(GntError):

@@ -38,7 +38,8 @@ class Mastership(NodeService, prefix="mastership"):
     async def vote(self) -> Ballot:
         """Say who is master, and how new this node's state is."""
 
-    @rpc(timeout=10, safe_to_repeat=True, fenced=False)
+    # A grant that comes late would depose the master who won after its caller gave up.
+    @rpc(timeout=10, safe_to_repeat=True, fenced=False, expires=True)
     @abstractmethod
     async def grant(self, *, epoch: Epoch, master: NodeName, only_if_named: bool = False) -> None:
         """Promise to obey no epoch below ``epoch``, durably; once for each epoch.

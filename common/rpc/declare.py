@@ -26,6 +26,7 @@ class CallSpec:
     timeout: float  # seconds until the caller stops waiting
     safe_to_repeat: bool  # may the caller try again after a lost answer?
     fenced: bool  # refused when its epoch is older than the one granted?
+    expires: bool  # refused when its caller has given up?
     open_to_nodes: bool  # may nodes that are no master candidates call it?
     arguments: type[msgspec.Struct]
     returns: Any
@@ -58,14 +59,23 @@ class NodeService(abc.ABC):
 
 
 def rpc(
-    *, timeout: float, safe_to_repeat: bool, fenced: bool = True, open_to_nodes: bool = False
+    *,
+    timeout: float,
+    safe_to_repeat: bool,
+    fenced: bool = True,
+    expires: bool | None = None,
+    open_to_nodes: bool = False,
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
-    """Mark a method of a ``NodeService`` as callable over the network."""
+    """Mark a method of a ``NodeService`` as callable over the network; see ``CallSpec``.
+
+    What is fenced is an order, and expires unless it says otherwise.
+    """
 
     def mark(method: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         options = {
             "timeout": timeout, "safe_to_repeat": safe_to_repeat,
-            "fenced": fenced, "open_to_nodes": open_to_nodes,
+            "fenced": fenced, "expires": fenced if expires is None else expires,
+            "open_to_nodes": open_to_nodes,
         }  # fmt: skip
         method.__rpc__ = options  # type: ignore[attr-defined]
         return method

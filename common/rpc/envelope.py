@@ -7,25 +7,30 @@ import msgspec
 from common.errors import GntError, InvalidRequest
 from common.messages import Order, Report, from_json, to_json
 from common.names import CallId, Epoch, JobId
+from common.rpc.clock import GOOD_UNTIL, Reading
 
-EPOCH, CALL, JOB, TIMEOUT = "Gantry-Epoch", "Gantry-Call", "Gantry-Job", "Gantry-Timeout"
+EPOCH, CALL, JOB = "Gantry-Epoch", "Gantry-Call", "Gantry-Job"
 
 
 class Envelope(Order, kw_only=True):
     """Travels as HTTP headers.
 
-    ``timeout_s`` is what is left of the caller's patience; a duration, because the clocks
-    of two nodes may differ.
+    ``good_until`` is when the caller gives up, by the clock of the node that is called; None
+    while it has not heard what that shows.
     """
 
     epoch: Epoch
     call: CallId
     job: JobId | None = None
-    timeout_s: float
+    good_until: Reading | None = None
 
     def headers(self) -> dict[str, str]:
-        named = {EPOCH: str(self.epoch), CALL: self.call, TIMEOUT: f"{self.timeout_s:.3f}"}
-        return named if self.job is None else named | {JOB: str(self.job)}
+        named = {EPOCH: str(self.epoch), CALL: self.call}
+        if self.job is not None:
+            named[JOB] = str(self.job)
+        if self.good_until is not None:
+            named[GOOD_UNTIL] = self.good_until.header()
+        return named
 
 
 def read_headers(headers: Any) -> Envelope:
@@ -34,12 +39,16 @@ def read_headers(headers: Any) -> Envelope:
     Raises:
         InvalidRequest: one is missing, no number, or out of bounds.
     """
-    named = {"epoch": EPOCH, "call": CALL, "job": JOB, "timeout_s": TIMEOUT}
-    given = {field: headers[name] for field, name in named.items() if name in headers}
+    named = {"epoch": EPOCH, "call": CALL, "job": JOB}
+    given: dict[str, Any] = {
+        field: headers[name] for field, name in named.items() if name in headers
+    }
     try:
+        if GOOD_UNTIL in headers:
+            given["good_until"] = Reading.parse(headers[GOOD_UNTIL])
         # Not strict, as headers are texts: "7" is a number.
         return msgspec.convert(given, Envelope, strict=False)
-    except msgspec.ValidationError as error:
+    except ValueError as error:  # of msgspec, too
         raise InvalidRequest(f"The call lacks a good header: {error}.") from error
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from common.errors import Bug, GntError, NotFound
 from common.messages import from_json
+from common.rpc.clock import Reading
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import answer, failure
 
@@ -12,10 +13,11 @@ log = logging.getLogger(__name__)
 
 
 class Reply(NamedTuple):
-    """An HTTP status and a JSON body."""
+    """An HTTP status, a JSON body, and what the node's clock showed when it answered."""
 
     status: int
     body: bytes
+    shown: Reading | None = None
 
 
 class Dispatcher:

@@ -2,20 +2,23 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeVar
 
-from common.errors import Unreachable
+from common.errors import Expired, Unreachable
 from common.model.node import Node
 from common.names import CallId, Epoch, JobId
 from common.rpc.client import stub
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import Envelope
+from common.rpc.server import Reply
+from coordinator.nodes.clocks import Clocks
 from coordinator.nodes.dial import Dial
 
 S = TypeVar("S", bound=NodeService)
+
+MOST_REFUSALS = 3  # of an order that comes too late by a clock which we did not know well enough
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,14 @@ class Nodes:
     dial: Dial
     epoch: Epoch
     random: Random
+    clocks: Clocks = field(default_factory=Clocks)
 
     def service(self, kind: type[S], node: Node, job: JobId | None = None) -> S:
         """Return a ``kind`` whose every method is a call to ``node``, made for ``job``.
 
         A call that is safe to repeat is tried a second time, under the same call id, when
-        its connection broke.
+        its connection broke. An order that the node refuses because it does not know yet, or
+        not well enough, until when it is good, is given again as long as its caller waits.
 
         Raises (the calls):
             Unreachable: no answer in the call's time, or no connection; ``offline`` in the
@@ -45,7 +50,7 @@ class Nodes:
 
     def with_epoch(self, epoch: Epoch) -> "Nodes":
         """Return the same for another mastership."""
-        return Nodes(self.dial, epoch, self.random)
+        return replace(self, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +72,15 @@ class _Line:
                 node=self.peer, offline=True,
             )  # fmt: skip
         loop = asyncio.get_running_loop()
-        call_id = CallId(f"{self.nodes.random.getrandbits(128):032x}")
         deadline = loop.time() + call.timeout
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._try(call, call_id, body, lambda: deadline - loop.time())
+                reply = await self._try(call, body, deadline)
+                for _ in range(MOST_REFUSALS - 1):
+                    if reply.status != Expired.http_status:
+                        break
+                    reply = await self._try(call, body, deadline)
+                return reply.body
         except TimeoutError as error:
             raise Unreachable(
                 f"Node {self.peer} did not answer {call.name} within {call.timeout:g} seconds.",
@@ -83,17 +92,26 @@ class _Line:
                 _explain(self.node, call, error), node=self.peer, stranger=stranger
             ) from error
 
-    async def _try(
-        self, call: CallSpec, call_id: CallId, body: bytes, left_s: Callable[[], float]
-    ) -> bytes:
-        envelope = Envelope(epoch=self.nodes.epoch, call=call_id, job=self.job, timeout_s=left_s())
+    async def _try(self, call: CallSpec, body: bytes, deadline_s: float) -> Reply:
+        # Under an id of its own: the refusal of one before may be recorded.
+        call_id = CallId(f"{self.nodes.random.getrandbits(128):032x}")
         try:
-            return await self.nodes.dial.send(self.node, call, envelope, body)
+            return await self._send(call, call_id, body, deadline_s)
         except OSError as error:
             if not call.safe_to_repeat or not _may_pass(error):
                 raise
-        envelope = Envelope(epoch=self.nodes.epoch, call=call_id, job=self.job, timeout_s=left_s())
-        return await self.nodes.dial.send(self.node, call, envelope, body)
+        return await self._send(call, call_id, body, deadline_s)
+
+    async def _send(self, call: CallSpec, call_id: CallId, body: bytes, deadline_s: float) -> Reply:
+        clocks, loop = self.nodes.clocks, asyncio.get_running_loop()
+        good_until = clocks.good_until(self.node.uuid, deadline_s, loop.time())
+        envelope = Envelope(
+            epoch=self.nodes.epoch, call=call_id, job=self.job, good_until=good_until
+        )
+        reply = await self.nodes.dial.send(self.node, call, envelope, body)
+        if reply.shown is not None:
+            clocks.heard(self.node.uuid, reply.shown, loop.time())
+        return reply
 
 
 def _may_pass(error: OSError) -> bool:

@@ -9,7 +9,10 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Self
+from typing import NamedTuple, Self
+
+from common.rpc.clock import SHOWN, Reading
+from common.rpc.server import Reply
 
 LARGEST = 64 * 2**20  # bytes of an answer; noded sends pages of 4 MiB
 
@@ -44,26 +47,27 @@ class Connection:
         """Whether another call may be tried; the node may be closing it this very moment."""
         return self.is_open and not (self._reader.at_eof() or self._writer.is_closing())
 
-    async def put(self, path: str, host: str, headers: Mapping[str, str], body: bytes) -> bytes:
-        """Send a request and return the body of its answer, whatever its status.
+    async def put(self, path: str, host: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Send a request and return its answer, whatever its status.
 
         Raises:
             OSError: the connection broke, or what came was no answer.
         """
-        head = [f"PUT {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
-        head += [f"Content-Length: {len(body)}", *(f"{key}: {headers[key]}" for key in headers)]
+        lines = [f"PUT {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+        lines += [f"Content-Length: {len(body)}", *(f"{key}: {headers[key]}" for key in headers)]
         # Not drained: a node that refuses a large body answers before it has read all of it.
-        self._writer.write("\r\n".join([*head, "\r\n"]).encode("ascii") + body)
+        self._writer.write("\r\n".join([*lines, "\r\n"]).encode("ascii") + body)
         try:
             text = await self._reader.readuntil(b"\r\n\r\n")
-            length, self.is_open = _read_head(text)
-            answer = await self._reader.readexactly(length)
+            head = _read_head(text)
+            body = await self._reader.readexactly(head.length)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("the node hung up before it answered") from error
         except (ValueError, asyncio.LimitOverrunError) as error:
             raise ConnectionResetError(f"what came is no answer of noded: {error}") from error
         self.used_s = asyncio.get_running_loop().time()
-        return answer
+        self.is_open = head.is_kept
+        return Reply(head.status, body, head.shown)
 
     def abort(self) -> None:
         """Close it at once: a late answer must not be taken for the next one."""
@@ -71,18 +75,31 @@ class Connection:
         self._writer.transport.abort()
 
 
-def _read_head(text: bytes) -> tuple[int, bool]:
-    """Return how long the body is, and whether the connection can be used afterwards.
+class _Head(NamedTuple):
+    status: int
+    length: int  # of the body
+    is_kept: bool  # whether the connection can be used afterwards
+    shown: Reading | None
+
+
+def _read_head(text: bytes) -> _Head:
+    """Read all that matters of an answer before its body.
 
     Raises:
-        ValueError: it does not say, or is nothing of HTTP/1.1.
+        ValueError: it does not say how long that is, or is nothing of HTTP/1.1.
     """
-    status, *lines = text.decode("latin-1").split("\r\n")
-    if not status.startswith("HTTP/1.1 "):
-        raise ValueError(f"it begins with {status[:40]!r}")
+    first, *lines = text.decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    status = rest[:3]
+    if version != "HTTP/1.1" or not (status.isascii() and status.isdecimal()):
+        raise ValueError(f"it begins with {first[:40]!r}")
     pairs = (line.partition(":") for line in lines)
     fields = {key.lower(): value.strip() for key, _, value in pairs}
     length = fields.get("content-length", "")
-    if not length.isdecimal() or int(length) > LARGEST:
+    if not (length.isascii() and length.isdecimal()) or int(length) > LARGEST:
         raise ValueError(f"its length is {length[:40] or 'not told'}")
-    return int(length), fields.get("connection", "").lower() != "close"
+    shown = fields.get(SHOWN.lower())
+    return _Head(
+        int(status), int(length), fields.get("connection", "").lower() != "close",
+        None if shown is None else Reading.parse(shown),
+    )  # fmt: skip

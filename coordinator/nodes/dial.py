@@ -5,13 +5,14 @@ from typing import Protocol
 from common.model.node import Node
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
+from common.rpc.server import Reply
 
 
 class Dial(Protocol):
     """HTTPS in production, a function call in simulations."""
 
-    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
-        """Carry one call to ``node`` and return the body of its answer.
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
+        """Carry one call to ``node`` and return its answer.
 
         The caller watches the time; being cancelled ends the attempt.
 

@@ -7,6 +7,7 @@ from typing import Self
 from common.model.node import Node
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
+from common.rpc.server import Reply
 from coordinator.nodes.connection import Connection
 
 # Less than the 60 s after which noded ends an idle connection: a call must not be sent into one
@@ -34,7 +35,7 @@ class HttpsDial:
         self._idle.clear()
         await asyncio.sleep(0)  # the loop closes them in its next turn
 
-    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
         """Carry one call to ``node``; see ``Dial``.
 
         The node is dialled by address, so that no name service is needed, and has to show the

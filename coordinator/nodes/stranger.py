@@ -31,7 +31,7 @@ class _Line:
 
     async def send(self, call: CallSpec, body: bytes) -> bytes:
         where = f"Node {self.node.name} ({self.node.primary_ip}, port {self.node.port})"
-        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
+        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name))
         try:
             async with asyncio.timeout(call.timeout):
                 connection = await Connection.open(
@@ -43,7 +43,10 @@ class _Line:
                             f"{where} shows another certificate than the join token names: the "
                             "token is of another node, or outdated, or somebody is in between."
                         )
-                    return await connection.put(call.path, self.node.name, envelope.headers(), body)
+                    reply = await connection.put(
+                        call.path, self.node.name, envelope.headers(), body
+                    )
+                    return reply.body
                 finally:
                     connection.abort()
         except TimeoutError as error:

@@ -14,6 +14,7 @@ from common.errors import Conflict, Deposed, NodeFailure
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import REACH
 from noded.calls.grants import Grant, GrantFile
+from noded.system.patience import check_patience
 
 PATIENCE_S = 8.0  # for calls of older epochs; less than the ten seconds a grant may take
 
@@ -60,10 +61,12 @@ class EpochFence:
         Raises:
             Deposed: this epoch or a later one is another's, or another master is named.
             Conflict: the epoch is no number that counting could have led to.
+            Expired: who asked gave up while another grant was stored.
             NodeFailure: it could not be stored, and nothing changed; or, though granted,
                 older calls go on: ask again.
         """
         async with self._granting:
+            check_patience()
             self.check(epoch)
             if epoch == self._grant.epoch and master != self._grant.master:
                 raise Deposed(

@@ -13,6 +13,7 @@ from common.errors import InvalidRequest
 from common.names import CallId, NodeName
 from common.rpc.server import Reply
 from common.tasks import Background
+from noded.system.patience import check_patience
 
 MOST_ANSWERS = 1000
 MOST_BYTES = 2 << 20  # of answers; noded's memory is locked
@@ -50,10 +51,12 @@ class RecordedAnswers:
             run: must not raise.
 
         Raises:
+            Expired: it comes for the first time, and too late; that is not recorded.
             InvalidRequest: the id was used for another question.
         """
         known = self._calls.get((caller, call))
         if known is None:
+            check_patience()
             known = self._begin(caller, call, question, run)
         if known.question != hash(question):
             raise InvalidRequest(

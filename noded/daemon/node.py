@@ -1,5 +1,6 @@
 """One node: its handlers, its memory of who is master, and the way of a call through them."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from common.rpc.server import Dispatcher, Reply, refusal
 from common.tasks import Background
 from common.tls.context import Peer
 from noded.calls.caller import check_caller
+from noded.calls.expiry import OwnClock
 from noded.calls.fence import EpochFence
 from noded.calls.grants import GrantFile
 from noded.calls.recorded import RecordedAnswers
@@ -35,6 +37,7 @@ from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
 from noded.storage.interface import Storage
+from noded.system.patience import bounded_by
 from noded.tasks.registry import TaskRegistry
 
 log = logging.getLogger(__name__)
@@ -51,6 +54,7 @@ class Drivers:
     power: PowerSwitch
     keys: KeyMaker
     now: Callable[[], float]  # the time in seconds since 1970
+    clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()  # never set
     memory_locked: Callable[[], bool] = lambda: False
 
 
@@ -70,6 +74,7 @@ class Node:
         self._drivers = drivers
         self._background = Background()
         self._fence = EpochFence(GrantFile(paths.grants))
+        self.clock = OwnClock(drivers.clock)
         self._recorded = RecordedAnswers(self._background)
         self._tasks = TaskRegistry()
         self._replica = ReplicaHandlers(paths.replica)
@@ -138,7 +143,22 @@ class Node:
                 # Before his role: a master who was replaced and demoted has to hear the former.
                 self._fence.check(envelope.epoch)
             check_caller(call, caller, self.cluster)
+            reply = await self._take(call, envelope, caller, body)
+        except GntError as error:
+            log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
+            reply = refusal(error)
+        return reply._replace(shown=self.clock.read())  # of now, also with a recorded answer
+
+    async def _take(
+        self, call: CallSpec, envelope: Envelope, caller: Peer | None, body: bytes
+    ) -> Reply:
+        def check() -> None:
+            if call.expires:
+                self.clock.check(envelope.good_until, call.name)
+
+        with bounded_by(check):
             if not call.fenced or caller is None:
+                check()
                 return await self._dispatcher.run(call, body)
             await self._fence.admit(envelope.epoch, caller.node)
             return await self._recorded.once(
@@ -147,9 +167,6 @@ class Node:
                 (call.name, body),
                 lambda: self._carry_out(call, envelope, caller, body),
             )
-        except GntError as error:
-            log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
-            return refusal(error)
 
     def stop_watching(self) -> None:
         """Answer those who wait for news at once, for the daemon is about to end."""

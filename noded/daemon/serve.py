@@ -108,6 +108,8 @@ def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Driv
         power=find_switch(allowed=options.allow_powercycle, root=os.environ.get("GANTRY_ROOT", "")),
         keys=ChildKeyMaker(),
         now=time.time,
+        # It goes on while the machine sleeps; orders sent before that are over when it wakes.
+        clock=lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
         memory_locked=lambda: locked,
     )
 

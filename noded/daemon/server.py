@@ -6,6 +6,7 @@ import ssl
 
 from common.errors import GntError, InvalidRequest, NotFound
 from common.paths import Paths
+from common.rpc.clock import SHOWN
 from common.rpc.envelope import read_headers
 from common.rpc.server import Reply, refusal
 from common.tasks import Background
@@ -69,6 +70,8 @@ class Server:
         response = web.Response(
             status=reply.status, body=reply.body, content_type="application/json"
         )
+        if reply.shown is not None:
+            response.headers[SHOWN] = reply.shown.header()
         if not request.content.is_eof():
             response.force_close()  # what is left of the request is not worth reading
         return response

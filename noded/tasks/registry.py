@@ -10,6 +10,7 @@ from common.errors import Bug, GntError, NotFound
 from common.names import TaskId
 from common.noderpc.tasks import TaskState, TaskStatus
 from common.tasks import Background
+from noded.system.patience import without_bounds
 
 MOST_KEPT = 1000  # tasks that have ended; the oldest are forgotten first
 LONGEST_WATCH_S = 30.0
@@ -101,7 +102,8 @@ class TaskRegistry:
             entry.become(TaskState.RUNNING, message=message, share=share)
 
         try:
-            await work(Progress(told))
+            with without_bounds():
+                await work(Progress(told))
         except asyncio.CancelledError:
             entry.become(TaskState.CANCELLED, message="It was cancelled.")
             raise

@@ -242,9 +242,13 @@ def test_an_old_epoch_is_refused_and_told_who_is_master(root: Path, cluster: Tes
 async def send(
     nodes: Nodes, node: Served, call: CallSpec, call_id: str, body: bytes, epoch: int = 1
 ) -> Any:
-    envelope = Envelope(epoch=Epoch(epoch), call=CallId(call_id), timeout_s=10.0)
-    reply = await nodes.dial.send(node.as_object("beta"), call, envelope, body)
-    return open_answer(reply, call.returns, what="the answer")
+    beta = node.as_object("beta")
+    await nodes.service(Mastership, beta).vote()
+    loop = asyncio.get_running_loop()
+    good_until = nodes.clocks.good_until(beta.uuid, loop.time() + 10, loop.time())
+    envelope = Envelope(epoch=Epoch(epoch), call=CallId(call_id), good_until=good_until)
+    reply = await nodes.dial.send(beta, call, envelope, body)
+    return open_answer(reply.body, call.returns, what="the answer")
 
 
 def test_a_repeated_call_is_carried_out_once(root: Path, cluster: TestCluster) -> None:
@@ -304,10 +308,7 @@ async def raw(node: Served, cluster: TestCluster, request: bytes) -> bytes:
     return bytes(answer)
 
 
-HEAD = (
-    b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
-    b"Gantry-Timeout: 5\r\n"
-)
+HEAD = b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: %d\r\n\r\n", b"chunked"])

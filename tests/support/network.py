@@ -207,7 +207,7 @@ class Line:
         """Send nothing any more, and hear nothing; what was sent is on its way."""
         self._alive = False
 
-    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
         """Carry one call; see ``Dial``."""
         envelope = read_headers(envelope.headers())
         source, target = self._source, self._network.find(node.primary_ip, self._source)
@@ -224,7 +224,7 @@ class Line:
             await self._pass_if_alive()
             raise
         await self._pass_if_alive()
-        return reply.body
+        return reply
 
     async def _pass_if_alive(self) -> None:
         while not self._alive:
@@ -249,7 +249,7 @@ class _StrangerLine:
 
     async def send(self, call: CallSpec, body: bytes) -> bytes:
         target = self.network.find(self.node.primary_ip, self.source)
-        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name), timeout_s=call.timeout)
+        envelope = Envelope(epoch=Epoch(0), call=CallId(call.name))
         trip = Trip(self.source.name, target.name, call, envelope, body)
 
         async def arrive() -> Reply:

@@ -14,7 +14,7 @@ from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeNam
 from common.noderpc.mastership import Ballot, Mastership
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
-from common.rpc.server import Dispatcher
+from common.rpc.server import Dispatcher, Reply
 from coordinator.master.confirm import PATIENCE_S, WORD_S, NoQuorum, NotMaster, become_master
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.question import Mode, Word
@@ -59,13 +59,13 @@ class Wire:
         self.voters = {name: Voter() for name in (ALPHA, BETA, GAMMA)}
         self.asked: list[tuple[str, str]] = []
 
-    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
         voter = self.voters[node.name]
         self.asked.append((node.name, call.method))
         if voter.refuses:
             raise ConnectionRefusedError
         await voter.speaks.wait()
-        return (await Dispatcher(voter).run(call, body)).body
+        return await Dispatcher(voter).run(call, body)
 
 
 def cluster_of_three() -> Loaded:

@@ -94,10 +94,17 @@ class Rig:
         **arguments: Any,
     ) -> Any:  # fmt: skip
         self.calls += 1
-        envelope = Envelope(epoch=Epoch(epoch), call=CallId(f"{self.calls}"), timeout_s=10)
+        envelope = self.envelope(f"{self.calls}", epoch)
         service, _, method = name.partition(".")
         reply = await self.node.call(service, method, envelope, caller, to_json(arguments))
         return open_answer(reply.body, returns, what="the answer")
+
+    def envelope(self, call: str, epoch: int = 0, patience_s: float = 10) -> Envelope:
+        now = self.node.clock.read()
+        return Envelope(
+            epoch=Epoch(epoch), call=CallId(call),
+            good_until=now._replace(at_s=now.at_s + patience_s),
+        )  # fmt: skip
 
     async def join(self, name: str = "beta") -> None:
         token = self.node.identity.token
@@ -179,8 +186,7 @@ def test_a_ballot_tells_the_grant_and_that_there_is_no_state(rig: Rig) -> None:
 
 async def _grant(rig: Rig, epoch: int, master: str) -> None:
     body = to_json({"epoch": epoch, "master": master})
-    envelope = Envelope(epoch=Epoch(0), call=CallId("grant"), timeout_s=10)
-    reply = await rig.node.call("mastership", "grant", envelope, ALPHA, body)
+    reply = await rig.node.call("mastership", "grant", rig.envelope("grant"), ALPHA, body)
     open_answer(reply.body, None, what="the answer")
 
 
@@ -309,7 +315,7 @@ def test_a_watcher_of_the_old_master_does_not_hold_up_the_new(rig: Rig) -> None:
 def test_broken_json_in_an_answer_never_happens(rig: Rig) -> None:
     async def scenario() -> None:
         async with rig.running():
-            envelope = Envelope(epoch=Epoch(0), call=CallId("a"), timeout_s=10)
+            envelope = Envelope(epoch=Epoch(0), call=CallId("a"))
             for body in (b"", b"\xff", b"{", b"[]", b"null", b'"x"'):
                 reply = await rig.node.call("join", "request", envelope, None, body)
                 assert reply.status == 400

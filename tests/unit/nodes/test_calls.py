@@ -8,38 +8,40 @@ from typing import TypeVar
 
 import pytest
 
-from common.errors import Conflict, GntError, InvalidRequest, Unreachable
+from common.errors import Conflict, Expired, GntError, InvalidRequest, Unreachable
 from common.messages import to_json
 from common.model.node import Node
 from common.names import CallId, Epoch, GroupId, JobId, NodeName
 from common.noderpc.facts import Facts
 from common.noderpc.mastership import Mastership
+from common.rpc.clock import GOOD_UNTIL, Reading
 from common.rpc.declare import CallSpec
-from common.rpc.envelope import CALL, EPOCH, JOB, TIMEOUT, Envelope, answer, failure, read_headers
+from common.rpc.envelope import CALL, EPOCH, JOB, Envelope, answer, read_headers
+from common.rpc.server import Reply, refusal
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each, split
 from tests.support.clock import simulate
 
 ALPHA = Node(uuid="a", name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
-BALLOT = answer({"master": "alpha", "epoch": 3, "of the future": True})
+BALLOT = Reply(200, answer({"master": "alpha", "epoch": 3, "of the future": True}))
 
 T = TypeVar("T")
-Do = Callable[[], Awaitable[bytes]]
+Do = Callable[[], Awaitable[Reply]]
 
 
 class FakeDial:
     """Answers with what ``behaviours`` do, one after the other; remembers the envelopes."""
 
-    def __init__(self, *behaviours: Do | bytes | Exception) -> None:
+    def __init__(self, *behaviours: Do | Reply | Exception) -> None:
         self.sent: list[Envelope] = []
         self._behaviours = list(behaviours)
 
-    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> bytes:
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
         self.sent.append(envelope)
         behaviour = self._behaviours.pop(0)
         if isinstance(behaviour, Exception):
             raise behaviour
-        return behaviour if isinstance(behaviour, bytes) else await behaviour()
+        return behaviour if isinstance(behaviour, Reply) else await behaviour()
 
 
 def nodes(dial: FakeDial, epoch: int = 7) -> Nodes:
@@ -50,7 +52,7 @@ async def ask(call: Awaitable[T]) -> T:
     return await call
 
 
-def test_the_envelope_says_for_whom_and_how_long() -> None:
+def test_the_envelope_says_for_whom() -> None:
     dial = FakeDial(BALLOT, BALLOT)
     service = nodes(dial).with_epoch(Epoch(8)).service(Mastership, ALPHA, job=JobId(12))
 
@@ -61,20 +63,19 @@ def test_the_envelope_says_for_whom_and_how_long() -> None:
 
     simulate(story())
     first, second = dial.sent
-    assert (first.epoch, first.job, first.timeout_s) == (8, 12, 5.0)
+    assert (first.epoch, first.job) == (8, 12)
     assert first.call != second.call
 
 
 def test_a_lost_connection_is_tried_once_more_with_the_same_id() -> None:
     async def story() -> None:
-        async def late_loss() -> bytes:
+        async def late_loss() -> Reply:
             await asyncio.sleep(2)
             raise ConnectionResetError
 
         dial = FakeDial(late_loss, BALLOT)
         await nodes(dial).service(Mastership, ALPHA).vote()
         assert dial.sent[0].call == dial.sent[1].call
-        assert dial.sent[1].timeout_s == pytest.approx(3.0)
         with pytest.raises(Unreachable, match="alpha"):
             dial = FakeDial(ConnectionResetError("a"), ConnectionResetError("b"))
             await nodes(dial).service(Mastership, ALPHA).vote()
@@ -93,9 +94,9 @@ def test_what_is_not_safe_to_repeat_is_not() -> None:
 
 def test_an_answer_that_does_not_come_is_waited_for_so_long() -> None:
     async def story() -> None:
-        async def silence() -> bytes:
+        async def silence() -> Reply:
             await asyncio.sleep(1000)
-            return b""
+            return BALLOT
 
         with pytest.raises(Unreachable, match=r"did not answer mastership.vote within 5 seconds"):
             await nodes(FakeDial(silence)).service(Mastership, ALPHA).vote()
@@ -133,7 +134,7 @@ def test_a_node_marked_offline_is_not_asked() -> None:
 
 
 def test_the_nodes_own_errors_come_through() -> None:
-    dial = FakeDial(failure(Conflict("A guest is in the way.", guest="web1")))
+    dial = FakeDial(refusal(Conflict("A guest is in the way.", guest="web1")))
     with pytest.raises(Conflict, match="in the way") as failed:
         simulate(ask(nodes(dial).service(Facts, ALPHA).facts()))
     assert failed.value.detail == {"guest": "web1"}
@@ -164,14 +165,14 @@ def test_each_gives_an_answer_or_an_error_for_each() -> None:
 def test_an_answer_that_is_no_answer_is_told() -> None:
     for body in (b"<html>", b"[]", to_json({"result": {"master": 7}})):
         with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
-            simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+            simulate(ask(nodes(FakeDial(Reply(200, body))).service(Mastership, ALPHA).vote()))
 
 
 @pytest.mark.parametrize("epoch", [-1, 2**53 + 1, 2**63 - 1, 2**64, 10**400])
 def test_a_number_beyond_its_bounds_is_no_answer(epoch: int) -> None:
     body = b'{"result": {"master": "alpha", "epoch": %d}}' % epoch
     with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
-        simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+        simulate(ask(nodes(FakeDial(Reply(200, body))).service(Mastership, ALPHA).vote()))
 
 
 @pytest.mark.parametrize("code", ["conflict.deposed", "node-failure.command", "", "of the future"])
@@ -180,16 +181,58 @@ def test_a_detail_of_any_name_and_shape_is_an_error_as_any_other(code: str, name
     error = {"code": code, "message": "No.", "detail": {name: [None, {"message": 7}]}}
     body = to_json({"error": error})
     with pytest.raises(GntError, match="No") as raised:
-        simulate(ask(nodes(FakeDial(body)).service(Mastership, ALPHA).vote()))
+        simulate(ask(nodes(FakeDial(Reply(200, body))).service(Mastership, ALPHA).vote()))
     assert raised.value.detail == error["detail"]
 
 
 def test_headers_beyond_their_bounds_are_refused() -> None:
-    good = {EPOCH: "7", CALL: "c", JOB: "12", TIMEOUT: "2.5"}
-    told = Envelope(epoch=Epoch(7), call=CallId("c"), job=JobId(12), timeout_s=2.5)
+    good = {EPOCH: "7", CALL: "c", JOB: "12", GOOD_UNTIL: "p 2.5"}
+    told = Envelope(epoch=Epoch(7), call=CallId("c"), job=JobId(12), good_until=Reading("p", 2.5))
     assert read_headers(good) == told
-    for name, text in ((EPOCH, str(2**63 - 1)), (EPOCH, "-1"), (JOB, "-1"), (TIMEOUT, "soon")):
+    for name, text in ((EPOCH, str(2**63 - 1)), (EPOCH, "-1"), (JOB, "-1"), (GOOD_UNTIL, "p soon")):
         with pytest.raises(InvalidRequest, match="good header"):
             read_headers(good | {name: text})
     with pytest.raises(InvalidRequest, match="epoch"):
         read_headers({name: text for name, text in good.items() if name != EPOCH})
+
+
+EXPIRED = refusal(Expired("It comes too late."))
+
+
+def shown(reply: Reply, at_s: float, process: str = "p") -> Reply:
+    return reply._replace(shown=Reading(process, at_s))
+
+
+def test_an_order_says_until_when_it_is_good_by_the_nodes_clock() -> None:
+    async def story() -> None:
+        async def slowly() -> Reply:
+            await asyncio.sleep(2)  # the clock was read before, or after: nobody can tell
+            return shown(BALLOT, 500)
+
+        dial = FakeDial(slowly, BALLOT)
+        alpha = nodes(dial).service(Mastership, ALPHA)
+        await alpha.vote()
+        await asyncio.sleep(100)
+        await alpha.vote()
+        assert dial.sent[0].good_until is None
+        # The clock showed 500 at 2 s, or more; the caller gives up at 107 s. The rest is for drift.
+        assert dial.sent[1].good_until
+        assert dial.sent[1].good_until.process == "p"
+        assert dial.sent[1].good_until.at_s == pytest.approx(500 + 105 - 0.1)
+
+    simulate(story())
+
+
+def test_an_order_refused_as_late_is_given_again_with_what_the_refusal_told() -> None:
+    dial = FakeDial(shown(EXPIRED, 500), shown(EXPIRED, 9000, "q"), BALLOT)
+    simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
+    assert [sent.good_until for sent in dial.sent] == [
+        None, Reading("p", 505.0), Reading("q", 9005.0),
+    ]  # fmt: skip
+    assert len({sent.call for sent in dial.sent}) == 3
+
+
+def test_a_node_that_always_refuses_is_not_asked_for_ever() -> None:
+    dial = FakeDial(*[shown(EXPIRED, 500)] * 3)
+    with pytest.raises(Expired):
+        simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
