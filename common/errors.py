@@ -8,6 +8,7 @@ GntError
 │   └── Expired         came after its caller's time; nothing was done  HTTP 412  exit 4
 ├── NoCapacity          nothing is wrong; there is no room now         HTTP 503  exit 6
 ├── NodeFailure         the node answered: it tried, and it failed     HTTP 502  exit 7
+│   └── BadAnswer       what it answered is no answer                  HTTP 502  exit 7
 ├── Unreachable         the node did not answer; outcome unknown       HTTP 504  exit 8
 ├── Stuck               an undo failed; an operator has to look        HTTP 500  exit 9
 ├── Cancelled           the operator cancelled the job                 HTTP 409  exit 10
@@ -91,6 +92,12 @@ class NodeFailure(GntError):
     code = "node-failure"
     http_status = 502
     exit_code = 7
+
+
+class BadAnswer(NodeFailure):
+    """A node answered something absurd: too large, malformed, or out of all bounds."""
+
+    code = "node-failure.bad-answer"
 
 
 class Unreachable(GntError):

@@ -13,7 +13,7 @@ class FileReport(Report):
 class Files(NodeService, prefix="files"):
     """The ``ssconf`` files; names are fixed, paths never come from the network."""
 
-    @rpc(timeout=15, safe_to_repeat=True)
+    @rpc(timeout=15, safe_to_repeat=True, largest_question=4 << 20)
     @abstractmethod
     async def publish(self, *, files: dict[str, str]) -> None:
         """Write ssconf files; each atomically.

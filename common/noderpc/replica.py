@@ -11,6 +11,8 @@ from common.model.stamp import Stamp
 from common.names import Serial
 from common.rpc.declare import NodeService, rpc
 
+PAGES = 16 << 20  # bytes of rows or commits in one message; only candidates have them
+
 
 class Behind(Conflict):
     """The replica misses commits before the ones sent; ``serial`` is what it has."""
@@ -41,7 +43,7 @@ class Page(Report):
 class Replica(NodeService, prefix="replica"):
     """Durable storage of commits; one SQLite file."""
 
-    @rpc(timeout=15, safe_to_repeat=True)
+    @rpc(timeout=15, safe_to_repeat=True, largest_question=PAGES)
     @abstractmethod
     async def append(self, *, commits: tuple[Commit, ...]) -> Stamp:
         """Store commits, all or none, on disk when this returns.
@@ -59,7 +61,7 @@ class Replica(NodeService, prefix="replica"):
     async def stamp(self) -> Stamp:
         """Return how far this replica has come."""
 
-    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False, largest_answer=PAGES)
     @abstractmethod
     async def commits_after(self, *, serial: Serial) -> tuple[Commit, ...]:
         """Return the kept commits above ``serial``, oldest first, at most 1,000.
@@ -68,12 +70,12 @@ class Replica(NodeService, prefix="replica"):
             Behind: the one right after ``serial`` is not kept any more.
         """
 
-    @rpc(timeout=30, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, largest_answer=PAGES)
     @abstractmethod
     async def read(self, *, after: tuple[str, str] | None, limit: int) -> Page:
         """Return up to ``limit`` rows that sort after ``(kind, id)``."""
 
-    @rpc(timeout=30, safe_to_repeat=True)
+    @rpc(timeout=30, safe_to_repeat=True, largest_question=PAGES)
     @abstractmethod
     async def restore(
         self, *, copy: str, rows: tuple[Row, ...], first: bool, becomes: Stamp | None

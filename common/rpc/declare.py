@@ -13,6 +13,8 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import msgspec
 
+LARGEST = 1 << 20  # bytes either way, unless a call says otherwise
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,6 +30,8 @@ class CallSpec:
     fenced: bool  # refused when its epoch is older than the one granted?
     expires: bool  # refused when its caller has given up?
     open_to_nodes: bool  # may nodes that are no master candidates call it?
+    largest_question: int  # bytes of arguments that the node reads
+    largest_answer: int  # bytes of an answer that the caller reads
     arguments: type[msgspec.Struct]
     returns: Any
     summary: str
@@ -65,6 +69,8 @@ def rpc(
     fenced: bool = True,
     expires: bool | None = None,
     open_to_nodes: bool = False,
+    largest_question: int = LARGEST,
+    largest_answer: int = LARGEST,
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
     """Mark a method of a ``NodeService`` as callable over the network; see ``CallSpec``.
 
@@ -75,7 +81,8 @@ def rpc(
         options = {
             "timeout": timeout, "safe_to_repeat": safe_to_repeat,
             "fenced": fenced, "expires": fenced if expires is None else expires,
-            "open_to_nodes": open_to_nodes,
+            "open_to_nodes": open_to_nodes, "largest_question": largest_question,
+            "largest_answer": largest_answer,
         }  # fmt: skip
         method.__rpc__ = options  # type: ignore[attr-defined]
         return method

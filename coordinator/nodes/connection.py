@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple, Self
 
+from common.errors import BadAnswer
 from common.rpc.clock import SHOWN, Reading
+from common.rpc.declare import CallSpec
 from common.rpc.server import Reply
-
-LARGEST = 64 * 2**20  # bytes of an answer; noded sends pages of 4 MiB
 
 
 class Connection:
@@ -47,19 +47,27 @@ class Connection:
         """Whether another call may be tried; the node may be closing it this very moment."""
         return self.is_open and not (self._reader.at_eof() or self._writer.is_closing())
 
-    async def put(self, path: str, host: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def put(
+        self, call: CallSpec, host: str, headers: Mapping[str, str], body: bytes
+    ) -> Reply:
         """Send a request and return its answer, whatever its status.
 
         Raises:
+            BadAnswer: it is larger than answers to this call may be.
             OSError: the connection broke, or what came was no answer.
         """
-        lines = [f"PUT {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+        lines = [f"PUT {call.path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", *(f"{key}: {headers[key]}" for key in headers)]
         # Not drained: a node that refuses a large body answers before it has read all of it.
         self._writer.write("\r\n".join([*lines, "\r\n"]).encode("ascii") + body)
         try:
             text = await self._reader.readuntil(b"\r\n\r\n")
             head = _read_head(text)
+            if head.length > call.largest_answer:
+                raise BadAnswer(
+                    f"{host} answered {call.name} with {head.length} bytes, and "
+                    f"{call.largest_answer} are the most that are read."
+                )
             body = await self._reader.readexactly(head.length)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("the node hung up before it answered") from error
@@ -96,7 +104,7 @@ def _read_head(text: bytes) -> _Head:
     pairs = (line.partition(":") for line in lines)
     fields = {key.lower(): value.strip() for key, _, value in pairs}
     length = fields.get("content-length", "")
-    if not (length.isascii() and length.isdecimal()) or int(length) > LARGEST:
+    if not (length.isascii() and length.isdecimal()) or len(length) > 18:
         raise ValueError(f"its length is {length[:40] or 'not told'}")
     shown = fields.get(SHOWN.lower())
     return _Head(

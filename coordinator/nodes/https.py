@@ -46,7 +46,7 @@ class HttpsDial:
             node.primary_ip, node.port, self._context, node.name
         )
         try:
-            answer = await connection.put(call.path, node.name, envelope.headers(), body)
+            answer = await connection.put(call, node.name, envelope.headers(), body)
         except BaseException:
             connection.abort()
             raise

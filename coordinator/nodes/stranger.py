@@ -43,9 +43,7 @@ class _Line:
                             f"{where} shows another certificate than the join token names: the "
                             "token is of another node, or outdated, or somebody is in between."
                         )
-                    reply = await connection.put(
-                        call.path, self.node.name, envelope.headers(), body
-                    )
+                    reply = await connection.put(call, self.node.name, envelope.headers(), body)
                     return reply.body
                 finally:
                     connection.abort()

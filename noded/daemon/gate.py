@@ -1,73 +1,109 @@
-"""The port: shakes hands, and lets in no more than the locked memory can bear."""
+"""The port: shakes hands, and lets in no more than the locked memory can bear.
+
+Memory is spent on those who are known. Strangers wait on the porch, few shake hands at a time,
+and whoever has shown a certificate gets a place among those of its kind: what nodes that are no
+candidates, or strangers to a node of no cluster, do with theirs is no concern of candidates.
+"""
 
 import asyncio
-import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from common.places import Places, source_of
 from common.tasks import Background
+from common.tls.context import read_peer
 from noded import web
+from noded.daemon.porch import Porch
+from noded.daemon.refusals import Refusals
 
-MOST_CONNECTIONS = 64  # each is a third of a MiB, nearly all of it buffers for TLS
+# Each connection past the porch is a third of a MiB, nearly all of it buffers for TLS.
+MOST_SHAKING = 8
+KEPT_SHAKING = 2  # of these, for where candidates have been seen
+MOST_SHAKING_EACH = 3  # with others
+MOST_CANDIDATES = 64
+MOST_OTHERS, MOST_EACH_OTHER = 6, 3
+MOST_KNOWN = 64  # sources of candidates that are remembered
 HANDSHAKE_PATIENCE_S = 10.0
+HURRY_S = 1.0  # for a handshake when others wait
 IDLE_S = 60.0  # until a connection is closed on which no whole request head arrived
 GOODBYE_S = 2.0  # for answers under way when connections are closed
-PAUSE_S = 1.0  # when the system has no descriptors left
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-log = logging.getLogger(__name__)
 
 
 class Gate:
     """Accepts connections on one port, with a TLS context that can be replaced.
 
-    Whoever comes when all places are taken waits in the kernel's queue. Connections whose
-    request was answered give up their places then.
+    Candidates who come when all their places are taken wait on the porch, until one whose
+    request was answered can give up its own.
     """
 
     def __init__(self, listener: socket.socket, handle: Handle) -> None:
         """Take over ``listener``, which is bound; ``handle`` answers requests."""
-        listener.settimeout(0)
-        self._listener = listener
         self._handle = handle
         self._background = Background()
-        self._places = asyncio.Semaphore(MOST_CONNECTIONS)
-        self._idle: dict[web.RequestHandler, None] = {}  # between two requests; in order
+        self._refusals = Refusals()
+        self._porch = Porch(listener, self._refusals, self._let_in)
+        self._shaking: dict[socket.socket, tuple[str, float]] = {}  # source, since; oldest first
+        self._known: dict[str, None] = {}  # where candidates came from, the latest last
+        self._candidates: Places[web.RequestHandler] = Places(MOST_CANDIDATES)
+        self._others: Places[web.RequestHandler] = Places(MOST_OTHERS, MOST_EACH_OTHER)
+        self._hurry: asyncio.TimerHandle | None = None
         self._http: _Http | None = None
 
     async def open(self, context: ssl.SSLContext) -> None:
         """Let in whoever shakes hands with ``context``; returns when all others have left."""
-        before, self._http = self._http, _Http(self._answer, context, self._lost)
+        before, self._http = self._http, _Http(self._answer, context, self._came, self._lost)
         if before is None:
-            self._background.start(self._accept(), name="accept connections")
+            self._porch.open()
         else:
             await before.shutdown(GOODBYE_S)
 
     async def close(self) -> None:
         """Let nobody in any more, and send away those who are."""
+        self._porch.close()
+        if self._hurry:
+            self._hurry.cancel()
         await self._background.close()
         if self._http:
             await self._http.shutdown(GOODBYE_S)
-        self._listener.close()
+        self._refusals.close()
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            if self._places.locked():
-                self._close_one_idle()
-            await self._places.acquire()
-            try:
-                connection, address = await loop.sock_accept(self._listener)
-            except OSError as error:  # the caller has gone already, or no descriptors are left
-                self._places.release()
-                log.warning("Cannot accept a connection: %s.", error)
-                await asyncio.sleep(PAUSE_S)
-            else:
-                self._background.start(self._let_in(connection, address[0]), name="shake hands")
+    def _let_in(self) -> None:
+        """Shake hands with as many as may."""
+        while (source := self._next()) is not None:
+            connection = self._porch.take(source)
+            self._shaking[connection] = source, asyncio.get_running_loop().time()
+            self._background.start(self._shake(connection, source), name="shake hands")
+        if self._porch.sources and not self._hurry:
+            self._hurry = asyncio.get_running_loop().call_later(HURRY_S / 4, self._hurry_up)
 
-    async def _let_in(self, connection: socket.socket, host: str) -> None:
+    def _next(self) -> str | None:
+        """Choose whose turn it is: candidates' sources first, then all others in their order."""
+        free = MOST_SHAKING - len(self._shaking)
+        if free <= 0 or self._candidates.held + len(self._shaking) >= MOST_CANDIDATES:
+            return None
+        sources = self._porch.sources
+        if known := next((each for each in sources if each in self._known), None):
+            return known
+        if free <= KEPT_SHAKING:
+            return None
+        begun = [source for source, _ in self._shaking.values()]
+        return next((each for each in sources if begun.count(each) < MOST_SHAKING_EACH), None)
+
+    def _hurry_up(self) -> None:
+        """Cut off handshakes that take their time while others wait."""
+        self._hurry = None
+        if self._porch.sources:
+            over = asyncio.get_running_loop().time() - HURRY_S
+            for connection, (_, since) in self._shaking.items():
+                if since < over:
+                    _hang_up(connection)
+            self._let_in()
+
+    async def _shake(self, connection: socket.socket, source: str) -> None:
         http = self._http
         assert http  # nothing is accepted before
         try:
@@ -79,27 +115,48 @@ class Gate:
                 ssl_shutdown_timeout=GOODBYE_S,
             )
         except OSError as error:
-            self._places.release()
-            log.info("A connection from %s was refused: %s.", host, _reason(error))
+            self._refusals.add(source, _reason(error))
+        finally:
+            del self._shaking[connection]
+            self._let_in()
 
-    def _close_one_idle(self) -> None:
-        if self._idle:
-            connection = next(iter(self._idle))
-            del self._idle[connection]
-            connection.force_close()
+    def _came(self, connection: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Give a place to one that has shaken hands."""
+        peer = read_peer(transport.get_extra_info("peercert"))
+        source = source_of(transport.get_extra_info("peername")[0])
+        if peer and peer.candidate:
+            self._know(source)
+            if (goes := self._candidates.take(connection, peer.node)) is not None:
+                goes.force_close()
+            self._candidates.hold(connection)  # its first request is on its way
+        elif (goes := self._others.take(connection, peer.node if peer else source)) is not None:
+            self._refusals.add(source, "others took its place")
+            if goes.transport:
+                goes.transport.abort()
+
+    def _know(self, source: str) -> None:
+        self._known.pop(source, None)
+        self._known[source] = None
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
 
     def _lost(self, connection: web.RequestHandler) -> None:
-        self._idle.pop(connection, None)
-        self._places.release()
+        self._candidates.leave(connection)
+        self._others.leave(connection)
+        self._let_in()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        self._idle.pop(request.protocol, None)
-        response = await self._handle(request)
-        if self._places.locked():
-            response.force_close()  # others wait
-        elif request.transport is not None:
-            self._idle[request.protocol] = None
-        return response
+        self._candidates.hold(request.protocol)
+        try:
+            return await self._handle(request)
+        finally:
+            self._candidates.release(request.protocol)
+            self._let_in()
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):  # it has gone already
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _reason(error: OSError) -> str:
@@ -111,15 +168,23 @@ def _reason(error: OSError) -> str:
     return str(error) or "it ended without a word"
 
 
-class _Http(web.Server):
+class _Http(web.BoundedServer):
     """The HTTP side of all connections that were made with one context."""
 
     def __init__(
-        self, answer: Handle, context: ssl.SSLContext, lost: Callable[[web.RequestHandler], None]
+        self,
+        answer: Handle,
+        context: ssl.SSLContext,
+        came: Callable[[web.RequestHandler, asyncio.Transport], None],
+        lost: Callable[[web.RequestHandler], None],
     ) -> None:
-        super().__init__(answer, access_log=None, keepalive_timeout=IDLE_S, lingering_time=1.0)
+        super().__init__(answer, idle_s=IDLE_S)
         self.context = context
-        self._lost = lost
+        self._came, self._lost = came, lost
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._came(handler, transport)
 
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None

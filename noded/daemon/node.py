@@ -123,6 +123,25 @@ class Node:
         await self.identity.prepare()
         self._background.start(self._facts.prepare(), name="look at this node")
 
+    def expect(
+        self, service: str, method: str, envelope: Envelope, caller: Peer | None
+    ) -> CallSpec:
+        """Return what a call is, before its arguments are read.
+
+        Raises:
+            GntError: there is none of that name, or this caller may not make it.
+        """
+        try:
+            call = self._dispatcher.find(service, method)
+            if call.fenced and caller is not None:
+                # Before his role: a master who was replaced and demoted has to hear the former.
+                self._fence.check(envelope.epoch)
+            check_caller(call, caller, self.cluster)
+        except GntError as error:
+            log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
+            raise
+        return call
+
     async def call(
         self, service: str, method: str, envelope: Envelope, caller: Peer | None, body: bytes
     ) -> Reply:
@@ -138,14 +157,13 @@ class Node:
             body: the arguments, JSON.
         """
         try:
-            call = self._dispatcher.find(service, method)
-            if call.fenced and caller is not None:
-                # Before his role: a master who was replaced and demoted has to hear the former.
-                self._fence.check(envelope.epoch)
-            check_caller(call, caller, self.cluster)
+            call = self.expect(service, method, envelope, caller)
+        except GntError as error:
+            return refusal(error)
+        try:
             reply = await self._take(call, envelope, caller, body)
         except GntError as error:
-            log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
+            log.info("%s of %s is refused: %s", call.name, _named(caller), error)
             reply = refusal(error)
         return reply._replace(shown=self.clock.read())  # of now, also with a recorded answer
 

@@ -17,7 +17,6 @@ from noded.daemon.node import Node
 from noded.handlers.console import PREFIX as CONSOLE_PREFIX
 from noded.handlers.console import ConsoleStream
 
-LARGEST_BODY_BYTES = 16 << 20  # parts of a whole copy of the state are the largest
 BODY_PATIENCE_S = 20.0
 
 
@@ -81,9 +80,11 @@ class Server:
         service, _, method = rest.partition("/")
         if request.method != "PUT" or not method:
             raise NotFound("Calls are made with PUT /<service>/<call>.")
-        envelope = read_headers(request.headers)
-        body = await _read_body(request)
-        return await self._node.call(service, method, envelope, _caller(request), body)
+        envelope, caller = read_headers(request.headers), _caller(request)
+        # Before a byte of the arguments is taken in: who may not ask shall cost no memory.
+        call = self._node.expect(service, method, envelope, caller)
+        body = await _read_body(request, call.largest_question)
+        return await self._node.call(service, method, envelope, caller, body)
 
 
 def _caller(request: web.BaseRequest) -> Peer | None:
@@ -100,16 +101,16 @@ class _TooSlow(InvalidRequest):
     http_status = 408
 
 
-async def _read_body(request: web.BaseRequest) -> bytes:
+async def _read_body(request: web.BaseRequest, largest: int) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_PATIENCE_S):
-            if (request.content_length or 0) > LARGEST_BODY_BYTES:
-                raise _too_large()
+            if (request.content_length or 0) > largest:
+                raise _too_large(largest)
             async for chunk in request.content.iter_any():
                 body += chunk
-                if len(body) > LARGEST_BODY_BYTES:
-                    raise _too_large()
+                if len(body) > largest:
+                    raise _too_large(largest)
     except TimeoutError as error:
         raise _TooSlow(
             f"The request was not complete after {BODY_PATIENCE_S:g} s, with {len(body)} bytes."
@@ -117,5 +118,5 @@ async def _read_body(request: web.BaseRequest) -> bytes:
     return bytes(body)
 
 
-def _too_large() -> _TooLarge:
-    return _TooLarge(f"A request may have {LARGEST_BODY_BYTES >> 20} MiB; this one is larger.")
+def _too_large(largest: int) -> _TooLarge:
+    return _TooLarge(f"This call may have {largest >> 10} KiB of arguments; it has more.")

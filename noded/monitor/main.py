@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from common.errors import GntError, NodeFailure
+from common.places import Places, source_of
 from common.ports import own_port
 from common.systemd import Supervisor
 from common.version import VERSION
@@ -24,6 +26,8 @@ from noded.monitor.reports import answer
 PORT = 1815  # of Ganeti's monitoring agent
 EVERY_S = 5.0
 IDLE_S = 15.0  # until a connection is closed on which nothing is asked
+MOST_VISITORS, MOST_FROM_ONE = 128, 16
+BACKLOG = 1024  # connections that the kernel keeps for us
 STATISTICS = Path("/proc/stat")
 
 log = logging.getLogger(__name__)
@@ -72,14 +76,34 @@ class Monitor:
         return web.Response(body=msgspec.json.encode(document), content_type="application/json")
 
 
+class Visitors(web.BoundedServer):
+    """All connections; whoever comes when there are too many costs the greediest one its place."""
+
+    def __init__(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handle, idle_s=IDLE_S)
+        self._places: Places[web.RequestHandler] = Places(MOST_VISITORS, MOST_FROM_ONE)
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        goes = self._places.take(handler, source_of(transport.get_extra_info("peername")[0]))
+        if goes is not None and goes.transport:
+            goes.transport.abort()
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        super().connection_lost(handler, exc)
+        self._places.leave(handler)
+
+
 async def _serve(address: str | None, port: int, every_s: float) -> None:
     loop, stop, monitor = asyncio.get_running_loop(), asyncio.Event(), Monitor()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     monitor.sample()
-    http = web.Server(monitor.handle, access_log=None, keepalive_timeout=IDLE_S)
+    http = Visitors(monitor.handle)
     try:
-        server = await loop.create_server(http, address, port)
+        server = await loop.create_server(http, address, port, backlog=BACKLOG)
     except OSError as error:
         where = f"{address or 'all addresses'} port {port}"
         raise NodeFailure(f"Cannot listen on {where}: {error.strerror or error}.") from error

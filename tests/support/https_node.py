@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import uvloop
 
@@ -114,6 +114,15 @@ async def served(root: Path) -> AsyncIterator[Served]:
         await node.close()
 
 
+class Joinable(Protocol):
+    """A node of no cluster, in this process or another."""
+
+    @property
+    def token(self) -> JoinToken: ...
+
+    def as_object(self, name: str) -> NodeObject: ...
+
+
 @dataclass
 class TestCluster:
     """An authority, and identities made with it below ``directory``."""
@@ -146,7 +155,7 @@ class TestCluster:
             (path / name).write_text(text, encoding="ascii")
         return path
 
-    async def join(self, node: Served, name: str, **issued: Any) -> None:
+    async def join(self, node: Joinable, name: str, **issued: Any) -> None:
         """Make ``node`` a member, as ``gnt-node add`` does."""
         join = stub(Join, stranger(node.as_object(name), node.token.fingerprint))
         token = node.token
