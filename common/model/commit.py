@@ -9,10 +9,14 @@ from common.model.stamp import Stamp
 from common.names import Epoch, Serial
 
 GONE = msgspec.Raw(b"null")
+ARCHIVE = "archive"  # kind of what replicas keep beside the rows: see ``common.noderpc.replica``
 
 
 class Change(Order):
-    """A row set (``body`` is its JSON text) or, with the body ``null``, deleted."""
+    """A row set (``body`` is its JSON text) or, with the body ``null``, deleted.
+
+    Of the kind ``ARCHIVE``, whose ids are numbers, a deletion takes all lower numbers along.
+    """
 
     kind: str  # "instance", "job", …
     id: str  # a UUID; for jobs the number

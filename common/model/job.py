@@ -25,7 +25,7 @@ class Status(StrEnum):
         return self in (Status.CANCELED, Status.SUCCESS, Status.ERROR)
 
 
-class LogEntry(Order):
+class LogEntry(Order, omit_defaults=True):
     serial: int  # counts within the job, from 1
     time: Timestamp
     message: str
@@ -47,8 +47,11 @@ class Entry(Order):
     step: str  # its title, unique within the recipe
 
 
-class OperationRecord(Order, kw_only=True):
-    """One operation of a job. ``plan`` and ``journal`` are all a successor needs."""
+class OperationRecord(Order, kw_only=True, omit_defaults=True):
+    """One operation of a job. ``plan``, ``locks`` and ``journal`` are all a successor needs.
+
+    There are many jobs, so their rows leave out what is as usual.
+    """
 
     input: dict[str, Any]  # OP_ID and the parameters
     secret: tuple[str, ...] = ()  # parameters never to be shown; wiped when it has ended
@@ -61,9 +64,9 @@ class OperationRecord(Order, kw_only=True):
     started: Timestamp | None = None  # began to wait for locks
     executed: Timestamp | None = None  # had the locks
     ended: Timestamp | None = None
-    locks: tuple[tuple[str, str], ...] = ()  # (lock, mode), held while running
+    locks: tuple[tuple[str, str], ...] = ()  # (lock, mode), held while running; dropped then
     plan: Any = None  # dropped when it has ended
-    journal: tuple[Entry, ...] = ()
+    journal: tuple[Entry, ...] = ()  # dropped after a success: the log tells the same
 
 
 class Dependency(Order):
@@ -71,7 +74,7 @@ class Dependency(Order):
     statuses: tuple[Status, ...] = (Status.SUCCESS,)
 
 
-class Job(Order, kw_only=True):
+class Job(Order, kw_only=True, omit_defaults=True):
     id: JobId
     ops: tuple[OperationRecord, ...]
     received: Timestamp
@@ -88,3 +91,12 @@ class Job(Order, kw_only=True):
         if Status.ERROR in statuses:
             return Status.ERROR
         return next((s for s in statuses if s is not Status.SUCCESS), Status.SUCCESS)
+
+
+class ArchivedJob(Order):
+    """A job that has ended and was put out of sight: kept beside the state, never loaded with it.
+
+    Deleting one from the archive deletes all that are older, too.
+    """
+
+    job: Job

@@ -8,7 +8,7 @@ from common.errors import Conflict
 from common.messages import Order, Report
 from common.model.commit import Commit
 from common.model.stamp import Stamp
-from common.names import Serial
+from common.names import JobId, Serial
 from common.rpc.declare import NodeService, rpc
 
 PAGES = 16 << 20  # bytes of rows or commits in one message; only candidates have them
@@ -40,8 +40,19 @@ class Page(Report):
     more: bool
 
 
+class ArchivePage(Report):
+    """Some archived jobs in the order asked for; ``more`` tells whether any follow."""
+
+    rows: tuple[Row, ...]
+    more: bool
+
+
 class Replica(NodeService, prefix="replica"):
-    """Durable storage of commits; one SQLite file."""
+    """Durable storage of commits; one SQLite file.
+
+    Beside the rows there is the archive: what commits put there is not part of what ``read``
+    returns and ``restore`` replaces, so that loading and copying the state cost nothing for it.
+    """
 
     @rpc(timeout=15, safe_to_repeat=True, largest_question=PAGES)
     @abstractmethod
@@ -91,6 +102,23 @@ class Replica(NodeService, prefix="replica"):
         Raises:
             Conflict: a part came before the first, or of a transfer that was given up.
         """
+
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def archived(self) -> tuple[tuple[JobId, JobId], ...]:
+        """Return which jobs are in the archive: first and last of each run of numbers."""
+
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def read_archive(
+        self, *, first: JobId, last: JobId, newest_first: bool, limit: int
+    ) -> ArchivePage:
+        """Return archived jobs with numbers in a range: at most ``limit``, or what fits."""
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def fill_archive(self, *, rows: tuple[Row, ...]) -> None:
+        """Add archived jobs that another replica has; those that are here stay as they are."""
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from common.model.job import Failure, Job, LogEntry, OperationRecord, Timestamp
+from common.model.job import Failure, Job, LogEntry, OperationRecord, Status, Timestamp
 from common.names import JobId
 from coordinator.jobs.bounds import ENTRY_CHARACTERS, cut, with_entry
 from coordinator.locks.names import Owner
@@ -101,7 +101,8 @@ class RunningJob:
         """Change an operation for the last time, forgetting what was only needed to run it."""
         op = self.op(index)
         wiped = {key: value for key, value in op.input.items() if key not in op.secret}
-        self.change_op(index, input=wiped, plan=None, **fields)
+        journal = () if fields["status"] is Status.SUCCESS else op.journal
+        self.change_op(index, input=wiped, plan=None, locks=(), journal=journal, **fields)
 
     def strip_op(self, index: int) -> None:
         """Forget all that an operation said, and all of its input but what it was."""

@@ -9,17 +9,17 @@ import msgspec
 from common.errors import Bug, InvalidRequest
 from common.messages import to_json
 from common.model.cluster import Cluster
-from common.model.commit import GONE, Change
+from common.model.commit import ARCHIVE, GONE, Change
 from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import Instance
-from common.model.job import Job
+from common.model.job import ArchivedJob, Job
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.secret import Secret
 from common.noderpc.replica import Row
 
-Stored = Cluster | Group | Node | Instance | Disk | Nic | Job | Secret
+Stored = Cluster | Group | Node | Instance | Disk | Nic | Job | ArchivedJob | Secret
 KINDS: dict[str, type[Stored]] = {
     "cluster": Cluster,
     "group": Group,
@@ -28,6 +28,7 @@ KINDS: dict[str, type[Stored]] = {
     "disk": Disk,
     "nic": Nic,
     "job": Job,
+    ARCHIVE: ArchivedJob,
     "secret": Secret,
 }
 DEEPEST = 200  # levels of JSON in a row; jq 1.6 reads 256, and a commit adds some around it
@@ -57,6 +58,8 @@ def kind_of(item: Stored) -> str:
 def id_of(item: Stored) -> str:
     if isinstance(item, Job | Secret):
         return str(item.id)
+    if isinstance(item, ArchivedJob):
+        return str(item.job.id)
     return item.uuid
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from immutables import Map
 
 from common.errors import Bug
-from common.model.job import Job
+from common.model.job import ArchivedJob, Job
 from common.model.secret import Secret
 from common.model.stamp import Stamp
 from common.names import JobId
@@ -18,7 +18,8 @@ from coordinator.state.rows import Put, Stored, Update
 class State:
     """One immutable snapshot. Equal stamps mean equal states.
 
-    ``newest_job`` is the highest job id ever given; a new job gets the next one.
+    ``newest_job`` is the highest job id ever given; a new job gets the next one. Archived jobs are
+    no part of it: see ``coordinator.state.archive``.
     """
 
     config: Config = field(default_factory=Config)
@@ -47,6 +48,8 @@ class State:
                     raise Bug(f"Job {item.id} is the newest; it is kept, for its number's sake.")
                 elif item.id in jobs:
                     jobs = jobs.delete(item.id)
+            elif isinstance(item, ArchivedJob):
+                continue
             elif isinstance(item, Secret):
                 if isinstance(update, Put):
                     secrets = secrets.set(item.id, item)

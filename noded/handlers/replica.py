@@ -10,7 +10,7 @@ from typing import TypeVar
 from common.model.commit import Commit
 from common.model.stamp import Stamp
 from common.names import JobId, Serial
-from common.noderpc.replica import Page, Replica, Row
+from common.noderpc.replica import ArchivePage, Page, Replica, Row
 from noded.replica.store import ReplicaFile
 
 T = TypeVar("T")
@@ -42,6 +42,19 @@ class ReplicaHandlers(Replica):
         self, *, copy: str, rows: tuple[Row, ...], first: bool, becomes: Stamp | None
     ) -> None:
         await self._run(partial(self._file.restore, copy, rows, first=first, becomes=becomes))
+
+    async def archived(self) -> tuple[tuple[JobId, JobId], ...]:
+        return await self._run(self._file.archived)
+
+    async def read_archive(
+        self, *, first: JobId, last: JobId, newest_first: bool, limit: int
+    ) -> ArchivePage:
+        return await self._run(
+            partial(self._file.read_archive, first, last, newest_first=newest_first, limit=limit)
+        )
+
+    async def fill_archive(self, *, rows: tuple[Row, ...]) -> None:
+        await self._run(partial(self._file.fill_archive, rows))
 
     async def erase(self) -> None:
         await self._run(self._file.erase)

@@ -9,9 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from common.errors import NodeFailure
+from common.model.commit import ARCHIVE
 from noded.durable_file import explaining, sync_directory
 
-VERSION = 1  # of the tables below, in the file's ``user_version``
+VERSION = 2  # of the tables below, in the file's ``user_version``
 CHECKPOINT_PAGES = 1000  # of 4 KiB, at least
 CACHE_KIB = 512  # of pages, instead of 2 MiB: noded's memory is locked, and rows are not reread
 BUSY_S = 2.0  # how long another program, such as the sqlite3 shell, may hold us up
@@ -27,6 +28,13 @@ TABLES = (
     "newest_job INTEGER NOT NULL, copy TEXT)",
     "INSERT INTO meta VALUES (0, 0, '', 0, NULL)",
 )
+# Large, and looked at only for one job or a page of them. The index is there to list the numbers
+# without touching the bodies.
+ARCHIVE_TABLES = (
+    "CREATE TABLE archive (id INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+    "CREATE INDEX archive_ids ON archive (id)",
+)
+CHECKED = ("rows", "staging", "commits", "meta")  # whole, whenever the file is opened
 
 
 def create(path: Path) -> None:
@@ -69,7 +77,7 @@ def connect(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise explain(error, path) from error
     try:
-        _check(connection, path)  # first: what follows may write
+        version = _check(connection, path)  # first: what follows may write
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         # All candidates write the same, so with the same limit all would move their logs into
@@ -77,6 +85,8 @@ def connect(path: Path) -> sqlite3.Connection:
         limit = CHECKPOINT_PAGES + path.stat().st_ino % CHECKPOINT_PAGES
         connection.execute(f"PRAGMA wal_autocheckpoint={limit}")
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        if version == 1:
+            _add_archive(connection)
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path) from error
@@ -112,13 +122,30 @@ def explain(error: sqlite3.Error, path: Path) -> NodeFailure:
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    for statement in TABLES:
+    for statement in (*TABLES, *ARCHIVE_TABLES):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version={VERSION}")  # part of the transaction
     connection.execute("COMMIT")
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _add_archive(connection: sqlite3.Connection) -> None:
+    """Bring a file of version 1 to this one; a newer master may have archived into its rows."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in ARCHIVE_TABLES:
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO archive SELECT CAST(id AS INTEGER), body FROM rows WHERE kind = ?", (ARCHIVE,)
+    )
+    connection.execute("DELETE FROM rows WHERE kind = ?", (ARCHIVE,))
+    connection.execute(f"PRAGMA user_version={VERSION}")
+    connection.execute("COMMIT")
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a file that is whole, as far as it is worth the time to look.
+
+    The archive is not looked through: it may have a gigabyte, and nothing depends on it.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise NodeFailure(
@@ -126,8 +153,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             "it is older than the noded that wrote the file.",
             path=str(path),
         )
-    if version < VERSION:
+    if version < 1:
         raise sqlite3.DatabaseError("it has no tables")
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise sqlite3.DatabaseError(verdict)
+    for table in CHECKED:
+        (verdict,) = connection.execute(f"PRAGMA quick_check({table})").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+    return int(version)

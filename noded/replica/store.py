@@ -16,10 +16,20 @@ from common.messages import from_json, to_json
 from common.model.commit import Change, Commit, follows
 from common.model.stamp import Stamp
 from common.names import JobId, Serial
-from common.noderpc.replica import Behind, Diverged, Page, Row
+from common.noderpc.replica import ArchivePage, Behind, Diverged, Page, Row
 from noded.durable_file import explaining, sync_directory
 from noded.replica.schema import companions, connect, create, explain
-from noded.replica.tables import digest_at, read_stamp, stage_rows, swap_in, write_rows, write_stamp
+from noded.replica.tables import (
+    archive_rows,
+    archived_spans,
+    digest_at,
+    fill_archive,
+    read_stamp,
+    stage_rows,
+    swap_in,
+    write_rows,
+    write_stamp,
+)
 
 KEPT_COMMITS = 1000
 KEPT_BYTES = 16 * 2**20  # of commits
@@ -150,6 +160,36 @@ class ReplicaFile:
                 swap_in(db, becomes)
         if becomes is not None:
             self._kept.clear()
+
+    def archived(self) -> tuple[tuple[JobId, JobId], ...]:
+        """Return which jobs are in the archive: first and last of each run of numbers."""
+        if self._is_absent():
+            return ()
+        with self._reading() as db:
+            return archived_spans(db)
+
+    def read_archive(
+        self, first: JobId, last: JobId, *, newest_first: bool, limit: int
+    ) -> ArchivePage:
+        """Return archived jobs in a range of numbers: at most ``limit``, or what fits."""
+        if limit < 1:
+            raise InvalidRequest(f"A page of {limit} jobs cannot be read; ask for at least 1.")
+        if self._is_absent():
+            return ArchivePage(rows=(), more=False)
+        rows: list[Row] = []
+        room = PAGE_BYTES
+        with self._reading() as db:
+            for row in archive_rows(db, first, last, newest_first=newest_first):
+                room -= memoryview(row.body).nbytes
+                if rows and (len(rows) == limit or room < 0):
+                    return ArchivePage(rows=tuple(rows), more=True)
+                rows.append(row)
+        return ArchivePage(rows=tuple(rows), more=False)
+
+    def fill_archive(self, rows: tuple[Row, ...]) -> None:
+        """Add archived jobs that another replica has."""
+        with self._writing() as db:
+            fill_archive(db, rows)
 
     def erase(self) -> None:
         """Delete the file and all its secrets."""

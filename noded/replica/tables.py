@@ -1,17 +1,18 @@
 """Statements on the tables of the replica, each part of somebody's transaction."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from common.errors import InvalidRequest
-from common.model.commit import Commit
+from common.model.commit import ARCHIVE, Change, Commit
 from common.model.stamp import Stamp
-from common.names import Epoch, Serial
+from common.names import Epoch, JobId, Serial
 from common.noderpc.replica import Row
 from noded.replica.schema import ROWS
 
+ARCHIVED_IDS = "SELECT id FROM archive INDEXED BY archive_ids ORDER BY id"
 _UPSERT = "INSERT INTO {} VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
 
 
@@ -36,7 +37,11 @@ def write_stamp(db: sqlite3.Connection, stamp: Stamp) -> None:
 
 def write_rows(db: sqlite3.Connection, commits: Iterable[Commit]) -> None:
     """Carry out changes; of several to one row only the last is written."""
-    last = {(change.kind, change.id): change for each in commits for change in each.changes}
+    changes = [change for each in commits for change in each.changes]
+    for change in changes:
+        if change.kind == ARCHIVE:  # in their order: a deletion is one of many
+            _change_archive(db, change)
+    last = {(c.kind, c.id): c for c in changes if c.kind != ARCHIVE}
     db.executemany(
         _UPSERT.format("rows"),
         [(*row, _text(change.body)) for row, change in last.items() if not change.deletes],
@@ -47,7 +52,57 @@ def write_rows(db: sqlite3.Connection, commits: Iterable[Commit]) -> None:
     )
     jobs = [int(key) for kind, key in last if kind == "job" and key.isdecimal()]
     if jobs:
-        db.execute("UPDATE meta SET newest_job = max(newest_job, ?)", (max(jobs),))
+        _remember_job(db, max(jobs))
+
+
+def archived_spans(db: sqlite3.Connection) -> tuple[tuple[JobId, JobId], ...]:
+    """Return first and last of each run of numbers in the archive."""
+    spans: list[tuple[JobId, JobId]] = []
+    first = last = None
+    for (number,) in db.execute(ARCHIVED_IDS):
+        if last is None or number != last + 1:
+            if first is not None and last is not None:
+                spans.append((first, last))
+            first = number
+        last = number
+    if first is not None and last is not None:
+        spans.append((first, last))
+    return tuple(spans)
+
+
+def archive_rows(
+    db: sqlite3.Connection, first: JobId, last: JobId, *, newest_first: bool
+) -> Iterator[Row]:
+    """Yield archived jobs with numbers in a range."""
+    order = "DESC" if newest_first else "ASC"
+    query = f"SELECT id, body FROM archive WHERE id BETWEEN ? AND ? ORDER BY id {order}"  # noqa: S608 -- one of two words
+    for number, body in db.execute(query, (first, last)):
+        yield Row(kind=ARCHIVE, id=str(number), body=msgspec.Raw(body.encode()))
+
+
+def fill_archive(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    """Add archived jobs; those that are there already stay as they are."""
+    pairs = [(_number(row.id), _text(row.body)) for row in rows]
+    db.executemany("INSERT INTO archive VALUES (?, ?) ON CONFLICT DO NOTHING", pairs)
+    if pairs:
+        _remember_job(db, max(number for number, _ in pairs))
+
+
+def _change_archive(db: sqlite3.Connection, change: Change) -> None:
+    number = _number(change.id)
+    if change.deletes:
+        db.execute("DELETE FROM archive WHERE id <= ?", (number,))
+        return
+    db.execute(
+        "INSERT INTO archive VALUES (?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
+        (number, _text(change.body)),
+    )
+    _remember_job(db, number)
+
+
+def _remember_job(db: sqlite3.Connection, number: int) -> None:
+    """Keep the highest number of a job that was ever seen: none is given twice."""
+    db.execute("UPDATE meta SET newest_job = max(newest_job, ?)", (number,))
 
 
 def stage_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
@@ -66,6 +121,12 @@ def swap_in(db: sqlite3.Connection, stamp: Stamp) -> None:
         "(SELECT max(CAST(id AS INTEGER)) FROM rows WHERE kind = 'job'), 0))"
     )
     write_stamp(db, stamp)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise InvalidRequest(f"“{text}” is no number of an archived job.")
+    return int(text)
 
 
 def _text(body: msgspec.Raw) -> str:

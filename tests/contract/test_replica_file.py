@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from common.model.stamp import Stamp
 from common.names import Epoch
 from noded.handlers.replica import ReplicaHandlers
 from noded.replica.store import ReplicaFile
+from noded.replica.tables import ARCHIVED_IDS
 from tests.support.clock import simulate
 from tests.support.replicas import delete, history, put, row
 
@@ -111,3 +113,40 @@ def test_a_cancelled_call_ends_only_after_its_write(
         await replica.close()
 
     asyncio.run(story())
+
+
+def test_a_file_of_the_first_version_gets_an_archive(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    replica = ReplicaFile(path)
+    stamp = replica.append(COMMITS)
+    before = replica.read(None, 1000).rows
+    replica.close()
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript(
+            "DROP TABLE archive; PRAGMA user_version=1;"
+            "INSERT INTO rows VALUES ('archive', '7', '{}')"  # by a newer master
+        )
+    assert replica.stamp() == stamp
+    assert replica.read(None, 1000).rows == before
+    assert replica.archived() == ((7, 7),)
+    replica.close()
+
+
+def test_the_number_of_an_archived_job_counts_as_seen(tmp_path: Path) -> None:
+    replica = ReplicaFile(tmp_path / "state.sqlite")
+    replica.append((next_commit(Stamp(), Epoch(1), (put("archive", "50", {}),)),))
+    replica.fill_archive((row(("archive", "60"), b"{}"),))
+    assert replica.newest_job() == 60
+    with pytest.raises(InvalidRequest, match="no number of an archived job"):
+        replica.fill_archive((row(("archive", "six"), b"{}"),))
+    replica.close()
+
+
+def test_the_numbers_in_the_archive_are_found_without_reading_it(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    replica = ReplicaFile(path)
+    replica.append((next_commit(Stamp(), Epoch(1), (put("archive", "50", {}),)),))
+    replica.close()
+    with closing(sqlite3.connect(path)) as db:
+        plan = db.execute(f"EXPLAIN QUERY PLAN {ARCHIVED_IDS}").fetchall()
+    assert [row[3] for row in plan] == ["SCAN archive USING COVERING INDEX archive_ids"]

@@ -85,7 +85,7 @@ class Candidates:
     ) -> Any:
         self.calls += 1
         await self._travel(name)
-        if method in ("append", "restore", "erase"):
+        if method in ("append", "restore", "fill_archive", "erase"):
             if epoch < self.granted[name]:
                 raise Deposed(f"Node {name} has granted epoch {self.granted[name]}.")
             # As noded does: else the master before could still undo what this one stored.

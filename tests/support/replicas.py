@@ -7,10 +7,10 @@ import msgspec
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import to_json
-from common.model.commit import GONE, Change, Commit, follows, next_commit
+from common.model.commit import ARCHIVE, GONE, Change, Commit, follows, next_commit
 from common.model.stamp import Stamp
-from common.names import Epoch, Serial
-from common.noderpc.replica import Behind, Diverged, Page, Replica, Row
+from common.names import Epoch, JobId, Serial
+from common.noderpc.replica import ArchivePage, Behind, Diverged, Page, Replica, Row
 
 Key = tuple[str, str]
 
@@ -20,6 +20,7 @@ class MemoryReplica(Replica):
 
     def __init__(self, kept: int = 1000) -> None:
         self.rows: dict[Key, bytes] = {}
+        self.archive: dict[int, bytes] = {}
         self.at = Stamp()
         self.commits: dict[int, Commit] = {}
         self._kept = kept
@@ -27,7 +28,7 @@ class MemoryReplica(Replica):
         self._staging: dict[Key, bytes] = {}
 
     async def append(self, *, commits: tuple[Commit, ...]) -> Stamp:
-        rows, at = dict(self.rows), self.at
+        rows, archive, at = dict(self.rows), dict(self.archive), self.at
         if commits and commits[0].serial > at.serial + 1:
             raise Behind("Commits in between are missing.", serial=at.serial)
         known = [commit for commit in commits if commit.serial <= at.serial]
@@ -38,8 +39,9 @@ class MemoryReplica(Replica):
             if not follows(commit, at):
                 raise Diverged("The commit does not follow.", serial=at.serial)
             carry_out(rows, commit)
+            carry_out_in_archive(archive, commit)
             at = commit.stamp
-        self.rows, self.at = rows, at
+        self.rows, self.archive, self.at = rows, archive, at
         self.commits |= {commit.serial: commit for commit in new}
         for serial in list(self.commits)[: -self._kept]:
             del self.commits[serial]
@@ -74,8 +76,24 @@ class MemoryReplica(Replica):
             self.rows, self.at, self.commits = self._staging, becomes, {}
             self._copy, self._staging = None, {}
 
+    async def archived(self) -> tuple[tuple[JobId, JobId], ...]:
+        numbers = sorted(self.archive)
+        firsts = [JobId(n) for n in numbers if n - 1 not in self.archive]
+        lasts = [JobId(n) for n in numbers if n + 1 not in self.archive]
+        return tuple(zip(firsts, lasts, strict=True))
+
+    async def read_archive(
+        self, *, first: JobId, last: JobId, newest_first: bool, limit: int
+    ) -> ArchivePage:
+        found = sorted((n for n in self.archive if first <= n <= last), reverse=newest_first)
+        rows = tuple(row((ARCHIVE, str(n)), self.archive[n]) for n in found[:limit])
+        return ArchivePage(rows=rows, more=len(found) > limit)
+
+    async def fill_archive(self, *, rows: tuple[Row, ...]) -> None:
+        self.archive = {int(each.id): bytes(each.body) for each in rows} | self.archive
+
     async def erase(self) -> None:
-        self.rows, self.at, self.commits = {}, Stamp(), {}
+        self.rows, self.archive, self.at, self.commits = {}, {}, Stamp(), {}
         self._copy, self._staging = None, {}
 
     def _digest(self, serial: int) -> str | None:
@@ -86,10 +104,23 @@ class MemoryReplica(Replica):
 
 def carry_out(rows: dict[Key, bytes], commit: Commit) -> None:
     for change in commit.changes:
+        if change.kind == ARCHIVE:
+            continue
         if change.deletes:
             rows.pop((change.kind, change.id), None)
         else:
             rows[change.kind, change.id] = bytes(change.body)
+
+
+def carry_out_in_archive(archive: dict[int, bytes], commit: Commit) -> None:
+    for change in commit.changes:
+        if change.kind != ARCHIVE:
+            continue
+        if change.deletes:
+            for number in [n for n in archive if n <= int(change.id)]:
+                del archive[number]
+        else:
+            archive[int(change.id)] = bytes(change.body)
 
 
 def row(key: Key, body: bytes) -> Row:
@@ -118,7 +149,7 @@ def history(
 
 
 def _some_change(random: Random) -> Change:
-    kind = random.choice(("job", "instance", "node"))
+    kind = random.choice(("job", "instance", "node", ARCHIVE))
     key = str(random.randint(1, 12))
     if random.random() < 0.25:
         return delete(kind, key)
