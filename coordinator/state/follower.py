@@ -10,10 +10,12 @@ from common.model.node import Node
 from common.model.stamp import Stamp
 from common.names import Epoch
 from common.noderpc.replica import Diverged, Replica, Row
+from coordinator.state.levelling import Levelling
 from coordinator.state.ring import Ring
 from coordinator.state.rows import to_row
 from coordinator.state.state import State
 
+QUIET_S = 0.1  # without commits, look after the archive
 IDLE_S = 5.0  # without commits, ask this often: so a deposed master learns it in its idleness
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 PART_BYTES = 2**20  # of a whole copy
@@ -27,6 +29,9 @@ class Source(Protocol):
     epoch: Epoch
     ring: Ring
     newest: State  # the state at ``ring.newest``
+
+    def levelling(self, follower: "Follower") -> Levelling | None:
+        """Return what makes the follower's archive complete; None while that cannot be."""
 
     def progressed(self, follower: "Follower") -> None:
         """Hear that ``follower.stored`` or ``follower.trouble`` has changed."""
@@ -52,6 +57,8 @@ class Follower:
         self._position: Stamp | None = None  # what the replica last said of itself
         self._diverged = False
         self._copies = 0
+        self._levelling: Levelling | None = None
+        self._level_failed = False  # the last time
         self._news = asyncio.Event()
 
     def wake(self) -> None:
@@ -116,6 +123,7 @@ class Follower:
             await replica.restore(copy=name, rows=rows, first=first, becomes=becomes)
             first = False
         self._diverged = False
+        self._levelling = None
         self._position = self.stored = state.stamp
         return True
 
@@ -143,10 +151,29 @@ class Follower:
             return
         self._news.clear()
         try:
-            async with asyncio.timeout(IDLE_S):
+            async with asyncio.timeout(self._patience_s()):
                 await self._news.wait()
         except TimeoutError:
-            pass
+            await self._complete()
+
+    def _patience_s(self) -> float:
+        """Return how long nothing has to happen before it is time for something else."""
+        self._levelling = self._levelling or self._source.levelling(self)
+        if self._levelling is None or self._levelling.is_done or self._level_failed:
+            return IDLE_S
+        return QUIET_S
+
+    async def _complete(self) -> None:
+        """Bring the archive forward until there is something more urgent."""
+        try:
+            while not self._news.is_set() and self._levelling and not self._levelling.is_done:
+                await self._levelling.step()
+            self._level_failed = False
+        except Deposed:
+            raise
+        except GntError as error:  # there is always another time
+            log.info("the archive of %s is not complete yet: %s", self.node.name, error.message)
+            self._level_failed = True
 
 
 def _parts(state: State) -> Iterator[tuple[tuple[Row, ...], bool]]:

@@ -15,6 +15,7 @@ from common.names import Epoch, NodeName
 from common.noderpc.replica import Replica
 from coordinator.quorum.majority import is_durable, needed
 from coordinator.state.follower import Follower
+from coordinator.state.levelling import Levelling
 from coordinator.state.ring import Ring
 from coordinator.state.state import State
 
@@ -154,6 +155,18 @@ class Replication:
             + " ".join(f"{name}: {error.message}" for name, error in silent.items()),
             nodes=list(silent),
         )
+
+    def levelling(self, follower: Follower) -> Levelling | None:
+        """Return what levels a follower's archive with the master's; None while there is no master.
+
+        Who the master is follows from the state once this mastership has changed it.
+        """
+        if self.newest.stamp.epoch != self.epoch or self.newest.config.is_empty:
+            return None
+        master = self.newest.config.master()
+        if master.name == follower.node.name:
+            return None
+        return Levelling(self._replica_of(master), self._replica_of(follower.node))
 
     def progressed(self, follower: Follower) -> None:
         if follower.stored == self.ring.newest:
