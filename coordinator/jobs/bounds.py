@@ -7,9 +7,9 @@ stored would never end. What is too long is cut, with a mark that says so.
 from collections.abc import Mapping
 from typing import Any
 
-from common.errors import GntError
+from common.errors import GntError, InvalidRequest
 from common.messages import to_builtins, to_json
-from common.model.job import Failure, LogEntry
+from common.model.job import Failure, Job, LogEntry
 
 JOB_BYTES = 2**20  # of a job as it is submitted
 RESULTS_BYTES = 2 * 2**20  # of all operations of a job together
@@ -19,6 +19,19 @@ ENTRIES, FIRST_ENTRIES = 500, 50  # kept of an operation's log; those of them th
 DETAILS, DETAIL_CHARACTERS, DETAIL_ITEMS = 20, 1000, 50
 LARGEST_NUMBER = 2**53
 DEEPEST = 100  # levels of a result; a row may have more, and a result is some levels down in it
+
+
+def check_job_size(job: Job) -> None:
+    """Refuse a job that leaves no room in its row for what happens to it.
+
+    Raises:
+        InvalidRequest: how large it is, and how large it may be.
+    """
+    size = len(to_json(job))
+    if size > JOB_BYTES:
+        raise InvalidRequest(
+            f"The job has {size >> 10} KiB, and {JOB_BYTES >> 10} are the most; split it in two."
+        )
 
 
 def cut(text: str, characters: int) -> str:

@@ -6,22 +6,23 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
-
 from common.errors import Cancelled, Conflict, Deposed, GntError, InvalidRequest, Unreachable
 from common.luxi.failures import JobLost, QueueDrained
 from common.model.job import Dependency, Failure, Job, Status
 from common.names import JobId
+from coordinator.jobs.archiving import Archiving
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.line import Dependencies, Line, Rank
 from coordinator.jobs.running import RunningJob
-from coordinator.jobs.submission import check_priority, read_job
+from coordinator.jobs.submission import check_priority, dependencies_of, read_job
 from coordinator.operations.base import Batches
-from coordinator.state.rows import Put
+from coordinator.state.archive import Archive
 from coordinator.state.state import State
 from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
+
+NOTHING: Mapping[JobId, Job] = {}
 
 RETURN_PATIENCE_S = 20.0  # for a job that is just passing its point of no return
 SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our knowing yet
@@ -30,11 +31,15 @@ SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our 
 class JobQueue:
     """Jobs that have not ended, and the tasks that run them."""
 
-    def __init__(self, store: Store, executor: Executor, now: Callable[[], float]) -> None:
-        self._store, self._executor, self._now = store, executor, now
+    def __init__(
+        self, store: Store, executor: Executor, archive: Archive, now: Callable[[], float]
+    ) -> None:
+        self._store, self._executor, self._archive, self._now = store, executor, archive, now
+        self._archiving = Archiving(store, archive, now, self._needed)
         self._live: dict[JobId, RunningJob] = {}
         self._line = Line()
         self._dependencies = Dependencies()
+        self._arriving: dict[JobId, RunningJob] = {}  # are being stored
         self._placed: set[JobId] = set()  # have a place to run
         self._tasks: set[asyncio.Task[Any]] = set()
         self._next = 1 + store.state.newest_job
@@ -102,11 +107,12 @@ class JobQueue:
             raise QueueDrained(
                 "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
             )
-        answers, jobs = self.read(batches)
+        answers, jobs = self.read(batches, await self._archived_of(batches))
         nonsense = next((each for each in answers if isinstance(each, InvalidRequest)), None)
         if nonsense is not None:
             raise nonsense
         if jobs:
+            self._arriving |= {job.id: job for job in jobs}
             storing = asyncio.get_running_loop().create_task(
                 self._store_jobs(jobs), name="submission"
             )
@@ -132,7 +138,7 @@ class JobQueue:
         """
         job = self.find(number)
         if job is None:
-            raise JobLost(f"There is no job {number}.", job=number)
+            return await self._archived(number)
         try:
             async with asyncio.timeout(timeout_s):
                 while not (job.status.is_final or differs(job)):
@@ -157,9 +163,7 @@ class JobQueue:
             JobLost: no such job.
             Unreachable: the wish is heeded, but could not be stored; a successor may not know it.
         """
-        job = self.find(number)
-        if job is None:
-            raise JobLost(f"There is no job {number}.", job=number)
+        job = self.find(number) or await self._archived(number)
         running = self._live.get(number)
         if running is None or running.job.status.is_final:
             return False, f"Job {number} has ended already ({job.status})."
@@ -184,32 +188,39 @@ class JobQueue:
         return True, f"Job {number} is being cancelled; what it did is undone first."
 
     async def archive(self, number: JobId) -> bool:
-        """Put a job that has ended out of sight; False if it has not ended."""
+        """Put a job that has ended out of sight; False if it has not ended.
+
+        Raises:
+            JobLost: no such job.
+        """
         job = self.find(number)
         if job is None:
-            raise JobLost(f"There is no job {number}.", job=number)
+            await self._archived(number)
+            return True
         if not job.status.is_final:
             return False
-        await self._store.commit([Put(replace(job, archived=True))])
+        await self._archiving.archive(job)
         return True
 
-    async def auto_archive(self, age_s: float) -> tuple[int, int]:
-        """Archive all jobs that ended longer ago than ``age_s``; negative: all that ended.
+    async def auto_archive(self, age_s: float | None, patience_s: float) -> tuple[int, int]:
+        """Archive jobs that have ended, and delete those archived too long ago.
+
+        Args:
+            age_s: archive what ended longer ago than that; negative: all that ended; None: as the
+                cluster's parameters say.
+            patience_s: about how long this may take; the rest is left for the next time.
 
         Returns:
-            How many were archived, and how many are left.
+            How many were archived, and how many are left in sight.
         """
-        jobs = [job for job in self._store.state.jobs.values() if not job.archived]
-        limit = self._now() - age_s
-        old = [
-            job
-            for job in jobs
-            if job.id not in self._live
-            and job.status.is_final
-            and (age_s < 0 or (job.ended or job.received) < limit)
-        ]
-        await self._store.commit([Put(replace(job, archived=True)) for job in old])
-        return len(old), len(jobs) - len(old)
+        cluster = self._store.state.config.cluster
+        age_s = cluster.archive_jobs_after_s if age_s is None else age_s
+        told = await self._archiving.archive_old(age_s, patience_s / 2)
+        if cluster.delete_jobs_after_s is not None:
+            deleted = await self._archiving.delete_old(cluster.delete_jobs_after_s, patience_s / 2)
+            if deleted:
+                log.info("deleted %s archived jobs", deleted)
+        return told
 
     async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
         """Change the priority of operations that wait, be it in the queue or for locks.
@@ -222,9 +233,7 @@ class JobQueue:
             InvalidRequest: that is no priority.
         """
         check_priority(priority)
-        job = self.find(number)
-        if job is None:
-            raise JobLost(f"There is no job {number}.", job=number)
+        job = self.find(number) or await self._archived(number)
         running = self._live.get(number)
         if running is None or running.job.status.is_final:
             return False, f"Job {number} has ended ({job.status}); its priority stays."
@@ -243,13 +252,21 @@ class JobQueue:
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
 
-    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
-        """Read jobs and number them; an answer for each, and those that make sense."""
+    def read(
+        self, batches: Batches, archived: Mapping[JobId, Job] = NOTHING
+    ) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read jobs and number them; an answer for each, and those that make sense.
+
+        Args:
+            batches: for each job its operations in wire form.
+            archived: those of the archive that these jobs may depend on.
+        """
         answers: list[JobId | GntError] = []
         jobs: list[RunningJob] = []
         for batch in batches:
             try:
-                jobs.append(RunningJob(self._read(batch, [job.id for job in jobs])))
+                before = [job.id for job in jobs]
+                jobs.append(RunningJob(self._read(batch, before, archived)))
                 answers.append(jobs[-1].id)
             except GntError as error:
                 answers.append(error)
@@ -263,21 +280,52 @@ class JobQueue:
         self._fill()
 
     async def _store_jobs(self, jobs: Sequence[RunningJob]) -> None:
-        await self._store.commit([job.put() for job in jobs])
-        self.admit(jobs)
+        try:
+            await self._store.commit([job.put() for job in jobs])
+            self.admit(jobs)
+        finally:
+            for job in jobs:
+                del self._arriving[job.id]
 
     def _admitted(self, storing: asyncio.Task[None]) -> None:
         self._tasks.discard(storing)
         if not storing.cancelled() and storing.exception():
             log.info("a submission was not stored: %s", storing.exception())
 
-    def _read(self, batch: Sequence[Mapping[str, Any]], before: list[JobId]) -> Job:
+    def _read(
+        self,
+        batch: Sequence[Mapping[str, Any]],
+        before: list[JobId],
+        archived: Mapping[JobId, Job],
+    ) -> Job:
         job = read_job(
             batch, JobId(self._next), now=self._now(), before=before,
-            exists=lambda number: self.find(number) is not None,
+            find=lambda number: self.find(number) or archived.get(number),
         )  # fmt: skip
         self._next += 1
         return job
+
+    async def _archived(self, number: JobId) -> Job:
+        """Return a job that is in the archive.
+
+        Raises:
+            JobLost: it is not even there.
+        """
+        job = await self._archive.find(number)
+        if job is None:
+            raise JobLost(f"There is no job {number}.", job=number)
+        return job
+
+    async def _archived_of(self, batches: Batches) -> dict[JobId, Job]:
+        """Return those archived jobs that some of these depend on."""
+        numbers = {n for batch in batches for n in dependencies_of(batch) if not self.find(n)}
+        found = [await self._archive.find(number) for number in sorted(numbers)]
+        return {job.id: job for job in found if job is not None}
+
+    def _needed(self) -> set[JobId]:
+        """Return the jobs that others, which have not ended, depend on."""
+        jobs = (*self._live.values(), *self._arriving.values())
+        return {dependency.job for each in jobs for dependency in each.job.depends}
 
     def _enqueue(self, running: RunningJob) -> None:
         unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))

@@ -1,12 +1,13 @@
 """Read what a client submits: operations in wire form become a job's row."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common.errors import InvalidRequest
+from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.job import Dependency, Job, OperationRecord, Status
-from common.names import JobId
+from common.names import LARGEST_COUNT, JobId
+from coordinator.jobs.bounds import check_job_size
 from coordinator.operations.base import read_operation
 
 PRIORITIES = range(-20, 20)
@@ -29,7 +30,7 @@ def read_job(
     *,
     now: float,
     before: Sequence[JobId],
-    exists: Callable[[JobId], bool],
+    find: Callable[[JobId], Job | None],
 ) -> Job:
     """Build a job from its operations.
 
@@ -38,10 +39,11 @@ def read_job(
         number: of the new job.
         now: seconds since 1970.
         before: jobs of the same submission, to which negative dependencies count back.
-        exists: whether there is a job of a number.
+        find: gives the job of a number, archived or not.
 
     Raises:
-        InvalidRequest: no operation, an unknown one, or something that does not fit.
+        InvalidRequest: no operation, an unknown one, something that does not fit, or too much.
+        Conflict: it depends on an archived job that did not end as required.
     """
     if not batch:
         raise InvalidRequest("A job has at least one operation.")
@@ -53,7 +55,8 @@ def read_job(
         }
         common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
         check_priority(common.priority)
-        depends += [_dependency(*pair, before, exists) for pair in common.depends or ()]
+        found = [_dependency(*pair, before, find) for pair in common.depends or ()]
+        depends += [dependency for dependency in found if dependency is not None]
         kept: dict[str, Any] = {"dry_run": True} if common.dry_run else {}
         if common.reason:
             kept["reason"] = [list(each) for each in common.reason]
@@ -65,7 +68,19 @@ def read_job(
                 priority=common.priority,
             )
         )
-    return Job(id=number, ops=tuple(records), received=now, depends=tuple(depends))
+    job = Job(id=number, ops=tuple(records), received=now, depends=tuple(depends))
+    check_job_size(job)
+    return job
+
+
+def dependencies_of(batch: Sequence[Mapping[str, Any]]) -> Iterator[JobId]:
+    """Yield the numbers that a submitted job names as those it depends on; misfits are skipped."""
+    for wire in batch:
+        pairs = wire.get("depends")
+        for pair in pairs if isinstance(pairs, list | tuple) else ():
+            match pair:
+                case [int() as number, *_] if 0 <= number <= LARGEST_COUNT:
+                    yield JobId(number)
 
 
 def check_priority(priority: int) -> None:
@@ -79,15 +94,25 @@ def check_priority(priority: int) -> None:
 
 
 def _dependency(
-    ref: int, statuses: tuple[str, ...], before: Sequence[JobId], exists: Callable[[JobId], bool]
-) -> Dependency:
-    """Resolve a job number, or a negative one that counts back in the same submission."""
+    ref: int,
+    statuses: tuple[str, ...],
+    before: Sequence[JobId],
+    find: Callable[[JobId], Job | None],
+) -> Dependency | None:
+    """Resolve a job number, or a negative one that counts back in the same submission.
+
+    Nothing is left of a dependency on an archived job: it is met, or never will be.
+    """
     number = JobId(ref)
+    wanted = tuple(Status(s) for s in statuses if s in tuple(Status)) or (Status.SUCCESS,)
     if ref < 0:
         if -ref > len(before):
             raise InvalidRequest(f"The dependency {ref} points before the first job sent.")
         number = before[ref]
-    elif not exists(number):
+    elif (job := find(number)) is None:
         raise InvalidRequest(f"The job depends on job {ref}, which does not exist.")
-    wanted = tuple(Status(s) for s in statuses if s in tuple(Status)) or (Status.SUCCESS,)
+    elif job.archived and job.status in wanted:
+        return None
+    elif job.archived:
+        raise Conflict(f"The job depends on job {ref}, which ended otherwise: {job.status}.")
     return Dependency(job=number, statuses=wanted)

@@ -31,6 +31,7 @@ from coordinator.state.rows import Put
 from coordinator.state.store import Store
 
 END_OF_TIME = 2.0**35  # year 3058
+ARCHIVE_PATIENCE_S = 30.0
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
 
 Method = Callable[..., Awaitable[Any]]
@@ -149,8 +150,9 @@ class LuxiMethods:
     async def _archive_job(self, number: Any) -> bool:
         return await self._queue.archive(_job_id(number))
 
-    async def _auto_archive_jobs(self, age_s: Any, timeout_s: Any = 0) -> Any:  # noqa: ARG002
-        return await self._queue.auto_archive(float(age_s))
+    async def _auto_archive_jobs(self, age_s: Any, timeout_s: Any = ARCHIVE_PATIENCE_S) -> Any:
+        patience_s = max(0.0, min(float(timeout_s), ARCHIVE_PATIENCE_S))
+        return await self._queue.auto_archive(None if age_s is None else float(age_s), patience_s)
 
     async def _change_job_priority(self, number: Any, priority: Any) -> Any:
         return await self._queue.change_priority(_job_id(number), int(priority))

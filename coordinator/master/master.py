@@ -33,6 +33,7 @@ from coordinator.operations.placement.shared import RunProgram, SearchPath
 from coordinator.operations.registry import load_all
 from coordinator.queries.source import NodeAsker, Source
 from coordinator.quorum.question import Mode, Word
+from coordinator.state.archive import Archive
 from coordinator.state.loading import load
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -89,7 +90,8 @@ class Master:
             self.store, self.locks,
             lambda job, index: JobContext(self._around, job, index), outside.now,
         )  # fmt: skip
-        self.queue = JobQueue(self.store, executor, outside.now)
+        self.archive = Archive(lambda: self._nodes.service(Replica, self._node()))
+        self.queue = JobQueue(self.store, executor, self.archive, outside.now)
         self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look)
 
     @classmethod
@@ -160,6 +162,9 @@ class Master:
             overrides = (*overrides, override)
         return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]
 
+    def _node(self) -> Node:
+        return self.store.state.config.node(self._me)
+
     async def _look(self) -> Look:
         return await take_look(self._around.placing, lambda: self.store.state.config)
 
@@ -168,4 +173,5 @@ class Master:
             state=self.queue.newest(self.store.state),
             asker=NodeAsker(self._nodes),
             locks=self.locks.rows,
+            archive=self.archive,
         )

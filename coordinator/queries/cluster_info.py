@@ -72,6 +72,8 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "ipolicy": wire_policy(cluster.ipolicy),
         "candidate_pool_size": cluster.candidate_pool_size,
         "max_running_jobs": cluster.max_running_jobs,
+        "archive_jobs_after": cluster.archive_jobs_after_s,  # these two are ours; seconds
+        "delete_jobs_after": cluster.delete_jobs_after_s,
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,

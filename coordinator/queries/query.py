@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from common.errors import InvalidRequest
+from coordinator.queries.archived import with_archived
 from coordinator.queries.field import Field, Missing, Needs, unknown_field
 from coordinator.queries.filter import compile_filter, fields_of, names_asked
 from coordinator.queries.live import Live
@@ -25,6 +26,8 @@ async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) 
         NotFound: the filter only lists names, and one does not exist.
     """
     columns = _columns(find_subject(what), fields)
+    if what == "job":
+        source = await with_archived(source, qfilter)
     rows = await _rows(what, columns, qfilter, source)
     data = []
     for number, row in enumerate(rows, start=1):

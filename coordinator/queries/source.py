@@ -1,15 +1,18 @@
 """Where the answers to queries come from."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from common.model.job import Job
 from common.model.node import Node
+from common.names import JobId
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.queries.live import Answers, Asker
+from coordinator.state.archive import Archive
 from coordinator.state.state import State
 
 
@@ -20,6 +23,8 @@ class Source:
     state: State
     asker: Asker
     locks: Callable[[], Sequence[LockRow]] = tuple
+    archive: Archive | None = None
+    archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 
 
 @dataclass(frozen=True, slots=True)

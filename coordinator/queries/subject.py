@@ -65,7 +65,8 @@ def _named_groups(source: Source, live: Live, names: Sequence[Any]) -> Iterable[
 
 
 def _jobs(source: Source, _: Live) -> Iterable[JobRow]:
-    return (JobRow(job) for _, job in sorted(source.state.jobs.items()))
+    jobs = {**source.archived, **source.state.jobs}
+    return (JobRow(job) for _, job in sorted(jobs.items()))
 
 
 def _named_jobs(source: Source, _: Live, ids: Sequence[Any]) -> Iterable[JobRow]:
@@ -83,7 +84,7 @@ def find_job(source: Source, text: Any) -> JobRow:
         number = JobId(int(text))
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"“{text}” is no number of a job.") from error
-    job = source.state.jobs.get(number)
+    job = source.state.jobs.get(number) or source.archived.get(number)
     if job is None:
         raise JobLost(f"There is no job {number}.", job=number)
     return JobRow(job)

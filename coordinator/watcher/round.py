@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
 
 SOURCE = "gantry:watcher"  # in the reason of its jobs
-ARCHIVE_AGE_S = 6 * 3600.0
 ARCHIVE_PATIENCE_S = 30.0
 LARGEST_ORDER = 200  # jobs a round, for others to have a turn
 PRIORITY = 10  # low: what an operator orders goes first
@@ -59,7 +58,9 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
-    archived, _ = yield Request("AutoArchiveJobs", (ARCHIVE_AGE_S, ARCHIVE_PATIENCE_S))
+    archived, _ = yield Request(
+        "AutoArchiveJobs", (None, ARCHIVE_PATIENCE_S)
+    )  # as the cluster is set
     if archived:
         told.append(Told(Weight.INFO, f"Archived {archived} jobs."))
     return told

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
+from common.durations import parse_duration
 from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster as ClusterRecord
@@ -19,7 +20,7 @@ from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
-DEFAULT, NONE = "default", "none"  # words that stand for values
+DEFAULT, NONE, NEVER = "default", "none", "never"  # words that stand for values
 SEPARATOR = ":"  # between allocators, as between directories of a search path
 
 
@@ -66,6 +67,22 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
     max_running_jobs: Annotated[
         int | None, option("--max-running-jobs", metavar="N", help="how many run at once")
     ] = None
+    archive_jobs_after: Annotated[
+        str | None,
+        option(
+            "--archive-jobs-after",
+            metavar="TIME",
+            help="when jobs that have ended are put out of sight, as in 6h",
+        ),
+    ] = None
+    delete_jobs_after: Annotated[
+        str | None,
+        option(
+            "--delete-jobs-after",
+            metavar="TIME",
+            help="when archived jobs are deleted, as in 21d; “never”: they stay",
+        ),
+    ] = None
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002
         return wanted()  # each field is changed for itself, whatever becomes of others meanwhile
@@ -107,6 +124,12 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
             if self.max_running_jobs < 1:
                 raise InvalidRequest("At least one job has to be able to run at once.")
             changes["max_running_jobs"] = self.max_running_jobs
+        if self.archive_jobs_after is not None:
+            changes["archive_jobs_after_s"] = parse_duration(self.archive_jobs_after)
+        if self.delete_jobs_after is not None:
+            never = self.delete_jobs_after == NEVER
+            after_s = None if never else parse_duration(self.delete_jobs_after)
+            changes["delete_jobs_after_s"] = after_s
         return changes
 
 
