@@ -43,6 +43,7 @@ class Page(Report):
 class ArchivePage(Report):
     """Some archived jobs in the order asked for; ``more`` tells whether any follow."""
 
+    stamp: Stamp
     rows: tuple[Row, ...]
     more: bool
 

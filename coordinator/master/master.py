@@ -90,7 +90,9 @@ class Master:
             self.store, self.locks,
             lambda job, index: JobContext(self._around, job, index), outside.now,
         )  # fmt: skip
-        self.archive = Archive(lambda: self._nodes.service(Replica, self._node()))
+        self.archive = Archive(
+            lambda: self._nodes.service(Replica, self._node()), lambda: self.store.state.stamp
+        )
         self.queue = JobQueue(self.store, executor, self.archive, outside.now)
         self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look)
 

@@ -1,16 +1,20 @@
 """Archived jobs: they are on disk only, and are asked for one by one or page by page."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
+from common.errors import NodeFailure
 from common.messages import Report, from_json
 from common.model.job import ArchivedJob, Job, Timestamp
+from common.model.stamp import Stamp
 from common.names import LARGEST_COUNT, JobId
 from common.noderpc.replica import ArchivePage, Replica, Row
 from coordinator.state.rows import from_row
 
 FIRST, LAST = JobId(0), JobId(LARGEST_COUNT)
 PAGE_JOBS = 200
+LOOKS, PAUSE_S = 50, 0.1
 
 
 class Old(NamedTuple):
@@ -24,10 +28,14 @@ class Archive:
     """What the replica of this node has of the archive.
 
     The calls raise NodeFailure or Unreachable where it cannot be read.
+
+    Args:
+        replica: gives that replica.
+        stamp: gives that of the newest durable state: what was archived by then is found.
     """
 
-    def __init__(self, replica: Callable[[], Replica]) -> None:
-        self._replica = replica
+    def __init__(self, replica: Callable[[], Replica], stamp: Callable[[], Stamp]) -> None:
+        self._replica, self._stamp = replica, stamp
 
     async def find(self, number: JobId) -> Job | None:
         """Return an archived job, or None.
@@ -58,8 +66,18 @@ class Archive:
         ]
 
     async def _read(self, first: JobId, last: JobId, *, newest_first: bool = False) -> ArchivePage:
-        return await self._replica().read_archive(
-            first=first, last=last, newest_first=newest_first, limit=PAGE_JOBS
+        """Read a page; this replica may be a moment behind the majority."""
+        newest = self._stamp()
+        for _ in range(LOOKS):
+            page = await self._replica().read_archive(
+                first=first, last=last, newest_first=newest_first, limit=PAGE_JOBS
+            )
+            if page.stamp.age >= newest.age:
+                return page
+            await asyncio.sleep(PAUSE_S)
+        raise NodeFailure(
+            "The archive cannot be read: this node does not store the state just now. “gnt-cluster "
+            "verify” tells more."
         )
 
 

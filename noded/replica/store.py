@@ -175,16 +175,17 @@ class ReplicaFile:
         if limit < 1:
             raise InvalidRequest(f"A page of {limit} jobs cannot be read; ask for at least 1.")
         if self._is_absent():
-            return ArchivePage(rows=(), more=False)
+            return ArchivePage(stamp=Stamp(), rows=(), more=False)
         rows: list[Row] = []
         room = PAGE_BYTES
         with self._reading() as db:
+            stamp = read_stamp(db)
             for row in archive_rows(db, first, last, newest_first=newest_first):
                 room -= memoryview(row.body).nbytes
                 if rows and (len(rows) == limit or room < 0):
-                    return ArchivePage(rows=tuple(rows), more=True)
+                    return ArchivePage(stamp=stamp, rows=tuple(rows), more=True)
                 rows.append(row)
-        return ArchivePage(rows=tuple(rows), more=False)
+        return ArchivePage(stamp=stamp, rows=tuple(rows), more=False)
 
     def fill_archive(self, rows: tuple[Row, ...]) -> None:
         """Add archived jobs that another replica has."""

@@ -82,7 +82,7 @@ async def measure(count: int, kept: str) -> None:
         loading = time.perf_counter() - began
         gc.collect()
         memory = resident_mib() - before
-        archive = Archive(lambda: replica)
+        archive = Archive(lambda: replica, Stamp)
         took = []
         for ask in (replica.archived, lambda: archive.find(JobId(count // 2)), archive.oldest):
             began = time.perf_counter()

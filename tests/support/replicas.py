@@ -87,7 +87,7 @@ class MemoryReplica(Replica):
     ) -> ArchivePage:
         found = sorted((n for n in self.archive if first <= n <= last), reverse=newest_first)
         rows = tuple(row((ARCHIVE, str(n)), self.archive[n]) for n in found[:limit])
-        return ArchivePage(rows=rows, more=len(found) > limit)
+        return ArchivePage(stamp=self.at, rows=rows, more=len(found) > limit)
 
     async def fill_archive(self, *, rows: tuple[Row, ...]) -> None:
         self.archive = {int(each.id): bytes(each.body) for each in rows} | self.archive
