@@ -99,6 +99,10 @@ class SimulatedCluster:
     def config(self) -> Config:
         return self.state.config
 
+    def masters(self) -> list[Coordinator]:
+        """Return the coordinators that believe to be master."""
+        return [c for c in self.coordinators if c.is_alive and c.master]
+
     def find_coordinator(self, name: str) -> Coordinator:
         """Return the coordinator that was started last on a machine and became master."""
         return next(c for c in reversed(self.coordinators) if c.name == name and c.master)

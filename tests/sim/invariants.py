@@ -1,0 +1,121 @@
+"""What holds in every moment, whatever breaks; looked at all the time while chaos rages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.messages import to_json
+from common.model.job import Job, OperationRecord, Status
+from common.model.stamp import Stamp
+from common.names import JobId
+from common.noderpc.instances import GuestState
+from coordinator.operations.locking import from_rows
+from tests.support.cluster import SimulatedCluster
+from tests.support.coordinators import Coordinator
+
+
+class Invariants:
+    """Remembers what was acknowledged and holds everything later against it.
+
+    Acknowledged is what a master shows once a commit of its own epoch is durable.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self.taken: dict[JobId, bytes] = {}  # jobs whose submission was answered: what was asked
+        self.cancelled: set[JobId] = set()  # jobs whose cancellation was promised
+        self.history: dict[int, str] = {}  # digests of acknowledged states, by serial
+        self.newest = Stamp()
+        self._asked: dict[JobId, bytes] = {}  # the operations of every job that was seen
+        self._ended: dict[JobId, Job] = {}
+        self._jobs: Mapping[JobId, Job] = {}  # as they were looked at last
+        self._running: set[tuple[Coordinator, JobId]] = set()
+
+    def takes(self, number: JobId, order: dict[str, Any]) -> None:
+        """Note that a job was accepted."""
+        assert number not in self.taken, f"job {number} was given twice"
+        self.taken[number] = to_json([order["OP_ID"]])
+
+    async def check(self) -> None:
+        """Look at all masters and all guests."""
+        for master in self._cluster.masters():
+            state = master.running.store.state
+            if state.stamp.epoch == master.running.confirmed.won.epoch:
+                self._acknowledged(state.stamp, master.name)
+                is_old = state.stamp.serial < self.newest.serial  # of one that was deposed
+                if not is_old and state.jobs is not self._jobs:
+                    self._check_jobs(state.jobs)
+                self._check_locks(master)
+        await self.check_guests()
+
+    async def check_guests(self) -> None:
+        """No guest runs twice."""
+        running: dict[str, str] = {}
+        for machine in self._cluster.machines.values():
+            for guest in await machine.guest_list():
+                if guest.state is GuestState.RUNNING:
+                    other = running.setdefault(guest.id, machine.name)
+                    assert other == machine.name, f"{guest.name} runs on {other} and {machine.name}"
+
+    async def check_in_the_end(self) -> None:
+        """In peace nothing is missing: no commit, no job; all have ended, as was promised."""
+        assert self.newest.serial <= self._cluster.state.stamp.serial, "a commit is lost"
+        for number, asked in self.taken.items():
+            job = await self._cluster.finished(number)
+            assert job.status.is_final
+            assert _kinds(job) == asked, f"job {number} is another one"
+        for number in self.cancelled:
+            job = await self._cluster.finished(number)
+            assert job.status is not Status.SUCCESS, f"job {number} was cancelled, and succeeded"
+        held = [str(row) for row in self._cluster.master.running.locks.rows()]
+        assert not held, f"locks are held for nobody: {held}"
+        self._cluster.check_replicas()
+
+    def _acknowledged(self, stamp: Stamp, by: str) -> None:
+        known = self.history.setdefault(stamp.serial, stamp.digest)
+        assert known == stamp.digest, f"{by} acknowledged another commit {stamp.serial}"
+        if stamp.serial > self.newest.serial:
+            self.newest = stamp
+
+    def _check_jobs(self, jobs: Mapping[JobId, Job]) -> None:
+        """One job has one number for ever, takes each step once, and ends once."""
+        for number, job in jobs.items():
+            if self._jobs.get(number) is job:
+                continue
+            asked = self._asked.setdefault(number, _kinds(job))
+            assert asked == _kinds(job), f"number {number} is given to another job"
+            before = self._ended.get(number)
+            if before is not None:
+                assert _end(before) == _end(job), f"job {number} ended twice: {before}, {job}"
+            elif job.status.is_final:
+                self._ended[number] = job
+            for op in job.ops:
+                entries = [(entry.event, entry.step) for entry in op.journal]
+                assert len(entries) == len(set(entries)), f"job {number} repeats a step: {entries}"
+        self._jobs = jobs
+
+    def _check_locks(self, master: Coordinator) -> None:
+        """A job that runs holds exactly what its row says, also after it was resumed."""
+        table, jobs = master.running.locks._table, master.running.store.state.jobs
+        running = {(master, n): op for n, job in jobs.items() for op in job.ops if _runs(op)}
+        # One that was not seen at the last look may just be about to take, or to record, them.
+        for (_, number), op in running.items():
+            newest = master.running.queue.find(number)
+            if (master, number) not in self._running or newest is None or newest.status.is_final:
+                continue
+            held = table.holding(f"job {number}")  # type: ignore[arg-type]  # an Owner
+            wanted = dict(from_rows(op.locks).locks)
+            assert held is not None, f"job {number} runs on {master.name} without its locks"
+            assert dict(held) == wanted, f"job {number} holds {held}, not {wanted}"
+        self._running = set(running)
+
+
+def _runs(op: OperationRecord) -> bool:
+    return op.plan is not None and not op.status.is_final
+
+
+def _kinds(job: Job) -> bytes:
+    return to_json([op.input["OP_ID"] for op in job.ops])
+
+
+def _end(job: Job) -> tuple[Any, ...]:
+    return tuple((op.status, op.result, op.failure, op.ended) for op in job.ops)

@@ -1,0 +1,137 @@
+"""What operators do by chance: orders for instances, nodes and jobs, given to whoever is master."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from common.errors import GntError
+from common.names import InstanceName, JobId, NodeName
+from coordinator.operations.base import Operation
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.evacuate import EvacuateNode
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.remove import RemoveNode
+from coordinator.operations.test.delay import Delay
+from tests.sim.invariants import Invariants
+from tests.sim.stories import create
+from tests.support.cluster import SimulatedCluster
+from tests.support.coordinators import Coordinator
+from tests.support.image import ip_of
+
+ORDERS_EVERY_S = 3.0
+PATIENCE_S = 60.0
+FEWEST_NODES = 3
+
+Order = Operation[Any]
+
+
+class Operators:
+    """Give orders; ``note`` is told what comes of each."""
+
+    def __init__(
+        self,
+        cluster: SimulatedCluster,
+        random: Random,
+        invariants: Invariants,
+        note: Callable[[str], None],
+    ) -> None:
+        self._cluster, self._random = cluster, random
+        self._invariants, self._note = invariants, note
+
+    async def give_orders(self) -> None:
+        """Go on for ever."""
+        while True:
+            await asyncio.sleep(self._random.expovariate(1 / ORDERS_EVERY_S))
+            masters = self._cluster.masters()
+            if not masters:
+                continue
+            master = self._random.choice(masters)
+            if self._random.random() < 0.15:
+                await self._about_a_job(master)
+            else:
+                await self.order(master, self._some_order())
+
+    async def order(self, master: Coordinator, order: Order, **common: Any) -> JobId | None:
+        """Submit a job; return its number if it was taken."""
+        sent = order.to_input() | common
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                number = JobId(await master.luxi("SubmitJob", [sent]))
+        except (GntError, OSError, TimeoutError) as error:
+            self._note(f"{master.name} refuses {order.summary()}: {error}")
+            return None
+        self._note(f"{master.name} takes {order.summary()} as job {number}")
+        self._invariants.takes(number, sent)
+        return number
+
+    def _some_order(self) -> Order:
+        if self._random.random() < 0.75:
+            return self._of_an_instance()
+        return self._of_a_node()
+
+    def _of_an_instance(self) -> Order:
+        name = InstanceName(f"web{self._random.randrange(4)}")
+        target = self._random.choice(self._cluster.names)
+        make: list[Callable[[], Order]] = [
+            lambda: create(name),
+            lambda: create(name),
+            lambda: MigrateInstance(instance_name=name),
+            lambda: MigrateInstance(instance_name=name, target_node=target),
+            lambda: MigrateInstance(instance_name=name, cleanup=True),
+            lambda: FailOverInstance(instance_name=name, target_node=target),
+            lambda: RemoveInstance(instance_name=name),
+            lambda: ShutDownInstance(instance_name=name),
+            lambda: StartInstance(instance_name=name),
+            lambda: Delay(duration=self._random.uniform(0, 10)),
+        ]
+        return self._random.choice(make)()
+
+    def _of_a_node(self) -> Order:
+        """Change the pool of candidates or the cluster; a node that is out of it comes back."""
+        for name, machine in self._cluster.machines.items():
+            token = machine.noded and machine.noded.identity.token
+            if token and self._random.random() < 0.7:
+                return AddNode(node_name=NodeName(name), primary_ip=ip_of(name), token=str(token))
+        node, chance = NodeName(self._random.choice(self._cluster.names)), self._random
+        make: list[Callable[[], Order]] = [
+            lambda: ModifyNode(node_name=node, master_candidate=True),
+            lambda: ModifyNode(node_name=node, master_candidate=True),
+            lambda: ModifyNode(
+                node_name=node, master_candidate=False, auto_promote=chance.random() < 0.5
+            ),
+            lambda: ModifyNode(node_name=node, drained=chance.random() < 0.3),
+            lambda: EvacuateNode(node_name=node),
+            lambda: RemoveNode(node_name=node),
+        ]
+        made = self._random.choice(make)()
+        if isinstance(made, RemoveNode) and self._members() <= FEWEST_NODES:
+            return ModifyNode(node_name=node, drained=False)
+        return made
+
+    def _members(self) -> int:
+        return min(len(m.running.store.state.config.nodes) for m in self._cluster.masters())
+
+    async def _about_a_job(self, master: Coordinator) -> None:
+        """Cancel a job of the last few, or change its priority."""
+        recent = list(self._invariants.taken)[-6:]
+        if not recent:
+            return
+        number = self._random.choice(recent)
+        cancels = self._random.random() < 0.5
+        method = "CancelJob" if cancels else "ChangeJobPriority"
+        arguments = () if cancels else (self._random.randint(-20, 19),)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                done, told = await master.luxi(method, number, *arguments)
+        except (GntError, OSError, TimeoutError) as error:
+            self._note(f"{method} of job {number} on {master.name} fails: {error}")
+            return
+        self._note(f"{method} of job {number} on {master.name}: {told}")
+        if done and cancels:
+            self._invariants.cancelled.add(number)
