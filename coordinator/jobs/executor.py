@@ -67,13 +67,8 @@ class Executor:
         if running.job.started is None:
             running.change(started=self._now())
         for index in range(len(running.job.ops)):
-            if running.op(index).status.is_final:
-                continue
-            try:
+            if not running.op(index).status.is_final:
                 await self._operation(running, index)
-            except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
-                await self._end_badly(running, index, error)
-                return
 
     async def _operation(self, running: RunningJob, index: int) -> None:
         record = running.op(index)
@@ -98,6 +93,9 @@ class Executor:
             await run(_noting_return(operation.recipe(context, plan), running), journal)
             batches = operation.jobs(plan)
             await self._end_well(running, index, operation.result(plan), batches)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
+            # Under its locks: a successor that knows of no end undoes it all once more.
+            await self._end_badly(running, index, error)
         finally:
             self._locks.release(running.owner)
             context.promise()
