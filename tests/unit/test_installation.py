@@ -93,6 +93,28 @@ def test_the_memory_of_guests_is_bounded_and_never_hides_those_that_run() -> Non
         assert "run-gantry-instances.mount" in noded[relation].split()
 
 
+@pytest.mark.skipif(
+    not list(Path("/usr/share/python-wheels").glob("pip-*.whl")),
+    reason="NO PIP OF DEBIAN: what deploy/install takes was not tried",
+)
+def test_wheels_that_the_lock_does_not_know_are_not_installed(tmp_path: Path) -> None:
+    lock = (PROJECT / "requirements/run.lock").read_text()
+    name, version = re.findall(r"^([\w-]+)==([\w.]+)", lock, re.MULTILINE)[0]
+    given, taken = tmp_path / "given", tmp_path / "taken"
+    given.mkdir()
+    (given / f"{name}-{version}-py3-none-any.whl").write_bytes(b"something else")
+    (given / "gantry-0.1.0-py3-none-any.whl").write_bytes(b"something else")
+    done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
+        (PROJECT / "deploy/checked-wheels", given, taken),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "does not hold what requirements/run.lock lists" in done.stderr
+    assert not list(taken.glob("*")) if taken.exists() else True
+    install = (PROJECT / "deploy/install").read_text()
+    assert 'deploy/checked-wheels "$given" "$WHEELS"' in install
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_every_unit_is_put_in_place(unit: Path) -> None:
     text = (PROJECT / "deploy/install").read_text()
