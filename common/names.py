@@ -50,7 +50,10 @@ def check_name(name: str, kind: str) -> None:
         InvalidRequest: the name, and what is wrong with it.
     """
     if not name or len(name) > 253:
-        raise InvalidRequest(f"A {kind} name has 1 to 253 characters; this one has {len(name)}.")
+        raise InvalidRequest(
+            f"The name of {'an' if kind[0] in 'aeiou' else 'a'} {kind} has 1 to 253 characters; "
+            f"this one has {len(name)}."
+        )
     for label in name.split("."):
         if not _LABEL.fullmatch(label):
             raise InvalidRequest(

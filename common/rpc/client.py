@@ -1,7 +1,9 @@
 """Turn a declared service into an object that calls a remote node."""
 
+import re
 from typing import Any, Protocol, TypeVar
 
+from common.errors import GntError
 from common.messages import to_json
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import open_answer
@@ -44,9 +46,19 @@ def _remote_class(service: type[S]) -> type[S]:
 def _method(call: CallSpec) -> Any:
     async def method(self: Any, **arguments: Any) -> Any:
         body = to_json(call.arguments(**arguments))
+        peer = self.transport.peer
         reply = await self.transport.send(call, body)
-        return open_answer(
-            reply, call.returns, what=f"the answer of {self.transport.peer} to {call.name}"
-        )
+        try:
+            return open_answer(reply, call.returns, what=f"the answer of {peer} to {call.name}")
+        except GntError as error:
+            message = _said_by(peer, error.message)
+            raise GntError.from_code(error.code, message, error.detail) from error
 
     return method
+
+
+def _said_by(peer: str, message: str) -> str:
+    """Name who says something: to an operator, "this node" is where the command was typed."""
+    named = message.replace("This node", f"Node {peer}").replace("this node", peer)
+    found = re.search(rf"(?<![\w.-]){re.escape(peer)}(?![\w-])", named)
+    return named if found else f"{peer}: {named}"

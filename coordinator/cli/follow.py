@@ -12,6 +12,7 @@ from coordinator.cli.cell import plain
 NEWS_S = 20.0  # how long the coordinator may keep us waiting for news
 PATIENCE_S = 300.0  # how long a coordinator may be away before we give up watching
 RETRY_S = 0.5
+DETAIL = "detail"  # kind of log entries that are left out, unless asked for
 
 _WAITING = {
     "queued": "Job {} is waiting in queue",
@@ -45,10 +46,13 @@ class Ended(NamedTuple):
         }
 
 
-def follow(client: Client, job: int, *, out: TextIO | None, label: str = "") -> Ended:
+def follow(
+    client: Client, job: int, *, out: TextIO | None, label: str = "", details: bool = False
+) -> Ended:
     """Show a job's messages on ``out`` until it has ended, and tell how.
 
-    Each line begins with ``label``, which tells jobs apart that are shown together.
+    Each line begins with ``label``, which tells jobs apart that are shown together; ``details``
+    are for those who ask for them.
     A coordinator that is restarted, or a master that comes back, is waited for.
 
     Raises:
@@ -57,7 +61,7 @@ def follow(client: Client, job: int, *, out: TextIO | None, label: str = "") -> 
         Unreachable: the coordinator stays away.
     """
     try:
-        _show_news(client, job, out, f"{label}: " if label else "")
+        _show_news(client, job, out, f"{label}: " if label else "", details=details)
         status, results, failures = _ask(client, "QueryJobs", [job],
                                          ["status", "opresult", "opfailure"])[0]  # fmt: skip
     except KeyboardInterrupt:
@@ -69,7 +73,8 @@ def follow(client: Client, job: int, *, out: TextIO | None, label: str = "") -> 
         raise JobLost(f"There is no job {job} any more.") from error
     failure = _failure(job, status, results, failures)
     if failure is not None and label and label not in failure.message:
-        failure.message = f"{label}: {failure.message}"
+        message = f"{label}: {failure.message}"
+        failure = GntError.from_code(failure.code, message, failure.detail)
     return Ended(job, status, results, failure)
 
 
@@ -79,7 +84,7 @@ def format_log(entry: list[Any]) -> str:
     return f"{time.ctime(seconds)} {plain(message)}"
 
 
-def _show_news(client: Client, job: int, out: TextIO | None, prefix: str) -> None:
+def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, details: bool) -> None:
     info: Any = None
     serial = -1
     told = ""
@@ -89,7 +94,7 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str) -> Non
             info, entries = news
             for entry in entries or ():
                 serial = max(serial, entry[0])
-                if out is not None:
+                if out is not None and (details or entry[2] != DETAIL):
                     print(prefix + format_log(entry), file=out, flush=True)
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):

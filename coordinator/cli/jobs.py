@@ -40,7 +40,9 @@ def info(command: str, words: Sequence[str]) -> int:
 
 def watch(command: str, words: Sequence[str]) -> int:
     """``gnt-job watch``: show what a job says until it has ended."""
-    return _follow(_parser(command, "Show what a job says, until it has ended."), words, loud=True)
+    parser = _parser(command, "Show what a job says, until it has ended.")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show details, too")
+    return _follow(parser, words, loud=True)
 
 
 def wait(command: str, words: Sequence[str]) -> int:
@@ -66,7 +68,8 @@ def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
     with connect() as client:
         # With --json, standard output is the program's.
         out = (sys.stderr if options.json else sys.stdout) if loud else None
-        end = follow(client, number, out=out)
+        details = getattr(options, "verbose", False)
+        end = follow(client, number, out=out, details=details)
     tell(options, end.to_json())
     if end.failure:
         raise end.failure

@@ -80,7 +80,7 @@ def parser_for(name: str, operation: type[Operation[Any]], command: Command) -> 
     add_fields(parser, operation, many=command.many)
     if command.many:
         add_selection(parser)
-    add_job_options(parser)
+    add_job_options(parser, verbose="verbose" not in operation.parameters())
     if command.confirm and "force" not in operation.parameters():
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")
     if command.confirm:
@@ -88,9 +88,11 @@ def parser_for(name: str, operation: type[Operation[Any]], command: Command) -> 
     return parser
 
 
-def add_job_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all commands that submit jobs understand."""
+def add_job_options(parser: argparse.ArgumentParser, *, verbose: bool = True) -> None:
+    """Add what all commands that submit jobs understand, ``-v`` if they have none of their own."""
     group = parser.add_argument_group("options of all jobs")
+    if verbose:
+        group.add_argument("-v", "--verbose", action="store_true", help="show details, too")
     group.add_argument("--submit", action="store_true", help="do not wait for the job's end")
     group.add_argument("--print-jobid", action="store_true", help="print the job's number first")
     group.add_argument("--dry-run", action="store_true", help="check, and print what would be done")
@@ -159,13 +161,14 @@ def run_jobs(
             print(json.dumps([{"job": number} for number in accepted]))
         return _report([n for n in numbers if isinstance(n, GntError)])
     progress = sys.stderr if options.json else sys.stdout
+    details = getattr(options, "verbose", False)
     marks = labels if len(jobs) > 1 else [""] * len(jobs)
     ended = [
-        follow(client, number, out=progress, label=label)
+        follow(client, number, out=progress, label=label, details=details)
         for number, label in zip(numbers, marks or [""] * len(jobs), strict=True)
         if isinstance(number, int)
     ]
-    ended += _follow_others(client, ended, progress)
+    ended += _follow_others(client, ended, progress, details=details)
     if options.json:
         print(json.dumps([end.to_json() for end in ended], indent=2, ensure_ascii=False))
     elif options.dry_run:
@@ -178,7 +181,9 @@ def run_jobs(
     return _report(failures) or int(any(_is_bad(r) for end in ended for r in end.results))
 
 
-def _follow_others(client: Client, ended: Sequence[Ended], out: TextIO) -> list[Ended]:
+def _follow_others(
+    client: Client, ended: Sequence[Ended], out: TextIO, *, details: bool
+) -> list[Ended]:
     """Follow the jobs that jobs have left to others."""
     numbers = [
         int(told)
@@ -192,7 +197,7 @@ def _follow_others(client: Client, ended: Sequence[Ended], out: TextIO) -> list[
     if len(numbers) > 1:
         labels = [_about(row) for row in client.call("QueryJobs", numbers, ["summary"])]
     return [
-        follow(client, number, out=out, label=label)
+        follow(client, number, out=out, label=label, details=details)
         for number, label in zip(numbers, labels, strict=False)
     ]
 

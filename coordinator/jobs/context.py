@@ -19,7 +19,7 @@ from common.noderpc.replica import Replica
 from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
-from coordinator.jobs.running import RunningJob, ended
+from coordinator.jobs.running import DETAIL, MESSAGE, RunningJob, ended
 from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
@@ -106,8 +106,8 @@ class JobContext:
     def new_uuid(self) -> str:
         return self._around.new_uuid()
 
-    def log(self, message: str) -> None:
-        self._running.log(self._index, self.now(), message)
+    def log(self, message: str, *, detail: bool = False) -> None:
+        self._running.log(self._index, self.now(), message, DETAIL if detail else MESSAGE)
 
     def task_id(self, purpose: str) -> TaskId:
         return TaskId(f"{self.config.cluster.uuid}-{self._running.id}-{self._index}-{purpose}")

@@ -13,6 +13,7 @@ from coordinator.jobs.bounds import ENTRY_CHARACTERS, cut, with_entry
 from coordinator.locks.names import Owner
 from coordinator.state.rows import Put
 
+MESSAGE, DETAIL = "message", "detail"  # kinds of log entries
 STRIPPED_CHARACTERS = 500
 
 
@@ -113,10 +114,11 @@ class RunningJob:
             failure=op.failure and stripped(op.failure),
         )  # fmt: skip
 
-    def log(self, index: int, now: float, message: str) -> None:
+    def log(self, index: int, now: float, message: str, kind: str = MESSAGE) -> None:
         """Add a log entry; serials count through the whole job."""
         serial = 1 + max((op.log[-1].serial for op in self.job.ops if op.log), default=0)
-        entry = LogEntry(serial=serial, time=now, message=cut(message, ENTRY_CHARACTERS))
+        text = cut(message, ENTRY_CHARACTERS)
+        entry = LogEntry(serial=serial, time=now, message=text, kind=kind)
         self.change_op(index, log=with_entry(self.op(index).log, entry))
 
     @contextmanager

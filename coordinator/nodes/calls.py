@@ -129,7 +129,7 @@ def _explain(node: Node, call: CallSpec, error: OSError) -> str:
         case ssl.SSLError():
             return f"{where} ended the TLS handshake of {call.name}: {_reason(error)}."
         case _:
-            return f"{where} is out of reach: {error} (during {call.name})."
+            return f"{where} is out of reach: {error.strerror or error}."
 
 
 def _reason(error: ssl.SSLError) -> str:

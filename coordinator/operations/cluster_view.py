@@ -77,8 +77,8 @@ class Cluster(Protocol):
 
     def new_uuid(self) -> str: ...
 
-    def log(self, message: str) -> None:
-        """Tell whoever watches the job."""
+    def log(self, message: str, *, detail: bool = False) -> None:
+        """Tell whoever watches the job; a ``detail`` only those who want to know it all."""
 
     def task_id(self, purpose: str) -> TaskId:
         """Name a task on a node: the same for the same job and purpose, so it is begun once."""

@@ -62,7 +62,8 @@ class InstanceHandlers(Instances):
         _check_id(instance)
 
         async def work(progress: Progress) -> None:
-            progress.tell(f"It has {wait_s:g} s to power off.")
+            if wait_s > 0:
+                progress.tell(f"It has {wait_s:g} s to power off.")
             self._shutdowns[task] = instance
             try:
                 await (await self._hypervisor_of(instance)).shut_down(instance, wait_s)

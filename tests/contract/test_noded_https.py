@@ -88,7 +88,7 @@ def test_an_unjoined_node_shows_its_fingerprint_and_wants_its_secret(
             with pytest.raises(InvalidRequest, match="another certificate than the join token"):
                 await fooled.request(node=target.name, proof="")
             join = stub(Join, stranger(target, node.token.fingerprint))
-            with pytest.raises(InvalidRequest, match="not this node's"):
+            with pytest.raises(InvalidRequest, match="not beta's"):
                 await join.request(node=target.name, proof="0" * 64)
             facts = stub(Facts, stranger(target, node.token.fingerprint))
             with pytest.raises(Conflict, match="in no cluster yet"):
@@ -275,10 +275,10 @@ def test_a_repeated_call_is_carried_out_once(root: Path, cluster: TestCluster) -
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "missing required field"),
-        (b"[]", "Expected `object`"),
+        (b"", "“disks” is missing"),
+        (b"[]", "it is an object, not a list"),
         (b"\xff\xfe", "Cannot read the call disks.find"),
-        (b'{"disks":[],"more":1}', "unknown field `more`"),
+        (b'{"disks":[],"more":1}', "there is no “more”"),
         (b'{"disks":' + b"[" * 100_000, "Cannot read the call"),
     ],
 )

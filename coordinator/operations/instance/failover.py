@@ -5,8 +5,10 @@ from typing import Annotated, Self
 
 from msgspec.structs import replace
 
+from common.errors import Unreachable
 from common.messages import Order
-from common.model.instance import AdminState
+from common.model.instance import AdminState, Instance
+from common.model.node import Node
 from common.names import InstanceName
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
@@ -88,7 +90,7 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         instance = config.instance(self.instance_name)
         source, target = check_can_move(config, instance, self.target_node or "")
         guest = present_guest(config, instance)
-        alive = not source.offline and is_alive(await find_guest(cluster, instance, source))
+        alive = not source.offline and await _is_running(cluster, instance, source)
         if not alive:
             await check_not_elsewhere(cluster, instance, source, target)
         start = instance.admin_state is AdminState.UP
@@ -123,3 +125,14 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         )
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.target, plan.target_name)
+
+
+async def _is_running(cluster: Cluster, instance: Instance, source: Node) -> bool:
+    try:
+        return is_alive(await find_guest(cluster, instance, source))
+    except Unreachable as error:
+        raise Unreachable(
+            f"{error.message} If {source.name} is dead, and its guests with it, say so with "
+            f"“gnt-node modify --offline=yes {source.name}”, then fail over.",
+            **error.detail,
+        ) from error

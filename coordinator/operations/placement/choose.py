@@ -166,17 +166,18 @@ def _tell(cluster: Cluster, allocator: str, instance: Instance, chosen: _Chosen)
     )
     cluster.log(
         f"cluster score {placement.score_before:.6f} -> {placement.score_after:.6f}, "
-        f"{placement.considered} looked at"
+        f"{placement.considered} looked at",
+        detail=True,
     )
     if parts:
-        cluster.log(f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}")
+        cluster.log(f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}", detail=True)
     if placement.runners_up:
         others = ", ".join(
             f"{'+'.join(choice.nodes)} ({choice.score:.6f})" for choice in placement.runners_up
         )
-        cluster.log(f"next best: {others}")
+        cluster.log(f"next best: {others}", detail=True)
     for node, reason in placement.refused.items():
-        cluster.log(f"{node} {reason.in_words(1)}")
+        cluster.log(f"{node} {reason.in_words(1)}", detail=True)
 
 
 def _in_words(parts: "tuple[Part, ...]") -> str:

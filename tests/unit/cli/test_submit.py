@@ -225,6 +225,26 @@ def test_a_dry_run_prints_the_steps(run: Run, coordinator: ScriptedCoordinator) 
     assert coordinator.submitted[0][0]["dry_run"] is True
 
 
+def test_a_refused_dry_run_tells_why_and_nothing_else(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    failure = {"code": "no-capacity", "message": "There is no room.", "detail": {}}
+    coordinator.script_job(ends="error", failure=failure, result=["OpPrereqError", ["No.", "x"]])
+    for line in ("gnt-instance add -t diskless web1", "gnt-instance remove web1"):
+        assert run(f"{line} --dry-run") == (6, "", "Failure: There is no room.\n")
+
+
+def test_details_are_for_those_who_ask(run: Run, coordinator: ScriptedCoordinator) -> None:
+    news = [["running"], [[1, [0, 5], "message", "chosen"], [2, [0, 5], "detail", "why"]]]
+    for line in ("gnt-debug delay 1", "gnt-job watch 2"):
+        coordinator.script_job(news)
+        ran = run(line)
+        assert "chosen" in ran.out
+        assert "why" not in ran.out
+        coordinator.script_job(news)
+        assert "why" in run(f"{line} -v").out
+
+
 def test_ctrl_c_leaves_the_job_running(run: Run, coordinator: ScriptedCoordinator,
                                        monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     coordinator.script_job([["running"], [[1, [0, 0], "message", "on the way"]]])
