@@ -36,7 +36,10 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"disks": [{"size": "12Q"}]}, InvalidRequest, "“12Q” is no size"),
         (CREATE | {"disks": [{"size": 0}]}, InvalidRequest, "at least 1 MiB"),
         (CREATE | {"disks": [{"size": "1T"}]}, NoCapacity, "lack space for its disks"),
-        (CREATE | {"disks": [{"size": "500T"}]}, GntError, "disk"),
+        (
+            CREATE | {"disks": [{"size": "500T"}]},
+            GntError, "allows 1 to 1048576 MiB a disk, not 524288000",
+        ),
         (CREATE | {"disks": [{"size": "1T"}], "pnode": "beta"}, NoCapacity, "left for sharedfile"),
         (CREATE | {"disks": []}, InvalidRequest, "Say what disks it gets"),
         (CREATE | {"disk_template": "diskless"}, InvalidRequest, "diskless has no disks"),
@@ -46,7 +49,8 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"hvparams": {"warp": 9}}, InvalidRequest, "warp"),
         (CREATE | {"beparams": {"memory": "lots"}}, InvalidRequest, "“lots” is no size"),
         (CREATE | {"beparams": {"memory": "30G"}, "pnode": "small"}, NotFound, "small"),
-        (CREATE | {"beparams": {"memory": "40G"}, "pnode": "beta"}, Conflict, "--ignore-ipolicy"),
+        (CREATE | {"beparams": {"memory": "40G"}, "pnode": "beta"}, Conflict,
+         "allows 32 to 32768 MiB of memory, not 40960. Use --ignore-ipolicy"),
         (
             CREATE | {"beparams": {"memory": "400G"}, "pnode": "beta", "ignore_ipolicy": True},
             NoCapacity, "memory free",

@@ -9,6 +9,7 @@ from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from coordinator.allocator.books.ledger import Ledger, ledger_of
 from coordinator.allocator.picture import Picture
+from coordinator.allocator.placing.numbers import numbers_behind
 from coordinator.allocator.placing.search import Search
 from coordinator.allocator.refusal import Reason, in_words, tally
 from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
@@ -34,7 +35,7 @@ def place_in(ledger: Ledger, request: Allocate) -> Placement:
     """
     found = survey_books(ledger, request)
     if found.best is None:
-        raise _no_capacity(request, found)
+        raise _no_capacity(ledger, request, found)
     chosen, *runners_up = found.best.choices
     return Placement(
         nodes=chosen.nodes,
@@ -120,13 +121,14 @@ def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupO
     )
 
 
-def _no_capacity(request: Allocate, found: Survey) -> NoCapacity:
+def _no_capacity(ledger: Ledger, request: Allocate, found: Survey) -> NoCapacity:
     demand, counts = request.instance, tally(found.refused.values())
     which = "No two nodes" if demand.template is DiskTemplate.DRBD else "No node"
     message = (
         f"{which} can take instance {demand.name} "
         f"(memory {demand.memory} MiB, disk {demand.disk} MiB): {in_words(counts)}."
     )
+    message = " ".join((message, *numbers_behind(ledger, demand, found.refused)))
     detail: dict[str, object] = {
         "refused": {name: reason.name.lower() for name, reason in found.refused.items()}
     }

@@ -89,16 +89,18 @@ def check_policy(config: Config, newcomer: Newcomer, node: Node) -> None:
     Raises:
         Conflict: says which quantity is out of bounds.
     """
+    from coordinator.allocator.placing.numbers import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
     from coordinator.operations.placement.picture import demand_of
 
     group = config.groups[node.group]
     policy = group.ipolicy or config.cluster.ipolicy
-    reason = find_violation(policy, demand_of(config, *newcomer))
+    demand = demand_of(config, *newcomer)
+    reason = find_violation(policy, demand)
     if reason:
         raise Conflict(
             f"The instance policy of group {group.name} does not allow {newcomer.instance.name}: "
-            f"{node.name} {reason.in_words(1)}. Use --ignore-ipolicy to override it."
+            f"it {bounds_in_words(policy, demand, reason)}. Use --ignore-ipolicy to override it."
         )
 
 
@@ -119,6 +121,7 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
     Raises:
         NoCapacity: as ``place_here``.
     """
+    from coordinator.allocator.placing.numbers import forbidden_in
     from coordinator.allocator.placing.place import place_in
 
     try:
@@ -126,9 +129,17 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
     except NoCapacity as error:
         if request.among is None or len(request.among) == 1:
             raise
+        # Of nodes that lack space the policy was not asked; it may be what is in the way.
+        policies = [forbidden_in(g, request.instance) for g in ledger.picture.groups]
         full = sum(node.is_live and node.name not in request.among for node in ledger.picture.nodes)
         raise NoCapacity(
-            f"{error.message} Of those not asked for, {full} lack space for its disks.",
+            " ".join(
+                (
+                    error.message,
+                    f"Of those not asked for, {full} lack space for its disks.",
+                    *filter(None, policies),
+                )
+            ),
             **error.detail,
         ) from error
 

@@ -112,7 +112,20 @@ def test_more_virtual_processors_than_the_policy_allows_per_real_one() -> None:
 
 def test_a_size_that_the_policy_forbids() -> None:
     message = refusal(THREE, Allocate(instance=demand(memory=MiB(40000))))
-    assert message.endswith(": 3 nodes are in a group whose policy forbids this memory size.")
+    assert message.endswith(
+        ": 3 nodes are in a group whose policy forbids this memory size. "
+        "The policy of group default allows 32 to 32768 MiB of memory, not 40000."
+    )
+
+
+def test_processors_that_are_lacking_are_counted() -> None:
+    full = [instance(f"i{n}", name, vcpus=8, memory=MiB(32)) for name in ("alpha", "beta", "gamma")
+            for n in range(4)]  # fmt: skip
+    message = refusal(replace(THREE, instances=tuple(full)), Allocate(instance=demand(vcpus=2)))
+    assert ": 3 nodes lack processors. alpha has 33 of 32 virtual processors taken" in message
+    assert message.endswith(
+        " virtual processors taken (8 real ones, 4 for each), 2 were asked for."
+    )
 
 
 def test_a_template_that_the_policy_forbids() -> None:

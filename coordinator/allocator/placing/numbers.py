@@ -1,0 +1,97 @@
+"""The numbers behind a refusal: how many processors are taken, what bounds a policy sets."""
+
+from __future__ import annotations
+
+from coordinator.allocator.policy import check_policy
+from coordinator.allocator.refusal import Reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from common.model.policy import Bounds, InstancePolicy
+    from common.names import NodeName
+    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.picture import Demand, GroupPicture
+
+MOST_NODES = 3  # told one by one
+_POLICY = frozenset(
+    {
+        Reason.POLICY_MEMORY, Reason.POLICY_DISK, Reason.POLICY_CPU, Reason.POLICY_SPINDLES,
+        Reason.POLICY_DISK_COUNT, Reason.POLICY_TEMPLATE,
+    }
+)  # fmt: skip
+
+
+def numbers_behind(
+    ledger: Ledger, demand: Demand, refused: Mapping[NodeName, Reason]
+) -> Iterator[str]:
+    """Yield sentences with what an operator would have to look up otherwise.
+
+    Args:
+        ledger: the cluster's books.
+        demand: what was asked for.
+        refused: why each node cannot take it.
+    """
+    told = set()
+    for name, reason in refused.items():
+        if reason not in _POLICY:
+            continue
+        group = ledger.picture.groups[ledger.group_of[ledger.names.index(name)]]
+        if group.name not in told:
+            told.add(group.name)
+            told_bounds = bounds_in_words(group.policy, demand, reason)
+            yield f"The policy of group {group.name} {told_bounds}."
+    full = [name for name, reason in refused.items() if reason is Reason.CPU]
+    for name in full[:MOST_NODES]:
+        yield f"{name} {_processors(ledger, ledger.names.index(name), demand)}."
+
+
+def forbidden_in(group: GroupPicture, demand: Demand) -> str:
+    """Say what the policy of a group allows, if it does not allow this; else nothing."""
+    reason = check_policy(group.policy, demand)
+    if not reason:
+        return ""
+    return f"The policy of group {group.name} {bounds_in_words(group.policy, demand, reason)}."
+
+
+def bounds_in_words(policy: InstancePolicy, demand: Demand, reason: Reason) -> str:
+    """Say what a policy allows, and what was asked for instead: a predicate."""
+    if reason is Reason.POLICY_TEMPLATE:
+        return f"allows {', '.join(policy.disk_templates)}, not {demand.template}"
+    allowed = " or ".join(_range(bounds, reason) for bounds in policy.minmax)
+    return f"allows {allowed}, not {_asked(demand, reason)}"
+
+
+def _range(bounds: Bounds, reason: Reason) -> str:
+    field, what = {
+        Reason.POLICY_MEMORY: ("memory_size", "MiB of memory"),
+        Reason.POLICY_DISK: ("disk_size", "MiB a disk"),
+        Reason.POLICY_CPU: ("cpu_count", "processors"),
+        Reason.POLICY_SPINDLES: ("spindle_use", "spindles"),
+        Reason.POLICY_DISK_COUNT: ("disk_count", "disks"),
+    }[reason]
+    return f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
+
+
+def _asked(demand: Demand, reason: Reason) -> str:
+    match reason:
+        case Reason.POLICY_MEMORY:
+            return str(demand.memory)
+        case Reason.POLICY_DISK:
+            return ", ".join(map(str, demand.disks))
+        case Reason.POLICY_CPU:
+            return str(demand.vcpus)
+        case Reason.POLICY_SPINDLES:
+            return str(demand.spindle_use)
+        case _:
+            return str(len(demand.disks))
+
+
+def _processors(ledger: Ledger, node: int, demand: Demand) -> str:
+    books = ledger.accounts
+    total, ratio = float(books.total_cpus[node]), float(books.cpu_ratio[node])
+    return (
+        f"has {int(books.cpus[node])} of {total * ratio:g} virtual processors taken "
+        f"({total:g} real ones, {ratio:g} for each), {demand.vcpus} were asked for"
+    )
