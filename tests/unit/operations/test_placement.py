@@ -83,7 +83,7 @@ def test_an_instance_within_the_policy_is_allowed() -> None:
 
 def test_an_instance_beyond_the_policy_is_refused_with_the_quantity() -> None:
     huge = replace(WEB1, beparams={"maxmem": 40_000, "minmem": 40_000})
-    with pytest.raises(Conflict, match=r"group default does not allow web1: alpha .*memory.*--ign"):
+    with pytest.raises(Conflict, match=r"group default does not allow web1: it .*memory.*--ign"):
         check_policy(CONFIG, Newcomer(huge, (DISK,)), ALPHA)
 
 
