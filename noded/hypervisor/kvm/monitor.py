@@ -17,6 +17,11 @@ from common.errors import NodeFailure
 
 ANSWER_S = 10.0  # a QEMU that has not answered by then hangs
 
+# What becomes of a conversation whose other end goes away. The library finds itself in a state
+# it holds for impossible when that happens at the very moment of connecting (qemu.qmp 0.0.6,
+# ``AsyncProtocol.connect``): its assertion tells of QEMU's end, not of a mistake of ours.
+_GONE = (QMPError, EOFError, OSError, TimeoutError, AssertionError)
+
 # Its own reports of a connection's end; what matters of them is in our errors.
 logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)
 
@@ -58,7 +63,7 @@ class Monitor:
                 command=command,
                 reason=reason,
             ) from error
-        except (QMPError, EOFError, OSError, TimeoutError) as error:
+        except _GONE as error:
             raise _silent(self._guest, error) from error
 
 
@@ -74,12 +79,12 @@ async def monitor(socket: Path, guest: str) -> AsyncIterator[Monitor]:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await client.connect(str(socket))
-        except (QMPError, EOFError, OSError, TimeoutError) as error:
+        except _GONE as error:
             raise _silent(guest, error) from error
         yield Monitor(client, guest)
     finally:
         # Also fetches what the client's own tasks failed with, or asyncio would complain.
-        with contextlib.suppress(QMPError, EOFError, OSError):
+        with contextlib.suppress(*_GONE):
             await client.disconnect()
 
 
