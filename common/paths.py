@@ -36,6 +36,11 @@ class Paths:
         return self.state / "mastership.json"
 
     @property
+    def roster(self) -> Path:
+        """Whose orders this node takes."""
+        return self.state / "roster.json"
+
+    @property
     def identity(self) -> Path:
         """Key, certificate and authority of this node."""
         return self.state / "identity"

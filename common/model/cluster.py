@@ -20,7 +20,7 @@ class Override(Order):
 class Cluster(Entity, kw_only=True):
     name: ClusterName
     master: NodeId
-    candidate_pool_size: int = 10
+    candidate_pool_size: int = 5
     max_running_jobs: int = 20
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")

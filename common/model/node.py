@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.model.entity import Entity
-from common.names import GroupId, NodeName
+from common.names import GroupId, KeyId, NodeName
 
 
 class Role(StrEnum):
@@ -23,7 +23,9 @@ class Node(Entity, kw_only=True):
     port: int = 1811
     secondary_ip: str = ""  # "": the primary one
     group: GroupId
+    key: KeyId = KeyId("")  # of its certificate; "" if it joined under a version that kept none
     master_candidate: bool = False
+    announced: bool = False  # about to become a candidate: nodes take its orders already
     offline: bool = False
     drained: bool = False
     master_capable: bool = True

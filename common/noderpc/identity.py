@@ -3,7 +3,8 @@
 from abc import abstractmethod
 
 from common.messages import Order, Report
-from common.names import ClusterName, NodeName
+from common.names import ClusterName, KeyId, NodeName
+from common.noderpc.roster import Roster
 from common.rpc.declare import NodeService, rpc
 
 
@@ -11,6 +12,13 @@ class Request(Report):
     """``csr`` is a PEM certificate request; the key never leaves the node."""
 
     csr: str
+
+
+class Who(Report):
+    """Who a member is. The UUID was told to it alone: only who took part in its joining knows."""
+
+    node_uuid: str
+    key: KeyId
 
 
 class Membership(Order):
@@ -22,6 +30,7 @@ class Membership(Order):
     node_uuid: str
     authority: str  # PEM, the cluster's certificate authority
     certificate: str  # PEM, this node's
+    roster: Roster
     ssconf: dict[str, str] = {}
 
 
@@ -31,6 +40,16 @@ class Join(NodeService, prefix="join"):
     ``proof`` is hex HMAC-SHA256 over the call's name and arguments under the secret of the
     node's join token; see common.tls.token.
     """
+
+    @rpc(timeout=5, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def check(self, *, node: NodeName, proof: str) -> None:
+        """Check that the node can join as ``node``; changes nothing.
+
+        Raises:
+            Conflict: the node is in a cluster already.
+            InvalidRequest: the proof does not fit the token, or the name is none.
+        """
 
     @rpc(timeout=15, safe_to_repeat=True, fenced=False)
     @abstractmethod
@@ -54,6 +73,11 @@ class Join(NodeService, prefix="join"):
 
 class Identity(NodeService, prefix="identity"):
     """A joined node's certificate."""
+
+    @rpc(timeout=5, safe_to_repeat=True, fenced=False)
+    @abstractmethod
+    async def who(self) -> Who:
+        """Say who this node is."""
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod

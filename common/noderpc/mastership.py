@@ -33,7 +33,7 @@ class Ballot(Report):
 class Mastership(NodeService, prefix="mastership"):
     """Confirms a master; never chooses one."""
 
-    @rpc(timeout=5, safe_to_repeat=True, fenced=False, open_to_nodes=True, largest_question=1 << 10)
+    @rpc(timeout=5, safe_to_repeat=True, fenced=False, largest_question=1 << 10)
     @abstractmethod
     async def vote(self) -> Ballot:
         """Say who is master, and how new this node's state is."""

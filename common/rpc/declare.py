@@ -29,7 +29,6 @@ class CallSpec:
     safe_to_repeat: bool  # may the caller try again after a lost answer?
     fenced: bool  # refused when its epoch is older than the one granted?
     expires: bool  # refused when its caller has given up?
-    open_to_nodes: bool  # may nodes that are no master candidates call it?
     largest_question: int  # bytes of arguments that the node reads
     largest_answer: int  # bytes of an answer that the caller reads
     arguments: type[msgspec.Struct]
@@ -68,7 +67,6 @@ def rpc(
     safe_to_repeat: bool,
     fenced: bool = True,
     expires: bool | None = None,
-    open_to_nodes: bool = False,
     largest_question: int = LARGEST,
     largest_answer: int = LARGEST,
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
@@ -81,8 +79,7 @@ def rpc(
         options = {
             "timeout": timeout, "safe_to_repeat": safe_to_repeat,
             "fenced": fenced, "expires": fenced if expires is None else expires,
-            "open_to_nodes": open_to_nodes, "largest_question": largest_question,
-            "largest_answer": largest_answer,
+            "largest_question": largest_question, "largest_answer": largest_answer,
         }  # fmt: skip
         method.__rpc__ = options  # type: ignore[attr-defined]
         return method

@@ -11,7 +11,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from common.errors import InvalidRequest
 from common.names import ClusterName, NodeName
-from common.tls.context import CANDIDATE
 from common.tls.keys import BACKDATED, KeyPair, make_key, read_key, subject
 
 AUTHORITY_LIFETIME = datetime.timedelta(days=20 * 365)
@@ -41,7 +40,6 @@ def issue(
     *,
     node: NodeName,
     addresses: Iterable[str],
-    candidate: bool,
     now: float,
 ) -> str:
     """Issue a certificate, PEM, for 5 years or as long as the authority's own lasts.
@@ -53,7 +51,6 @@ def issue(
         request: PEM, proves that the node has the key.
         node: goes into the SAN, and is what callers check.
         addresses: IP addresses of the node, for programs that know no names.
-        candidate: whether the node may give orders to others.
         now: seconds since 1970.
 
     Raises:
@@ -63,11 +60,10 @@ def issue(
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     start = datetime.datetime.fromtimestamp(now, datetime.UTC)
     lifetime = min(NODE_LIFETIME, issuer.not_valid_after_utc - start)
-    name = subject(node, CANDIDATE if candidate else None)
     names: list[x509.GeneralName] = [x509.DNSName(node)]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
     builder = (
-        _builder(name, issuer.subject, public_key, now, lifetime)
+        _builder(subject(node), issuer.subject, public_key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         # QEMU's TLS for migration insists on key encipherment, meaningless as it is here.
         .add_extension(_usage(digital_signature=True, key_encipherment=True), critical=True)

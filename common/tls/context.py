@@ -4,22 +4,31 @@ A node's identity is a directory of three PEM files. Whoever connects knows the 
 node it wants; the address may be any.
 """
 
+import datetime
 import ssl
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import InvalidRequest
-from common.names import NodeName
+from common.names import KeyId, NodeName
+from common.tls.certificate import read_certificate, read_pem
 
 KEY, CERTIFICATE, AUTHORITY = "key.pem", "certificate.pem", "authority.pem"
-CANDIDATE = "candidate"  # the organizational unit (OU) of those who may give orders
+NOT_YET_VALID, EXPIRED = 9, 10  # X509_V_ERR_… of OpenSSL
 
 
 class Peer(NamedTuple):
     """Who is at the other end, by a certificate that was checked."""
 
     node: NodeName
-    candidate: bool
+    key: KeyId
+
+
+class WrongTime(InvalidRequest):
+    """A certificate is not valid now, as far as this machine's clock tells."""
+
+    code = "invalid-request.wrong-time"
 
 
 def server_context(identity: Path) -> ssl.SSLContext:
@@ -76,18 +85,15 @@ def joining_client_context() -> ssl.SSLContext:
     return context
 
 
-def read_peer(certificate: dict[str, Any] | None) -> Peer | None:
-    """Read what ``SSLSocket.getpeercert()`` gave; None where there is no certificate."""
-    if not certificate:
+def read_peer(connection: ssl.SSLObject | ssl.SSLSocket | None) -> Peer | None:
+    """Tell who is at the other end of a connection; None where no certificate was shown."""
+    certificate = connection.getpeercert() if connection else None
+    der = connection.getpeercert(binary_form=True) if connection else None
+    if not (certificate and der):
         return None
-    names = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
-    units = [
-        value
-        for attributes in certificate.get("subject", ())
-        for kind, value in attributes
-        if kind == "organizationalUnitName"
-    ]
-    return Peer(NodeName(names[0]), CANDIDATE in units) if names else None
+    alternatives: Any = certificate.get("subjectAltName", ())
+    names = [name for kind, name in alternatives if kind == "DNS"]
+    return Peer(NodeName(names[0]), read_certificate(der).key) if names else None
 
 
 def check_identity(identity: Path, node: NodeName) -> Peer:
@@ -96,6 +102,7 @@ def check_identity(identity: Path, node: NodeName) -> Peer:
     So key, chain, dates and name are judged by exactly what will judge them later.
 
     Raises:
+        WrongTime: it is too early or too late for them, by this machine's clock.
         InvalidRequest: why they would not.
     """
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -111,15 +118,38 @@ def check_identity(identity: Path, node: NodeName) -> Peer:
                     unfinished.remove(side)
                 except ssl.SSLWantReadError:
                     continue
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code in (NOT_YET_VALID, EXPIRED):
+            raise _wrong_time(identity, node) from error
+        raise _not_of_cluster(node, error.verify_message) from error
     except ssl.SSLError as error:
-        reason = getattr(error, "verify_message", None) or error.reason or str(error)
-        raise InvalidRequest(
-            f"The certificate does not make this node {node} of its cluster: {reason}.", node=node
-        ) from error
-    peer = read_peer(server.getpeercert())
+        raise _not_of_cluster(node, error.reason or str(error)) from error
+    peer = read_peer(server)
     if unfinished or peer is None:
         raise InvalidRequest(f"The certificate does not name node {node}.", node=node)
     return peer
+
+
+def _not_of_cluster(node: NodeName, reason: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"The certificate does not make this node {node} of its cluster: {reason}.", node=node
+    )
+
+
+def _wrong_time(identity: Path, node: NodeName) -> WrongTime:
+    shown = [read_pem((identity / name).read_text("ascii")) for name in (CERTIFICATE, AUTHORITY)]
+    begin = max(contents.valid_from for contents in shown)
+    end = min(contents.valid_until for contents in shown)
+    return WrongTime(
+        f"By its clock this machine has {_day(time.time())}, but the certificate of node {node} "
+        f"is valid from {_day(begin)} to {_day(end)} only. If the clock is wrong, set it; "
+        "else the certificate has to be renewed.",
+        node=node,
+    )
+
+
+def _day(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _context(protocol: int) -> ssl.SSLContext:

@@ -85,11 +85,9 @@ def read_key(pem: str) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def subject(name: str, unit: str | None = None) -> x509.Name:
-    """Return a subject for people to read; programs look at ``unit`` and the SAN only."""
-    units = [] if unit is None else [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit)]
-    common = x509.NameAttribute(NameOID.COMMON_NAME, name[:LONGEST_COMMON_NAME])
-    return x509.Name([*units, common])
+def subject(name: str) -> x509.Name:
+    """Return a subject for people to read; programs look at the SAN only."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:LONGEST_COMMON_NAME])])
 
 
 _PEM = serialization.Encoding.PEM

@@ -11,6 +11,7 @@ from coordinator.checks.nodes import (
     check_clocks,
     check_files,
     check_obedience,
+    check_rosters,
     check_setup,
     check_versions,
 )
@@ -22,7 +23,7 @@ OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),
-    "Verifying mastership and copies of the state": (check_obedience, check_files),
+    "Verifying mastership and copies of the state": (check_obedience, check_rosters, check_files),
     "Verifying instances": (check_states, check_strangers),
     "Verifying disks": (check_missing, check_left_over),
 }

@@ -13,6 +13,7 @@ from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport
 from common.noderpc.mastership import Ballot
 from common.noderpc.network import TapReport
+from common.noderpc.roster import Roster
 from coordinator.state.config import Config
 
 
@@ -44,6 +45,7 @@ class NodeReport(NamedTuple):
     disk_files: Sequence[str]
     ssconf: Mapping[str, FileReport]
     ballot: Ballot
+    roster: Roster
     links: Mapping[str, bool]
     asked_at: float  # our clock, half-way between question and answer
 

@@ -46,6 +46,12 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
             )
             yield Finding("ECLUSTERCFG", "node", node.name, message)
         if not node.master_candidate:
+            if ballot.stamp is not None:
+                message = (
+                    "has an old copy of the state, though it is no master candidate; “gnt-node "
+                    f"modify --offline=yes {node.name}” and then “--offline=no” erase it"
+                )
+                yield Finding("ECLUSTERCFG", "node", node.name, message, Severity.WARNING)
             continue
         if ballot.stamp is None:
             yield Finding("ECLUSTERCFG", "node", node.name, "has no copy of the state")
@@ -56,6 +62,22 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
                 f": {trouble.message}" if trouble else ""
             )
             yield Finding("ECLUSTERCFG", "node", node.name, message)
+
+
+def check_rosters(seen: Seen) -> Iterator[Finding]:
+    """Name nodes that take orders of others than the candidates."""
+    candidates = seen.config.obeyed()
+    for node, report in seen.answered():
+        listed = report.roster.candidates
+        if listed == candidates:
+            continue
+        wrong = sorted(
+            name
+            for name in listed.keys() | candidates.keys()
+            if listed.get(name) != candidates.get(name)
+        )
+        message = f"its list of who may give orders is wrong about {', '.join(wrong)}"
+        yield Finding("ECLUSTERCFG", "node", node.name, message)
 
 
 def check_files(seen: Seen) -> Iterator[Finding]:

@@ -111,8 +111,8 @@ def _init_parser(command: str) -> Parser:
     parser.add_argument("-s", "--secondary-ip", default="", metavar="IP",
                         help="for replication and migration")  # fmt: skip
     _add_port(parser)
-    parser.add_argument("-C", "--candidate-pool-size", type=int, default=10, metavar="N",
-                        help="how many nodes hold the state (10)")  # fmt: skip
+    parser.add_argument("-C", "--candidate-pool-size", type=int, default=5, metavar="N",
+                        help="how many nodes hold the state (5)")  # fmt: skip
     parser.add_argument("--enabled-hypervisors", default="kvm", metavar="NAMES",
                         help="with commas, the preferred one first (kvm)")  # fmt: skip
     parser.add_argument("--enabled-disk-templates", default="sharedfile,file,diskless",

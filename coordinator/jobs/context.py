@@ -16,6 +16,7 @@ from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
 from common.noderpc.network import Network
 from common.noderpc.replica import Replica
+from common.noderpc.roster import Rosters
 from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
@@ -165,6 +166,9 @@ class JobContext:
     def replica(self, node: str) -> Replica:
         return self._service(Replica, node)
 
+    def rosters(self, node: str) -> Rosters:
+        return self._service(Rosters, node)
+
     def tasks(self, node: str) -> Tasks:
         return self._service(Tasks, node)
 
@@ -179,12 +183,12 @@ class JobContext:
 
     async def is_member(self, node: Node) -> bool:
         try:
-            await self.mastership(node).vote()
+            who = await self.identity(node).who()
         except Unreachable as error:
             if error.detail.get("stranger"):
                 return False
             raise
-        return True
+        return who.node_uuid == node.uuid
 
     async def wait_for_member(self, node: Node) -> None:
         for _ in range(MEMBER_LOOKS):

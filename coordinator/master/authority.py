@@ -27,7 +27,7 @@ class StateAuthority:
         addresses = {node.primary_ip, node.secondary_ip or node.primary_ip}
         return issue(
             KeyPair(self._secret(AUTHORITY_KEY), self.pem), csr, node=node.name,
-            addresses=sorted(addresses), candidate=node.master_candidate, now=self._now(),
+            addresses=sorted(addresses), now=self._now(),
         )  # fmt: skip
 
     def _secret(self, what: str) -> str:

@@ -5,6 +5,8 @@ import time
 from random import SystemRandom
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.cluster import Cluster
@@ -20,12 +22,14 @@ from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
 from common.paths import Paths
 from common.rpc.client import stub
+from common.tls.certificate import read_pem
 from common.tls.token import JoinToken, read_token
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
 from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.stranger import stranger
+from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
 from coordinator.state.state import State, state_of
@@ -43,7 +47,7 @@ class NewCluster(Order, kw_only=True):
     secondary_ip: str = ""
     port: int = 1811
     group: GroupName = GroupName("default")
-    candidate_pool_size: int = 10
+    candidate_pool_size: int = 5
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")
     file_storage_dir: str = ""
@@ -76,7 +80,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
     token = _token(paths)
     state = _first_state(wanted)
     node = state.config.sorted_nodes()[0]
-    await _join(state, node, token)
+    state = await _join(state, node, token)
     async with calling(paths) as nodes:
         here = this_node(paths, wanted.port)
         calls = nodes.with_epoch(FIRST_EPOCH)
@@ -143,7 +147,8 @@ def _first_state(wanted: NewCluster) -> State:
     return state_of((cluster, group, node, *secrets), Stamp())
 
 
-async def _join(state: State, node: Node, token: JoinToken) -> None:
+async def _join(state: State, node: Node, token: JoinToken) -> State:
+    """Have this node join; return the state with the key that it made for that."""
     cluster = state.config.cluster
     authority = StateAuthority(state, time.time)
     local = Node(
@@ -152,13 +157,16 @@ async def _join(state: State, node: Node, token: JoinToken) -> None:
     join = stub(Join, stranger(local, token.fingerprint))
     proof = token.prove("join.request", {"node": node.name})
     request = await join.request(node=node.name, proof=proof)
+    certificate = authority.certificate(request.csr, node)
+    state = state.apply([Put(replace(node, key=read_pem(certificate).key))])
     membership = Membership(
         cluster=cluster.name, cluster_uuid=cluster.uuid, node=node.name, node_uuid=node.uuid,
-        authority=authority.pem, certificate=authority.certificate(request.csr, node),
+        authority=authority.pem, certificate=certificate, roster=roster_of(state),
         ssconf=ssconf_files(state.config),
     )  # fmt: skip
     proof = token.prove("join.accept", {"membership": to_builtins(membership)})
     await join.accept(membership=membership, proof=proof)
+    return state
 
 
 async def _wait_for_member(nodes: Nodes, here: Node) -> None:

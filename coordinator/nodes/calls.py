@@ -13,12 +13,14 @@ from common.rpc.client import stub
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import Envelope
 from common.rpc.server import Reply
+from common.tls.context import EXPIRED, NOT_YET_VALID
 from coordinator.nodes.clocks import Clocks
 from coordinator.nodes.dial import Dial
 
 S = TypeVar("S", bound=NodeService)
 
 MOST_REFUSALS = 3  # of an order that comes too late by a clock which we did not know well enough
+CLOCKS = "Compare the clocks of both nodes first; if they are right, it has to be renewed."
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,9 @@ def _explain(node: Node, call: CallSpec, error: OSError) -> str:
         case ConnectionRefusedError():
             return f"{where} refuses connections; is gantry-noded running there?"
         case ssl.SSLCertVerificationError():
-            return f"{where} has no valid certificate of this cluster: {_reason(error)}."
+            told = f"{where} has no valid certificate of this cluster: {_reason(error)}."
+            wrong_time = getattr(error, "verify_code", 0) in (NOT_YET_VALID, EXPIRED)
+            return f"{told} {CLOCKS}" if wrong_time else told
         case ssl.SSLError():
             return f"{where} ended the TLS handshake of {call.name}: {_reason(error)}."
         case _:

@@ -12,9 +12,16 @@ from hashlib import sha256
 from typing import NamedTuple, Self
 
 from common.errors import BadAnswer
+from common.names import KeyId
 from common.rpc.clock import SHOWN, Reading
 from common.rpc.declare import CallSpec
 from common.rpc.server import Reply
+from common.tls.certificate import read_certificate
+
+NEVER_ANSWERED = (
+    ", and on a new connection, as if our certificate were not valid there: its log says why; "
+    "compare the clocks of both nodes"
+)
 
 
 class Connection:
@@ -22,6 +29,7 @@ class Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._has_answered = False
         self.is_open = True  # as far as the answers tell
         self.used_s = asyncio.get_running_loop().time()  # when last
 
@@ -41,6 +49,12 @@ class Connection:
         """The SHA-256 of the certificate that was shown."""
         certificate: bytes = self._writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return sha256(certificate).digest()
+
+    @property
+    def key(self) -> KeyId:
+        """Which public key the node has proved to own."""
+        certificate: bytes = self._writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return read_certificate(certificate).key
 
     @property
     def is_usable(self) -> bool:
@@ -70,10 +84,13 @@ class Connection:
                 )
             body = await self._reader.readexactly(head.length)
         except asyncio.IncompleteReadError as error:
-            raise ConnectionResetError("the node hung up before it answered") from error
+            # In TLS 1.3 that is all one sees of a node that does not accept one's certificate.
+            why = "" if self._has_answered else NEVER_ANSWERED
+            raise ConnectionResetError(f"the node hung up before it answered{why}") from error
         except (ValueError, asyncio.LimitOverrunError) as error:
             raise ConnectionResetError(f"what came is no answer of noded: {error}") from error
         self.used_s = asyncio.get_running_loop().time()
+        self._has_answered = True
         self.is_open = head.is_kept
         return Reply(head.status, body, head.shown)
 

@@ -14,7 +14,7 @@ from coordinator.nodes.connection import Connection
 # that is just being closed.
 KEPT_S = 30.0
 
-_Place = tuple[str, str, int]  # name, address, port
+_Place = tuple[str, str, int, str]  # name, address, port, key
 
 
 class HttpsDial:
@@ -39,12 +39,10 @@ class HttpsDial:
         """Carry one call to ``node``; see ``Dial``.
 
         The node is dialled by address, so that no name service is needed, and has to show the
-        certificate of its name.
+        certificate of its name, and of its key where that is known.
         """
-        place = node.name, node.primary_ip, node.port
-        connection = self._find(place) or await Connection.open(
-            node.primary_ip, node.port, self._context, node.name
-        )
+        place = node.name, node.primary_ip, node.port, node.key
+        connection = self._find(place) or await self._open(node)
         try:
             answer = await connection.put(call, node.name, envelope.headers(), body)
         except BaseException:
@@ -52,6 +50,13 @@ class HttpsDial:
             raise
         self._idle.setdefault(place, []).append(connection)
         return answer
+
+    async def _open(self, node: Node) -> Connection:
+        opened = await Connection.open(node.primary_ip, node.port, self._context, node.name)
+        if node.key and opened.key != node.key:
+            opened.abort()
+            raise ssl.SSLCertVerificationError("its key is another one than when it joined")
+        return opened
 
     def _find(self, place: _Place) -> Connection | None:
         """Take an idle connection, the last used one, if there is any to be used."""

@@ -48,6 +48,12 @@ class _Line:
                 finally:
                     connection.abort()
         except TimeoutError as error:
-            raise Unreachable(f"{where} did not answer {call.name} in time.") from error
+            raise Unreachable(
+                f"{where} did not answer within {call.timeout:g} seconds; are name, address and "
+                "port right?",
+                node=self.node.name,
+            ) from error
         except OSError as error:
-            raise Unreachable(f"{where} cannot be reached for joining: {error}.") from error
+            raise Unreachable(
+                f"{where} cannot be reached for joining: {error}.", node=self.node.name
+            ) from error

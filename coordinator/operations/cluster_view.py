@@ -14,6 +14,7 @@ from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
 from common.noderpc.network import Network
 from common.noderpc.replica import Replica
+from common.noderpc.roster import Rosters
 from common.noderpc.tasks import Tasks
 from coordinator.locks.names import Owner
 from coordinator.operations.placement.promises import Promise
@@ -30,7 +31,7 @@ class Authority(Protocol):
     """Issues certificates; the cluster's certificate authority."""
 
     def certificate(self, csr: str, node: Node) -> str:
-        """Return a PEM certificate for ``node``, of the role it has in its record."""
+        """Return a PEM certificate for ``node``."""
 
     @property
     def pem(self) -> str:
@@ -96,6 +97,7 @@ class Cluster(Protocol):
     def network(self, node: str) -> Network: ...
     def files(self, node: str) -> Files: ...
     def replica(self, node: str) -> Replica: ...
+    def rosters(self, node: str) -> Rosters: ...
     def tasks(self, node: str) -> Tasks: ...
 
     # These three also for nodes that are not in the configuration yet, or not any more.
@@ -106,14 +108,14 @@ class Cluster(Protocol):
         """Reach a node of no cluster, known by the SHA-256 of its certificate."""
 
     async def is_member(self, node: Node) -> bool:
-        """Tell whether ``node`` answers as a node of this cluster.
+        """Tell whether ``node`` answers as this very node: by its name and its UUID.
 
         Raises:
             Unreachable: it does not answer at all.
         """
 
     async def wait_for_member(self, node: Node) -> None:
-        """Return when ``node`` answers as a node of this cluster.
+        """Return when ``node`` answers as this very node.
 
         Raises:
             Unreachable: it does not do so within some seconds.

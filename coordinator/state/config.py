@@ -14,7 +14,7 @@ from common.model.group import Group
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
-from common.names import NodeId, NodeName
+from common.names import KeyId, NodeId, NodeName
 from common.natural import Key, natural_key
 from coordinator.state.rows import Delete, Update
 
@@ -97,6 +97,11 @@ class Config:
     @cached_property
     def candidate_names(self) -> frozenset[NodeName]:
         return frozenset(node.name for node in self._candidates)
+
+    def obeyed(self) -> dict[NodeName, KeyId]:
+        """Return whose orders nodes are to take, with their keys: candidates, and those to be."""
+        nodes = self._sorted_nodes
+        return {node.name: node.key for node in nodes if node.master_candidate or node.announced}
 
     def master(self) -> Node:
         return self.node(self.cluster.master)

@@ -5,18 +5,22 @@ from common.names import ClusterName
 from common.noderpc.identity import Join
 from common.rpc.declare import CallSpec
 from common.tls.context import Peer
+from noded.calls.roster import KnownCandidates
 
 
-def check_caller(call: CallSpec, caller: Peer | None, cluster: ClusterName | None) -> None:
+def check_caller(
+    call: CallSpec, caller: Peer | None, cluster: ClusterName | None, candidates: KnownCandidates
+) -> None:
     """Refuse a call that this caller may not make.
 
     A node of no cluster listens to whoever has its join token, and to nothing else. A node of
-    a cluster takes orders from master candidates; any node of it may ask what is open to nodes.
+    a cluster listens to those who are on its roster now, on whichever connection they come.
 
     Args:
         call: what is asked for.
         caller: by the certificate shown, which is of our cluster; None if none was shown.
         cluster: which this node is in.
+        candidates: the roster.
 
     Raises:
         Conflict: it may not; says why.
@@ -30,9 +34,11 @@ def check_caller(call: CallSpec, caller: Peer | None, cluster: ClusterName | Non
         raise Conflict(f"This node is in the cluster {cluster} already.", cluster=cluster)
     if caller is None:
         raise Conflict(f"{call.name} needs a certificate of the cluster {cluster}.")
-    if not (caller.candidate or call.open_to_nodes):
+    if not candidates.includes(caller):
+        known = ", ".join(sorted(candidates.roster.candidates)) or "nobody"
+        other = " with this key" if caller.node in candidates.roster.candidates else ""
         raise Conflict(
-            f"{caller.node} may not ask for {call.name}: by its certificate it is no master "
-            "candidate.",
+            f"{caller.node} may not ask for {call.name}: it is no master candidate{other}. "
+            f"This node listens to {known}.",
             node=caller.node,
         )

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from common.places import Places, source_of
 from common.tasks import Background
-from common.tls.context import read_peer
+from common.tls.context import Peer, read_peer
 from noded import web
 from noded.daemon.porch import Porch
 from noded.daemon.refusals import Refusals
@@ -40,9 +40,12 @@ class Gate:
     request was answered can give up its own.
     """
 
-    def __init__(self, listener: socket.socket, handle: Handle) -> None:
+    def __init__(
+        self, listener: socket.socket, handle: Handle, is_candidate: Callable[[Peer], bool]
+    ) -> None:
         """Take over ``listener``, which is bound; ``handle`` answers requests."""
         self._handle = handle
+        self._is_candidate = is_candidate
         self._background = Background()
         self._refusals = Refusals()
         self._porch = Porch(listener, self._refusals, self._let_in)
@@ -122,9 +125,9 @@ class Gate:
 
     def _came(self, connection: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Give a place to one that has shaken hands."""
-        peer = read_peer(transport.get_extra_info("peercert"))
+        peer = read_peer(transport.get_extra_info("ssl_object"))
         source = source_of(transport.get_extra_info("peername")[0])
-        if peer and peer.candidate:
+        if peer and self._is_candidate(peer):
             self._know(source)
             if (goes := self._candidates.take(connection, peer.node)) is not None:
                 goes.force_close()

@@ -19,6 +19,7 @@ from noded.calls.expiry import OwnClock
 from noded.calls.fence import EpochFence
 from noded.calls.grants import GrantFile
 from noded.calls.recorded import RecordedAnswers
+from noded.calls.roster import KnownCandidates
 from noded.guest_console import GuestConsoles
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.facts import FactsHandlers
@@ -29,6 +30,7 @@ from noded.handlers.join import JoinHandlers
 from noded.handlers.mastership import MastershipHandlers
 from noded.handlers.network import NetworkHandlers
 from noded.handlers.replica import ReplicaHandlers
+from noded.handlers.roster import RosterHandlers
 from noded.handlers.tasks import TaskHandlers
 from noded.hypervisor.interface import Hypervisor
 from noded.identity.keys import KeyMaker
@@ -75,6 +77,7 @@ class Node:
         self._background = Background()
         self._fence = EpochFence(GrantFile(paths.grants))
         self.clock = OwnClock(drivers.clock)
+        self.candidates = KnownCandidates(paths.roster, paths.ssconf / "master_candidates")
         self._recorded = RecordedAnswers(self._background)
         self._tasks = TaskRegistry()
         self._replica = ReplicaHandlers(paths.replica)
@@ -95,13 +98,16 @@ class Node:
             files,
             IdentityHandlers(
                 self.identity, instances=self.instances, replica=self._replica, files=files,
-                fence=self._fence,
+                fence=self._fence, candidates=self.candidates,
             ),
             self.instances,
-            JoinHandlers(self.identity, files),
+            JoinHandlers(
+                self.identity, files=files, replica=self._replica, candidates=self.candidates
+            ),
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
             self._replica,
+            RosterHandlers(self.candidates),
             TaskHandlers(self._tasks),
         )  # fmt: skip
 
@@ -117,7 +123,9 @@ class Node:
             NodeFailure: the disk is full or broken.
         """
         if self.identity.member is None:
-            await self._fence.forget()  # the last step of leaving, if that was cut short
+            # The last steps of leaving, if that was cut short.
+            await self._fence.forget()
+            await self.candidates.forget()
         elif not self._fence.grant.epoch:
             await self._recall_epoch()
         await self.identity.prepare()
@@ -136,7 +144,7 @@ class Node:
             if call.fenced and caller is not None:
                 # Before his role: a master who was replaced and demoted has to hear the former.
                 self._fence.check(envelope.epoch)
-            check_caller(call, caller, self.cluster)
+            self.check_caller(call, caller)
         except GntError as error:
             log.info("%s.%s of %s is refused: %s", service, method, _named(caller), error)
             raise
@@ -189,6 +197,13 @@ class Node:
     def stop_watching(self) -> None:
         """Answer those who wait for news at once, for the daemon is about to end."""
         self._fence.stop_watching()
+    def check_caller(self, call: CallSpec, caller: Peer | None) -> None:
+        """Refuse a call that this caller may not make.
+
+        Raises:
+            Conflict: it may not; says why.
+        """
+        check_caller(call, caller, self.cluster, self.candidates)
 
     async def close(self) -> None:
         """End all calls and tasks; guests are left alone."""

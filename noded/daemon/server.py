@@ -27,8 +27,8 @@ class Server:
         """Take over ``listener``, which is bound."""
         self._node = node
         self._paths = paths
-        self._gate = Gate(listener, self._handle)
-        self._consoles = ConsoleStream(node.consoles, lambda: node.cluster)
+        self._gate = Gate(listener, self._handle, node.candidates.includes)
+        self._consoles = ConsoleStream(node.consoles, node.check_caller)
         self._background = Background()
         self._context: ssl.SSLContext | None = None
         self._is_member = False
@@ -37,10 +37,12 @@ class Server:
         """Begin to answer, and follow the node's identity from now on."""
         await self._replace()
         self._node.identity.on_change = self._follow
+        self._node.candidates.on_change = self._end_consoles
 
     async def close(self) -> None:
         """Stop answering; calls under way get a moment to end."""
         self._node.identity.on_change = lambda: None
+        self._node.candidates.on_change = lambda: None
         await self._background.close()
         self._node.stop_watching()  # it would be waited for, and so would consoles
         await self._node.consoles.close()
@@ -52,6 +54,9 @@ class Server:
             load_identity(self._context, self._paths.identity)
         else:
             self._background.start(self._replace(), name="replace the TLS context")
+
+    def _end_consoles(self) -> None:
+        self._background.start(self._consoles.end_refused(), name="end consoles")
 
     async def _replace(self) -> None:
         """Answer with a context that fits the node's identity, and end what does not."""
@@ -88,7 +93,7 @@ class Server:
 
 
 def _caller(request: web.BaseRequest) -> Peer | None:
-    return read_peer(request.get_extra_info("peercert"))
+    return read_peer(request.get_extra_info("ssl_object"))
 
 
 class _TooLarge(InvalidRequest):

@@ -10,25 +10,31 @@ from collections.abc import Callable
 from aiohttp import ClientError, WSCloseCode, WSMsgType
 
 from common.errors import GntError, InvalidRequest
-from common.names import ClusterName, InstanceId, is_uuid
+from common.names import InstanceId, is_uuid
 from common.noderpc.instances import Instances
+from common.rpc.declare import CallSpec
 from common.rpc.server import refusal
 from common.tls.context import Peer
 from noded import web
-from noded.calls.caller import check_caller
 from noded.guest_console import GuestConsoles, View
 
 PREFIX = "/console/"
 HEARTBEAT_S = 20.0
 LARGEST_MESSAGE_BYTES = 64 << 10  # typed or pasted at once
+LONGEST_REASON_BYTES = 120  # RFC 6455, 5.5
+CALL = Instances.calls["console"]
+
+Check = Callable[[CallSpec, Peer | None], None]
 
 
 class ConsoleStream:
     """Serves consoles to those who may ask for them: the master candidates."""
 
-    def __init__(self, consoles: GuestConsoles, cluster: Callable[[], ClusterName | None]) -> None:
+    def __init__(self, consoles: GuestConsoles, check: Check) -> None:
+        """Take what refuses callers who may not look."""
         self._consoles = consoles
-        self._cluster = cluster
+        self._check = check
+        self._looking: dict[web.WebSocketResponse, Peer | None] = {}
 
     async def serve(self, request: web.BaseRequest, caller: Peer | None) -> web.StreamResponse:
         """Answer a request whose path begins with ``PREFIX``.
@@ -38,7 +44,7 @@ class ConsoleStream:
             caller: by its certificate; None if it showed none.
         """
         try:
-            check_caller(Instances.calls["console"], caller, self._cluster())
+            self._check(CALL, caller)
             instance = InstanceId(request.path.removeprefix(PREFIX))
             if not is_uuid(instance):
                 raise InvalidRequest(f"A console is asked for with GET {PREFIX}<instance UUID>.")
@@ -49,13 +55,26 @@ class ConsoleStream:
                 raise InvalidRequest("A console is a WebSocket; ask for an upgrade to one.")
             async with self._consoles.view(instance) as view:
                 await socket.prepare(request)
-                await _relay(socket, view)
+                self._looking[socket] = caller
+                try:
+                    await _relay(socket, view)
+                finally:
+                    del self._looking[socket]
         except GntError as error:
             reply = refusal(error)
             return web.Response(
                 status=reply.status, body=reply.body, content_type="application/json"
             )
         return socket
+
+    async def end_refused(self) -> None:
+        """Send those away who may not look any more."""
+        for socket, caller in tuple(self._looking.items()):
+            try:
+                self._check(CALL, caller)
+            except GntError as error:
+                reason = error.message.encode()[:LONGEST_REASON_BYTES]
+                await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=reason)
 
 
 async def _relay(socket: web.WebSocketResponse, view: View) -> None:

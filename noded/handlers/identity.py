@@ -3,10 +3,11 @@
 import asyncio
 
 from common.errors import Conflict
-from common.noderpc.identity import Identity, Request
+from common.noderpc.identity import Identity, Request, Who
 from common.noderpc.instances import Instances
 from common.noderpc.replica import Replica
 from noded.calls.fence import EpochFence
+from noded.calls.roster import KnownCandidates
 from noded.handlers.files import FileHandlers
 from noded.identity.store import IdentityStore
 
@@ -20,13 +21,18 @@ class IdentityHandlers(Identity):
         replica: Replica,
         files: FileHandlers,
         fence: EpochFence,
+        candidates: KnownCandidates,
     ) -> None:
         self._identity = identity
         self._instances = instances
         self._replica = replica
         self._files = files
         self._fence = fence
+        self._candidates = candidates
         self._changing = asyncio.Lock()
+
+    async def who(self) -> Who:
+        return self._identity.who()
 
     async def request(self) -> Request:
         return Request(csr=await self._identity.renewal_request())
@@ -47,3 +53,4 @@ class IdentityHandlers(Identity):
             await self._files.erase()
             await self._identity.leave()
             await self._fence.forget()
+            await self._candidates.forget()

@@ -146,7 +146,7 @@ def noded(name: str, scratch: Path, authority: KeyPair) -> Iterator[Node]:
     key = make_key()
     certificate = issue(
         authority, make_request(key, NodeName(name)), node=NodeName(name),
-        addresses=("127.0.0.1",), candidate=True, now=time.time(),
+        addresses=("127.0.0.1",), now=time.time(),
     )  # fmt: skip
     member = Member(cluster=CLUSTER, cluster_uuid="c", node=NodeName(name), node_uuid=name)
     for file, text in (
@@ -154,6 +154,8 @@ def noded(name: str, scratch: Path, authority: KeyPair) -> Iterator[Node]:
         (MEMBER, to_json(member).decode()),
     ):  # fmt: skip
         (paths.identity / file).write_text(text)
+    paths.ssconf.mkdir()
+    (paths.ssconf / "master_candidates").write_text("\n".join(NAMES))
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "noded.daemon.main", "--no-mlock", "--address", "127.0.0.1",

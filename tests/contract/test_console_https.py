@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 
 from common.names import InstanceId
+from common.noderpc.roster import Rosters
 from common.tls.context import client_context
 from noded.hypervisor.interface import Console
 from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
@@ -60,11 +61,33 @@ def test_nodes_that_are_no_candidates_do_not_look(tmp_path: Path, cluster: TestC
         async with served(tmp_path / "beta") as node, aiohttp.ClientSession() as session:
             await cluster.join(node, "beta")
             url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
-            context = client_context(cluster.identity("gamma", candidate=False))
+            context = client_context(cluster.identity("gamma"))
             async with session.get(url, ssl=context, server_hostname="beta") as response:
                 told = await response.json()
             assert told["error"]["code"] == "conflict"
             assert "no master candidate" in told["error"]["message"]
+
+    run(scenario())
+
+
+def test_a_demoted_candidate_stops_looking(tmp_path: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        guest = await asyncio.start_unix_server(echo, str(tmp_path / "serial"))
+        async with served(tmp_path / "beta") as node, aiohttp.ClientSession() as session:
+            await cluster.join(node, "beta")
+            console_of(node, tmp_path / "serial")
+            url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
+            context = client_context(cluster.identity("beta"))
+            async with (
+                cluster.caller("alpha") as nodes,
+                session.ws_connect(url, ssl=context, server_hostname="beta") as looker,
+            ):
+                rosters = nodes.service(Rosters, node.as_object("beta"))
+                await rosters.publish(roster=cluster.roster("alpha", serial=1))
+                last = await looker.receive()
+                assert last.type is aiohttp.WSMsgType.CLOSE
+                assert "no master candidate" in str(last.extra)
+        guest.close()
 
     run(scenario())
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import noded.daemon.gate as gate_module
 import noded.daemon.porch as porch_module
@@ -23,6 +24,8 @@ from common.noderpc.facts import Facts
 from common.noderpc.files import Files
 from common.noderpc.identity import Identity, Join
 from common.noderpc.mastership import Mastership
+from common.noderpc.replica import Replica
+from common.noderpc.roster import Rosters
 from common.rpc.client import stub
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope, open_answer
@@ -205,26 +208,132 @@ def test_the_caller_refuses_a_node_of_another_cluster_or_time_or_name(
     run(scenario())
 
 
-def test_only_candidates_give_orders_and_any_node_may_ask_who_is_master(
-    root: Path, cluster: TestCluster
+@pytest.mark.parametrize("years", [-6, 6])
+def test_a_clock_that_is_years_off_is_named_by_who_calls(
+    root: Path, cluster: TestCluster, years: int
 ) -> None:
     async def scenario() -> None:
         async with served(root) as node:
             await cluster.join(node, "beta")
-            async with cluster.caller("gamma", candidate=False) as nodes:
-                assert (await beta(node, nodes, Mastership).vote()).epoch == 0
+            # As if the clock of the node were off that far, the other way round.
+            async with cluster.caller(age_s=years * YEAR_S) as nodes:
+                with pytest.raises(Unreachable, match="Compare the clocks of both nodes"):
+                    await beta(node, nodes, Mastership).vote()
+            other = served(root.with_name("gamma"))
+            async with other as gamma, cluster.caller() as nodes:
+                with suppress(InvalidRequest):
+                    await cluster.join(gamma, "gamma", age_s=years * YEAR_S)
+                token = gamma.node.identity
+                assert token.member is None  # it would not be believed: it does not even join
+
+    run(scenario())
+
+
+def test_only_candidates_are_listened_to(root: Path, cluster: TestCluster) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller("gamma") as nodes:
                 with pytest.raises(Conflict, match=r"gamma may not ask for disks\.ensure_present"):
                     await beta(node, nodes, Disks).ensure_present(disk=DISK)
                 with pytest.raises(Conflict, match="no master candidate"):
                     await beta(node, nodes, Mastership).grant(
                         epoch=Epoch(9), master=NodeName("gamma")
                     )
+                with pytest.raises(Conflict, match="no master candidate"):
+                    await beta(node, nodes, Mastership).vote()
             assert node.storage.shared.disks == {}
 
     run(scenario())
 
 
+def test_a_demoted_candidate_is_refused_on_the_connection_that_it_has(
+    root: Path, cluster: TestCluster
+) -> None:
+    cluster.candidates = ("alpha", "gamma")
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller(epoch=1) as master, cluster.caller("gamma", epoch=9) as other:
+                await beta(node, other, Mastership).vote()
+                before = node_connections(other)
+                await beta(node, master, Rosters).publish(roster=cluster.roster("alpha", serial=5))
+                disks, replica, rosters, mastership = (
+                    beta(node, other, kind) for kind in (Disks, Replica, Rosters, Mastership)
+                )
+                for refused in (
+                    disks.ensure_present(disk=DISK),
+                    replica.read(after=None, limit=1),
+                    rosters.publish(roster=cluster.roster("gamma", epoch=9)),
+                    mastership.grant(epoch=Epoch(9), master=NodeName("gamma")),
+                ):
+                    with pytest.raises(Conflict, match="gamma may not ask for"):
+                        await refused
+                assert node_connections(other) == before  # it was on this one
+                assert (await beta(node, master, Mastership).vote()).epoch == 1
+        async with served(root) as node, cluster.caller("gamma", epoch=9) as other:
+            with pytest.raises(Conflict, match="gamma may not ask for"):
+                await beta(node, other, Mastership).vote()
+
+    run(scenario())
+
+
+def test_the_authoritys_key_alone_makes_nobody_a_candidate(
+    root: Path, cluster: TestCluster, tmp_path: Path
+) -> None:
+    forger = TestCluster(tmp_path / "forged")
+    forger.authority = cluster.authority  # from the state that a candidate had
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with forger.caller("alpha", epoch=9) as nodes:
+                with pytest.raises(Conflict, match="no master candidate with this key"):
+                    await beta(node, nodes, Mastership).grant(
+                        epoch=Epoch(9), master=NodeName("alpha")
+                    )
+
+    run(scenario())
+
+
+def test_the_caller_refuses_a_node_whose_key_is_another_than_when_it_joined(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                known = node.as_object("beta")
+                key = (await nodes.service(Identity, known).who()).key
+                await nodes.service(Mastership, replace(known, key=key)).vote()
+                with pytest.raises(Unreachable, match="its key is another one") as caught:
+                    other = replace(known, key=cluster.key("beta"))
+                    await nodes.service(Mastership, other).vote()
+                assert caught.value.detail["stranger"]
+
+    run(scenario())
+
+
+def test_a_suspended_master_that_was_replaced_and_demoted_hears_that_it_is_none(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            cluster.candidates = ("alpha", "gamma")
+            async with cluster.caller("alpha", epoch=1) as old, cluster.caller(epoch=2) as new:
+                await beta(node, new, Mastership).grant(epoch=Epoch(2), master=NodeName("alpha"))
+                await beta(node, new, Rosters).publish(roster=cluster.roster("gamma", epoch=2))
+                with pytest.raises(Deposed, match="epoch 1 is over"):
+                    await beta(node, old, Replica).append(commits=())
+
+    run(scenario())
+
+
 def test_an_old_epoch_is_refused_and_told_who_is_master(root: Path, cluster: TestCluster) -> None:
+    cluster.candidates = ("alpha", "gamma")
+
     async def scenario() -> None:
         async with served(root) as node:
             await cluster.join(node, "beta")
@@ -473,9 +582,7 @@ def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: Te
                     with pytest.raises(InvalidRequest):
                         await beta(node, nodes, Identity).renew(certificate=bad)
                 assert await shown(node) == before
-                await beta(node, nodes, Identity).renew(
-                    certificate=cluster.issue(csr, "beta", candidate=True)
-                )
+                await beta(node, nodes, Identity).renew(certificate=cluster.issue(csr, "beta"))
                 kept = node_connections(nodes)
                 assert await shown(node) != before
                 await beta(node, nodes, Mastership).vote()

@@ -29,12 +29,12 @@ ALPHA = NodeName("alpha")
 @asynccontextmanager
 async def three(root: Path) -> AsyncIterator[tuple[Nodes, dict[str, Node]]]:
     """Serve three members; give a caller of epoch 1 and the nodes."""
-    authority = TestCluster(root / "authority")
+    authority = TestCluster(root / "authority", candidates=NAMES)
     async with AsyncExitStack() as stack:
         found = {}
         for name in NAMES:
             here = await stack.enter_async_context(served(root / name))
-            await authority.join(here, name, candidate=True)
+            await authority.join(here, name)
             there = here.as_object(name)
             found[name] = msgspec.structs.replace(
                 node(name), primary_ip=there.primary_ip, port=there.port

@@ -35,7 +35,7 @@ async def besieged(root: Path, daemon: str, count: int, at_once: int) -> Siege:
             return await besiege(noded, joiner(noded), count, at_once=at_once)
         cluster = TestCluster(root / "cluster")
         await cluster.join(noded, "beta")
-        regular = str(cluster.identity("gamma", candidate=False))
+        regular = str(cluster.identity("gamma"))
         async with candidate(noded, cluster) as ask:
             return await besiege(noded, ask, count, at_once=at_once, how=regular)
 

@@ -37,6 +37,7 @@ from tests.support.image import ip_of, uuid_of
 from tests.support.network import Trip
 from tests.support.story import Setting, Story
 
+ABOUT_GAMMA = frozenset({"members gamma"})
 WEB1 = InstanceName("web1")
 BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")
 
@@ -88,6 +89,10 @@ def _of_clearing(trip: Trip) -> bool:
 
 async def gamma_drained(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
+
+
+async def gamma_offline(cluster: SimulatedCluster) -> None:
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
 
 
 async def web1_and_another_group(cluster: SimulatedCluster) -> None:
@@ -158,17 +163,33 @@ STORIES = {
     "change the group": Story(
         ChangeGroup(instance_name=WEB1, target_groups=("other",)), web1_and_another_group, nodes=4
     ),
-    "drain": Story(ModifyNode(node_name=GAMMA, drained=True)),
+    "drain": Story(
+        ModifyNode(node_name=GAMMA, drained=True), concerned="gamma", uncertain=ABOUT_GAMMA
+    ),
     "drain no more": Story(ModifyNode(node_name=GAMMA, drained=False), gamma_drained),
-    "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True)),
-    "demote": Story(ModifyNode(node_name=GAMMA, master_candidate=False)),
-    "promote": Story(ModifyNode(node_name=GAMMA, master_candidate=True), candidates=2),
+    "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True), concerned="gamma"),
+    "mark online": Story(
+        ModifyNode(node_name=GAMMA, offline=False), gamma_offline, uncertain=ABOUT_GAMMA
+    ),
+    "demote": Story(
+        ModifyNode(node_name=GAMMA, master_candidate=False), concerned="gamma",
+        uncertain=ABOUT_GAMMA,
+    ),
+    "promote": Story(
+        ModifyNode(node_name=GAMMA, master_candidate=True), candidates=2, concerned="gamma"
+    ),
     "demote and promote another": Story(
         ModifyNode(node_name=BETA, master_candidate=False, auto_promote=True),
-        candidates=2, successor="",
+        candidates=2, successor="", concerned="beta", uncertain=frozenset({"members beta"}),
     ),
     "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
-    "remove a node": Story(RemoveNode(node_name=GAMMA), uncertain=frozenset({"members gamma"})),
+    "remove a node": Story(
+        RemoveNode(node_name=GAMMA), concerned="gamma", uncertain=ABOUT_GAMMA
+    ),
+    "remove a candidate for whom there is another": Story(
+        RemoveNode(node_name=BETA), candidates=2, successor="", concerned="beta",
+        uncertain=frozenset({"members beta"}),
+    ),
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
     ),

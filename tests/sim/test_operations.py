@@ -4,7 +4,11 @@ import pytest
 
 from coordinator.operations.registry import MODULES
 from tests.sim.stories import STORIES
-from tests.support.harness import for_every_crash, for_every_failure
+from tests.support.harness import (
+    for_every_change_of_sides,
+    for_every_crash,
+    for_every_failure,
+)
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -15,6 +19,11 @@ def test_any_failure_restores_the_cluster(story: str) -> None:
 @pytest.mark.parametrize("story", STORIES)
 def test_any_crash_is_resumed(story: str) -> None:
     for_every_crash(STORIES[story])
+
+
+@pytest.mark.parametrize("story", [name for name in STORIES if STORIES[name].concerned])
+def test_a_job_ends_under_the_very_node_that_it_is_about(story: str) -> None:
+    for_every_change_of_sides(STORIES[story])
 
 
 def test_every_operation_has_a_story() -> None:

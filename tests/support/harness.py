@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from common.errors import NodeFailure
+from common.errors import GntError, NodeFailure
 from common.model.job import Job, Status
 from coordinator.operations.step import Action, Step
 from coordinator.quorum.question import Mode
@@ -70,6 +70,18 @@ def for_every_crash(story: Story) -> Told:
         for number, index in enumerate(_worth_trying(back)):
             elsewhere = number % 2 == 0
             simulate(_crash_undoing(story, told, undoable[-1], index, elsewhere=elsewhere))
+    return told
+
+
+def for_every_change_of_sides(story: Story) -> Told:
+    """Kill the coordinator at every call and commit; who it is about becomes the master.
+
+    Where that node may not, the old master goes on. Either way the job ends, and the cluster
+    is as before or as it should be, with a master that is in service.
+    """
+    told = undisturbed(story)
+    for index in range(len(told.crossings)):
+        simulate(_change_sides(story, told, index))
     return told
 
 
@@ -134,6 +146,34 @@ async def _crash(story: Story, told: Told, index: int, *, elsewhere: bool) -> No
         job = await cluster.finished(number)
         assert job.status is Status.SUCCESS, job.ops[-1].failure
         await _check(cluster, story, told.after)
+
+
+async def _change_sides(story: Story, told: Told, index: int) -> None:
+    trip = told.crossings[index]
+    what = f"{story.concerned} takes over at {trip}, {index + 1} of {len(told.crossings)}"
+    async with _told(story, what) as cluster:
+        trap = Trap(is_crossing, index, cluster.master.die)
+        number = await cluster.submit(story.made(cluster))
+        cluster.network.faults.append(trap)
+        await trap.sprung.wait()
+        cluster.network.faults.clear()
+        await cluster.crash_master()
+        try:
+            await cluster.take_over(story.concerned)
+        except GntError:
+            await cluster.take_over("alpha")
+        job = await cluster.finished(number)
+        master = cluster.config.master()
+        assert master.master_candidate, f"{master.name} is master, and no candidate"
+        out_of_service = master.offline or master.drained
+        assert not out_of_service, f"{master.name} is out of service"
+        done = job.status is Status.SUCCESS or _has_returned(job, told)
+        about = frozenset({f"members {story.concerned}", f"config node {story.concerned}"})
+        if done or master.name != story.concerned:
+            await _check(cluster, story, told.after if done else told.before, story.uncertain)
+        else:  # who was promoted for it may stay: it can do no harm
+            await _check(cluster, story, told.before, about)
+        assert not cluster.master.running.store.troubles
 
 
 async def _crash_undoing(

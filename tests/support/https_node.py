@@ -14,11 +14,13 @@ import uvloop
 
 from common.messages import to_builtins
 from common.model.node import Node as NodeObject
-from common.names import ClusterName, Epoch, GroupId, NodeName
+from common.names import ClusterName, Epoch, GroupId, KeyId, NodeName, Serial
 from common.noderpc.identity import Join, Membership
+from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.rpc.client import stub
 from common.tls.authority import issue, make_authority
+from common.tls.certificate import read_pem
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY, client_context
 from common.tls.keys import KeyPair, make_key, make_request
 from common.tls.token import JoinToken
@@ -131,29 +133,45 @@ class TestCluster:
 
     directory: Path
     name: ClusterName = ClusterName("one.example.com")
+    candidates: tuple[str, ...] = ("alpha", "beta")
     authority: KeyPair = field(init=False)
+    _keys: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.authority = make_authority(self.name, now=time.time())
 
-    def issue(self, csr: str, node: str, *, candidate: bool = False, age_s: float = 0.0) -> str:
+    def issue(self, csr: str, node: str, *, age_s: float = 0.0) -> str:
         return issue(
             self.authority, csr, node=NodeName(node), addresses=(LOCALHOST,),
-            candidate=candidate, now=time.time() - age_s,
+            now=time.time() - age_s,
         )  # fmt: skip
 
-    def identity(self, node: str, *, candidate: bool = True, age_s: float = 0.0) -> Path:
-        """Return a directory with an identity that was issued ``age_s`` seconds ago."""
-        path = self.directory / f"{self.name}-{node}-{candidate}-{age_s}"
+    def identity(self, node: str, *, age_s: float = 0.0) -> Path:
+        """Return a directory with an identity that was issued ``age_s`` seconds ago.
+
+        A node has one key, whatever the age of its certificate.
+        """
+        path = self.directory / f"{self.name}-{node}-{age_s}"
         path.mkdir(parents=True, exist_ok=True)
-        key = make_key()
+        key = self._keys.setdefault(node, make_key())
         csr = make_request(key, NodeName(node))
-        certificate = self.issue(csr, node, candidate=candidate, age_s=age_s)
+        certificate = self.issue(csr, node, age_s=age_s)
         for name, text in (
             (KEY, key), (CERTIFICATE, certificate), (AUTHORITY, self.authority.certificate),
         ):  # fmt: skip
             (path / name).write_text(text, encoding="ascii")
         return path
+
+    def key(self, node: str) -> KeyId:
+        """Return what is known of the key of a node."""
+        return read_pem((self.identity(node) / CERTIFICATE).read_text()).key
+
+    def roster(self, *candidates: str, serial: int = 0, epoch: int = 1) -> Roster:
+        """Return a roster of these candidates."""
+        return Roster(
+            epoch=Epoch(epoch), serial=Serial(serial),
+            candidates={NodeName(name): self.key(name) for name in candidates},
+        )  # fmt: skip
 
     async def join(self, node: Joinable, name: str, **issued: Any) -> None:
         """Make ``node`` a member, as ``gnt-node add`` does."""
@@ -169,6 +187,7 @@ class TestCluster:
         return Membership(
             cluster=self.name, cluster_uuid="c", node=NodeName(name), node_uuid=name,
             authority=self.authority.certificate, certificate=certificate,
+            roster=self.roster(*self.candidates),
             ssconf={"cluster_name": f"{self.name}\n"},
         )  # fmt: skip
 

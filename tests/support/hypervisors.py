@@ -111,7 +111,6 @@ class KvmRig:
             make_request(key, NodeName(node)),
             node=NodeName(node),
             addresses=[ADDRESSES[node]],
-            candidate=False,
             now=now,
         )
         (directory / KEY).write_text(key)

@@ -16,9 +16,11 @@ from common.model.stamp import Stamp
 from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
+from common.tls.certificate import read_pem
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY, Peer, check_identity
 from common.tls.keys import KeyPair, make_key, make_request
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY
+from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
 from coordinator.state.state import State, state_of
@@ -52,6 +54,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         Node(
             uuid=uuid_of(name), name=NodeName(name), primary_ip=ip_of(name),
             group=GroupId(group.uuid), master_candidate=number < candidates,
+            key=read_pem(_identity_files(name)[CERTIFICATE].decode()).key,
         )
         for number, name in enumerate(names)
     ]  # fmt: skip
@@ -73,9 +76,10 @@ def write_cluster(state: State, paths_of: dict[str, Paths]) -> None:
     for node in state.config.sorted_nodes():
         paths = paths_of[node.name]
         paths.identity.mkdir(parents=True)
-        for name, text in _identity_files(node.name, node.master_candidate).items():
+        for name, text in _identity_files(node.name).items():
             (paths.identity / name).write_bytes(text)
         paths.grants.write_bytes(to_json(Grant(epoch=Epoch(1), master=master.name)))
+        paths.roster.write_bytes(to_json(roster_of(state.stamped(commit.stamp))))
         paths.ssconf.mkdir()
         for name, file in ssconf_files(state.config).items():
             (paths.ssconf / name).write_text(file)
@@ -91,11 +95,11 @@ def _authority() -> KeyPair:
 
 
 @cache
-def _identity_files(name: str, candidate: bool) -> dict[str, bytes]:
+def _identity_files(name: str) -> dict[str, bytes]:
     key = make_key()
     certificate = issue(
         _authority(), make_request(key, NodeName(name)), node=NodeName(name),
-        addresses=[ip_of(name)], candidate=candidate, now=BEGINNING,
+        addresses=[ip_of(name)], now=BEGINNING,
     )  # fmt: skip
     member = Member(
         cluster=CLUSTER, cluster_uuid="00000000-0000-4000-8000-0000000000c0",

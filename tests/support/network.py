@@ -215,7 +215,7 @@ class Line:
         await self._pass_if_alive()
 
         async def arrive() -> Reply:
-            caller = _shake_hands(source, target, node.name)
+            caller = _shake_hands(source, target, node.name, node.key)
             return await _carry_out(target, call, envelope, caller, body)
 
         try:
@@ -272,7 +272,7 @@ def _noded(target: Place) -> Noded:
     return target.noded
 
 
-def _shake_hands(source: Place, target: Place, name: str) -> Peer:
+def _shake_hands(source: Place, target: Place, name: str, key: str) -> Peer:
     """Do what TLS would: each side checks the other's certificate."""
     _noded(target)
     mine, theirs = source.shows(), target.shows()
@@ -281,6 +281,7 @@ def _shake_hands(source: Place, target: Place, name: str) -> Peer:
         or theirs is None
         or theirs.peer.node != name
         or theirs.authority != mine.authority
+        or key not in ("", theirs.peer.key)
     ):
         raise ssl.SSLCertVerificationError(f"the certificate is not {name}'s of this cluster")
     return mine.peer

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.messages import from_json, to_builtins, to_json
+from common.model.node import Node
 from common.names import NodeName
 from coordinator.state.config import Config
 from noded.network.naming import tap_name
@@ -89,10 +90,15 @@ def _configured(config: Config) -> dict[str, Any]:
         "disk": config.disks, "nic": config.nics, "cluster": {cluster.uuid: cluster},
     }  # fmt: skip
     return {
-        f"{kind} {uuid}": to_builtins(replace(item, ctime=0.0, mtime=0.0, serial_no=0))
+        f"{kind} {uuid}": to_builtins(_timeless(item))
         for kind, table in tables.items()
         for uuid, item in table.items()
     }
+
+
+def _timeless(item: Any) -> Any:
+    same = replace(item, ctime=0.0, mtime=0.0, serial_no=0)
+    return replace(same, key="") if isinstance(same, Node) else same
 
 
 async def _guests(machine: Machine) -> dict[str, str]:
@@ -104,9 +110,14 @@ def _tasks(machine: Machine) -> tuple[str, ...]:
 
 
 def _membership(machine: Machine) -> dict[str, Any]:
-    """Return what a node is by its certificate, and whether it has a copy of the state."""
+    """Return what a node is, whom it listens to, and whether it has a copy of the state.
+
+    A node that had to make its key anew has another one, so keys are left out.
+    """
     shown = machine.shows()
+    listens = machine.noded.candidates.roster.candidates if machine.noded and shown else {}
     return {
-        "shows": None if shown is None else tuple(shown.peer),
+        "shows": None if shown is None else shown.peer.node,
+        "listens to": sorted(listens),
         "replica": machine.paths.replica.exists(),
     }

@@ -32,7 +32,8 @@ class Story:
     coordinator is started anew on alpha, or takes over on ``successor`` if there is one.
     ``uncertain`` are the parts of a snapshot that may be either way when a node's answer is
     lost or bad and the operation cannot mend that. ``again`` does what is left to do after a
-    failure from which there was no return; None if only an operator can.
+    failure from which there was no return; None if only an operator can. ``concerned`` is the
+    node that an operation is about; it may become the master meanwhile.
     """
 
     operation: Operation[Any] | Maker
@@ -42,6 +43,7 @@ class Story:
     candidates: int = 10
     strangers: int = 0
     successor: str = "beta"
+    concerned: str = ""
     uncertain: frozenset[str] = frozenset()
     rest_s: float = 12.0  # until nothing changes by itself any more
     seed: int = seeds()[0]

@@ -9,9 +9,9 @@ from coordinator.locks.names import Mode, Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.node.remove import remove_node
+from coordinator.operations.step import Step, act
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete
 
 
 class DestroyPlan(Order):
@@ -52,21 +52,13 @@ class DestroyCluster(Operation[DestroyPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: DestroyPlan) -> Iterator[Step]:
         for node in plan.nodes:
-            yield _remove(node)
+            yield remove_node(node)
         for node in plan.nodes:
             if not node.offline:
                 yield _have_forget(cluster, node)
 
     def result(self, plan: DestroyPlan) -> str:
         return plan.master
-
-
-def _remove(node: Node) -> Step:
-    return record(
-        f"remove {node.name} from the configuration",
-        lambda _: [Delete(node)],
-        point_of_no_return=True,
-    )
 
 
 def _have_forget(cluster: Cluster, node: Node) -> Step:

@@ -111,6 +111,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         disk_files=await cluster.disks(node.uuid).inventory(directories=places),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.mastership(node).vote(),
+        roster=await cluster.rosters(node.uuid).show(),
         links=dict(zip(links, present, strict=True)),
         asked_at=(before + after) / 2,
     )

@@ -4,19 +4,23 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Annotated, Any
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order, to_builtins
 from common.model.node import Node
-from common.names import Epoch, GroupId, NodeName, check_name
+from common.names import Epoch, GroupId, KeyId, NodeName, check_name
 from common.noderpc.identity import Membership
 from common.tls.token import read_token
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.pool import promote
+from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import Syntax, argument, option
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Step, act
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put
 
@@ -79,6 +83,7 @@ class AddNode(Operation[AddPlan], kw_only=True):
         capable = self.master_capable is not False
         room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
         group = config.group(self.group) if self.group else config.sorted_groups()[0]
+        await self._check_joinable(cluster)
         return AddPlan(
             token=self.token,
             node=Node(
@@ -98,15 +103,38 @@ class AddNode(Operation[AddPlan], kw_only=True):
             undo=lambda: _leave(cluster, plan.node),
         )
         yield act(f"have {name} obey this master", lambda: _bind(cluster, plan.node))
-        # With this commit a candidate gets its copy of the state.
-        yield record(
-            f"add {name} to the configuration",
-            lambda _: [Put(plan.node)],
-            undo=lambda _: [Delete(plan.node)],
-        )
+        regular = replace(plan.node, master_candidate=False)
+        yield _record(cluster, regular)
+        if plan.node.master_candidate:
+            yield from promote(cluster, regular, plan.node)
 
     def result(self, plan: AddPlan) -> str:
         return plan.node.uuid
+
+    async def _check_joinable(self, cluster: Cluster) -> None:
+        """See whether the node is there and has this token, before anything is done to it."""
+        token = read_token(self.token)
+        there = Node(
+            uuid="", name=self.node_name, primary_ip=self.primary_ip, port=self.port,
+            group=GroupId(""),
+        )  # fmt: skip
+        proof = token.prove("join.check", {"node": self.node_name})
+        await cluster.stranger(there, token.fingerprint).check(node=self.node_name, proof=proof)
+
+
+def _record(cluster: Cluster, node: Node) -> Step:
+    """Put the node into the configuration, with the key that it made when it joined."""
+    learnt: list[KeyId] = []
+
+    async def learn() -> None:
+        learnt[:] = [(await cluster.identity(node).who()).key]
+
+    return Step(
+        f"add {node.name} to the configuration",
+        do=learn,
+        edit=lambda _: [Put(replace(node, key=learnt[0]))],
+        unedit=lambda _: [Delete(node)],
+    )
 
 
 async def _join(cluster: Cluster, plan: AddPlan) -> None:
@@ -123,6 +151,7 @@ async def _join(cluster: Cluster, plan: AddPlan) -> None:
         node_uuid=node.uuid,
         authority=cluster.authority.pem,
         certificate=cluster.authority.certificate(request.csr, node),
+        roster=roster_of(cluster.state),
         ssconf=ssconf_files(config),
     )
     proof = token.prove("join.accept", {"membership": to_builtins(membership)})

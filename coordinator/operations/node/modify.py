@@ -14,10 +14,17 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.pool import (
+    change_node,
+    check_master_stays,
+    erase_state,
+    promote,
+    successors,
+)
+from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.parameter import Syntax, argument, option
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Step
 from coordinator.state.config import Config
-from coordinator.state.rows import Put
 
 
 class ModifyPlan(Order, kw_only=True):
@@ -59,7 +66,13 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         option("--auto-promote", help="fill the pool with other nodes", syntax=Syntax.FLAG),
     ] = False
     force: Annotated[
-        bool, option("-f", "--force", help="even if the pool gets too small", syntax=Syntax.FLAG)
+        bool,
+        option(
+            "-f",
+            "--force",
+            help="even if the pool gets too small or it has instances",
+            syntax=Syntax.FLAG,
+        ),
     ] = False
 
     def is_for_root(self) -> bool:
@@ -77,12 +90,18 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         after = self._changed(before, cluster.now())
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
             raise InvalidRequest(f"Nothing to change on node {before.name}.")
-        if before.uuid == config.cluster.master:
-            _check_master_stays(before, after)
+        check_master_stays(config, before, after)
         filled(NodeParameters, after.ndparams, what=f"the node parameters of {before.name}")
-        if self.vm_capable is False and config.instances_on(before.uuid):
+        instances = config.instances_on(before.uuid)
+        if self.vm_capable is False and instances:
             raise Conflict(f"Node {before.name} has instances; move them away first.")
-        promoted = self._fill_pool(config, before, after, cluster.now())
+        if after.offline and not before.offline and instances and not self.force:
+            raise Conflict(
+                f"Node {before.name} has {len(instances)} instances, such as "
+                f"{instances[0].name}; move them away first, or, if the node is dead, add --force "
+                "and fail them over then."
+            )
+        promoted = self._promoted(config, before, after, cluster.now())
         return ModifyPlan(
             before=(before, *(config.nodes[node.uuid] for node in promoted)),
             after=(after, *promoted),
@@ -94,15 +113,15 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         # The pool changes by one node a commit, and is filled up before it loses a node.
         for before, after in (*pairs[1:], pairs[0]):
             if after.master_candidate and not before.master_candidate:
-                yield _certify(cluster, after, f"give {after.name} a candidate's certificate")
-            yield _record(before, after)
+                yield from promote(cluster, before, after)
+            else:
+                yield change_node(before, after)
         before, after = plan.before[0], plan.after[0]
-        if before.master_candidate and not after.master_candidate and plan.reachable:
-            # It may give no orders any more, and must not hold what it cannot keep new.
-            yield _certify(cluster, after, f"take the candidate's certificate from {after.name}")
-            yield act(
-                f"erase the state on {after.name}", lambda: cluster.replica(after.uuid).erase()
-            )
+        if before.master_candidate and not after.master_candidate:
+            yield tell_roster(cluster)
+        left = before.master_candidate or before.offline  # while it was offline, perhaps
+        if left and not after.master_candidate and plan.reachable:
+            yield erase_state(cluster, after)
 
     def result(self, plan: ModifyPlan) -> list[list[Any]]:
         before, after = plan.before[0], plan.after[0]
@@ -138,55 +157,12 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
             wishes["ndparams"] = node.ndparams | self.ndparams
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)
 
-    def _fill_pool(self, config: Config, before: Node, after: Node, now: float) -> list[Node]:
+    def _promoted(self, config: Config, before: Node, after: Node, now: float) -> tuple[Node, ...]:
         """Return the nodes to promote so that the pool stays as large as it should be."""
-        if after.master_candidate or not before.master_candidate:
-            return []
-        eligible = [
-            node
-            for node in config.sorted_nodes()
-            if node.master_capable
-            and not (node.master_candidate or node.offline or node.drained)
-            and node.uuid != after.uuid
-        ]
-        missing = config.cluster.candidate_pool_size - (len(config.candidates()) - 1)
-        if missing > 0 and eligible and not self.auto_promote and not self.force:
+        chosen = () if after.master_candidate else successors(config, before, now)
+        if chosen and not self.auto_promote and not self.force:
             raise Conflict(
                 f"Without {before.name} there are fewer master candidates than there could be; "
                 "add --auto-promote to make others candidates, or --force to go without."
             )
-        chosen = eligible[: max(missing, 0)] if self.auto_promote else []
-        return [
-            replace(node, master_candidate=True, mtime=now, serial_no=node.serial_no + 1)
-            for node in chosen
-        ]
-
-
-def _record(before: Node, after: Node) -> Step:
-    return record(
-        f"record the change of {after.name}",
-        lambda _: [Put(after)],
-        undo=lambda _: [Put(before)],
-    )
-
-
-def _check_master_stays(before: Node, after: Node) -> None:
-    if after.offline or after.drained or not after.master_candidate:
-        raise Conflict(
-            f"Node {before.name} is the master; move the mastership first, with "
-            "“gnt-cluster master-failover” on another candidate."
-        )
-
-
-def _certify(cluster: Cluster, node: Node, title: str) -> Step:
-    async def renew(wanted: Node) -> None:
-        identity = cluster.identity(node)
-        request = await identity.request()
-        await identity.renew(certificate=cluster.authority.certificate(request.csr, wanted))
-
-    async def undo() -> None:
-        await renew(replace(node, master_candidate=not node.master_candidate))
-        if node.master_candidate:  # it may have got a copy of the state already
-            await cluster.replica(node.uuid).erase()
-
-    return act(title, lambda: renew(node), undo)
+        return chosen if self.auto_promote else ()

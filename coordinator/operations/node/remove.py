@@ -1,6 +1,6 @@
 """Take a node out of the cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from common.errors import Conflict, GntError
@@ -11,14 +11,19 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.pool import check_master_stays, promote, successors
+from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.parameter import argument
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete
+from coordinator.state.rows import Delete, Update
+from coordinator.state.state import State
 
 
 class RemovePlan(Order):
     node: Node
+    before: tuple[Node, ...] = ()  # those promoted for it
+    after: tuple[Node, ...] = ()
 
 
 @operation("OP_NODE_REMOVE", command="gnt-node remove")
@@ -28,7 +33,9 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
     node_name: Annotated[NodeName, argument("node to remove")]
 
     def locks(self, config: Config) -> Wanted:
-        return wanted(nodes_exclusive=[config.node(self.node_name).uuid])
+        node = config.node(self.node_name)
+        others = [n.uuid for n in config.sorted_nodes()] if node.master_candidate else []
+        return wanted(nodes_exclusive=[node.uuid, *others])
 
     async def prepare(self, cluster: Cluster) -> RemovePlan:
         config = cluster.config
@@ -50,17 +57,30 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
                 f"Guests run on {node.name} that are not in the configuration; "
                 "“gnt-cluster verify” names them."
             )
-        return RemovePlan(node=node)
+        after = successors(config, node, cluster.now())
+        before = tuple(config.nodes[each.uuid] for each in after)
+        return RemovePlan(node=node, before=before, after=after)
 
     def recipe(self, cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
+        # The pool changes by one node a commit, and is filled up before it loses a node.
+        for before, after in zip(plan.before, plan.after, strict=True):
+            yield from promote(cluster, before, after)
         name = plan.node.name
-        yield record(
-            f"remove {name} from the configuration",
-            lambda _: [Delete(plan.node)],
-            point_of_no_return=True,
-        )
+        yield remove_node(plan.node)
+        if plan.node.master_candidate:
+            yield tell_roster(cluster)
         if not plan.node.offline:
             yield act(f"have {name} forget the cluster", lambda: _forget(cluster, plan.node))
+
+
+def remove_node(node: Node) -> Step:
+    """Record that a node has left the cluster."""
+
+    def edit(state: State) -> Iterable[Update]:
+        check_master_stays(state.config, node, None)
+        return [Delete(node)]
+
+    return record(f"remove {node.name} from the configuration", edit, point_of_no_return=True)
 
 
 async def _forget(cluster: Cluster, node: Node) -> None:
@@ -69,6 +89,7 @@ async def _forget(cluster: Cluster, node: Node) -> None:
         await cluster.identity(node).leave()
     except GntError as error:
         cluster.log(
-            f"Node {node.name} could not be told that it has been removed ({error}); before it "
-            "joins a cluster again, stop gantry-noded there and delete /var/lib/gantry."
+            f"Node {node.name} could not be told that it has been removed ({error}). Its "
+            "certificate is worth nothing any more; before it joins a cluster again, stop "
+            "gantry-noded there, delete /var/lib/gantry and start it."
         )

@@ -22,6 +22,7 @@ from common.names import (
     GroupName,
     InstanceId,
     InstanceName,
+    KeyId,
     MiB,
     NicId,
     NodeId,
@@ -33,6 +34,7 @@ from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mastership import Ballot
 from common.noderpc.network import TapReport
+from common.noderpc.roster import Roster
 from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.state.rows import Delete, Put, Update
@@ -68,7 +70,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
         disk_files=(PATH,), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
-        links={"br0": True}, asked_at=NOW,
+        roster=Roster(), links={"br0": True}, asked_at=NOW,
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -117,6 +119,7 @@ def _with_state(state: GuestState) -> dict[str, Any]:
 
 
 FULL = NodeFailure("No space left on device.")
+EVERYBODY = {NodeName(name): KeyId("") for name in ("alpha", "beta", "gamma", "delta")}
 LOST = replace(GUEST, id=InstanceId("lost"), name=InstanceName("lost1"))
 FLAWS = {
     "a node is offline": Flaw(
@@ -125,11 +128,18 @@ FLAWS = {
     ),
     "a node is drained": Flaw(
         "ECLUSTERCFG", "1 drained node(s): beta",
-        (Put(_node("beta", drained=True, master_candidate=False)),), severity=Severity.NOTICE,
+        (Put(_node("beta", drained=True, master_candidate=False)),), beta=_ballot(stamp=None),
+        severity=Severity.NOTICE,
     ),
     "the pool is too small": Flaw(
         "ECLUSTERCFG", "3 master candidates, 4 are possible",
-        (Put(_node("beta", master_candidate=False)),), severity=Severity.WARNING,
+        (Put(_node("beta", master_candidate=False)),), beta=_ballot(stamp=None),
+        severity=Severity.WARNING,
+    ),
+    "a former candidate still has the state": Flaw(
+        "ECLUSTERCFG", "has an old copy of the state",
+        (Put(_node("beta", master_candidate=False, master_capable=False)),),
+        severity=Severity.WARNING,
     ),
     "two nodes hold the state": Flaw(
         "ECLUSTERCFG", "only alpha and beta hold the state",
@@ -170,6 +180,14 @@ FLAWS = {
     "a candidate is behind": Flaw(
         "ECLUSTERCFG", "20 commits behind: No space left on device.",
         beta=_ballot(stamp=replace(STAMP, serial=Serial(50)))
+    ),
+    "a node takes orders of a former candidate": Flaw(
+        "ECLUSTERCFG", "its list of who may give orders is wrong about omega",
+        beta={"roster": Roster(candidates=EVERYBODY | {NodeName("omega"): KeyId("")})},
+    ),
+    "a node takes orders of a former key": Flaw(
+        "ECLUSTERCFG", "who may give orders is wrong about beta",
+        beta={"roster": Roster(candidates=EVERYBODY | {NodeName("beta"): KeyId("old")})},
     ),
     "an ssconf file is outdated": Flaw(
         "ENODEFILECHECK", "missing ssconf files: master_node",
@@ -243,9 +261,12 @@ FLAWS = {
 
 def _findings(flaw: Flaw) -> list[Finding]:
     state = HEALTHY.apply(flaw.updates)
+    roster = Roster(candidates={node.name: node.key for node in state.config.candidates()})
     given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
     nodes = {
-        name: change if isinstance(change, GntError) else _report(name, **change)
+        name: change
+        if isinstance(change, GntError)
+        else _report(name, **{"roster": roster, **change})
         for name, change in given.items()
         if name in state.config.nodes and not state.config.nodes[name].offline
     }

@@ -1,38 +1,67 @@
+"""Whom a node listens to, and how that changes; over a real file."""
+
+from pathlib import Path
+
 import pytest
 
-from common.errors import Conflict
-from common.names import ClusterName, NodeName
+import noded.calls.roster as roster_module
+from common.errors import Conflict, NodeFailure
+from common.names import ClusterName, Epoch, KeyId, NodeName, Serial
 from common.noderpc.identity import Identity, Join
 from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
+from common.noderpc.roster import Roster
 from common.rpc.declare import CallSpec
 from common.tls.context import Peer
 from noded.calls.caller import check_caller
+from noded.calls.roster import KnownCandidates
+from tests.support.clock import simulate
 
 JOIN = Join.calls["request"]
 ORDER = Instances.calls["ensure_gone"]
 GRANT = Mastership.calls["grant"]
-VOTE = Mastership.calls["vote"]  # open to nodes
+VOTE = Mastership.calls["vote"]
 LEAVE = Identity.calls["leave"]
 
 CLUSTER = ClusterName("one.example.com")
-CANDIDATE = Peer(NodeName("alpha"), candidate=True)
-REGULAR = Peer(NodeName("gamma"), candidate=False)
+ALPHA = Peer(NodeName("alpha"), KeyId("a" * 64))
+BETA = Peer(NodeName("beta"), KeyId("b" * 64))
+FORGED = Peer(NodeName("alpha"), KeyId("f" * 64))
+REGULAR = Peer(NodeName("gamma"), KeyId("c" * 64))
+
+
+def roster(*peers: Peer, epoch: int = 1, serial: int = 1) -> Roster:
+    listed = {peer.node: peer.key for peer in peers}
+    return Roster(epoch=Epoch(epoch), serial=Serial(serial), candidates=listed)
+
+
+def known_at(root: Path) -> KnownCandidates:
+    return KnownCandidates(root / "roster.json", root / "master_candidates")
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> KnownCandidates:
+    """Know alpha and nobody else."""
+    known = known_at(tmp_path)
+    simulate(known.begin(roster(ALPHA)))
+    return known
 
 
 @pytest.mark.parametrize(
     ("call", "caller", "cluster"),
     [
         (JOIN, None, None),
-        (JOIN, CANDIDATE, None),
-        (ORDER, CANDIDATE, CLUSTER),
-        (GRANT, CANDIDATE, CLUSTER),
-        (VOTE, REGULAR, CLUSTER),
-        (LEAVE, CANDIDATE, CLUSTER),
+        (JOIN, ALPHA, None),
+        (ORDER, ALPHA, CLUSTER),
+        (GRANT, ALPHA, CLUSTER),
+        (VOTE, ALPHA, CLUSTER),
+        (LEAVE, ALPHA, CLUSTER),
     ],
 )
-def test_these_may(call: CallSpec, caller: Peer | None, cluster: ClusterName | None) -> None:
-    check_caller(call, caller, cluster)
+def test_these_may(
+    known: KnownCandidates, call: CallSpec, caller: Peer | None, cluster: ClusterName | None
+) -> None:
+    check_caller(call, caller, cluster, known)
 
 
 @pytest.mark.parametrize(
@@ -40,18 +69,83 @@ def test_these_may(call: CallSpec, caller: Peer | None, cluster: ClusterName | N
     [
         (ORDER, None, None, "in no cluster yet"),
         (VOTE, None, None, "in no cluster yet"),
-        (ORDER, CANDIDATE, None, "in no cluster yet"),
+        (ORDER, ALPHA, None, "in no cluster yet"),
         (JOIN, None, CLUSTER, "in the cluster one.example.com already"),
-        (JOIN, CANDIDATE, CLUSTER, "in the cluster one.example.com already"),
+        (JOIN, ALPHA, CLUSTER, "in the cluster one.example.com already"),
         (ORDER, None, CLUSTER, "needs a certificate"),
         (VOTE, None, CLUSTER, "needs a certificate"),
         (ORDER, REGULAR, CLUSTER, "gamma may not ask for instances.ensure_gone"),
-        (GRANT, REGULAR, CLUSTER, "no master candidate"),
+        (GRANT, REGULAR, CLUSTER, "no master candidate. This node listens to alpha."),
+        (VOTE, REGULAR, CLUSTER, "no master candidate"),
         (LEAVE, REGULAR, CLUSTER, "no master candidate"),
+        (ORDER, FORGED, CLUSTER, "no master candidate with this key"),
     ],
 )
 def test_these_may_not(
-    call: CallSpec, caller: Peer | None, cluster: ClusterName | None, why: str
+    known: KnownCandidates,
+    call: CallSpec,
+    caller: Peer | None,
+    cluster: ClusterName | None,
+    why: str,
 ) -> None:
     with pytest.raises(Conflict, match=why):
-        check_caller(call, caller, cluster)
+        check_caller(call, caller, cluster, known)
+
+
+def test_a_roster_survives_a_restart(known: KnownCandidates, tmp_path: Path) -> None:
+    simulate(known.replace(roster(BETA, serial=2)))
+    again = known_at(tmp_path)
+    assert again.roster == roster(BETA, serial=2)
+    assert (again.includes(BETA), again.includes(ALPHA)) == (True, False)
+
+
+@pytest.mark.parametrize(("epoch", "serial"), [(2, 6), (2, 7), (1, 900)])
+def test_an_older_roster_brings_nobody_back(
+    known: KnownCandidates, tmp_path: Path, epoch: int, serial: int
+) -> None:
+    simulate(known.replace(roster(BETA, epoch=2, serial=7)))
+    simulate(known.replace(roster(ALPHA, epoch=epoch, serial=serial)))
+    for each in (known, known_at(tmp_path)):
+        assert (each.includes(BETA), each.includes(ALPHA)) == (True, False)
+
+
+def test_a_later_masters_roster_is_newer_whatever_its_serial(known: KnownCandidates) -> None:
+    simulate(known.replace(roster(BETA, epoch=2, serial=700)))
+    simulate(known.replace(roster(ALPHA, epoch=3, serial=5)))
+    assert known.includes(ALPHA)
+
+
+def test_a_full_disk_leaves_the_old_roster_in_force(
+    known: KnownCandidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise NodeFailure("the disk is full")
+
+    monkeypatch.setattr(roster_module, "write_durably", full)
+    with pytest.raises(NodeFailure, match="full"):
+        simulate(known.replace(roster(BETA, serial=2)))
+    for each in (known, known_at(tmp_path)):
+        assert (each.includes(BETA), each.includes(ALPHA)) == (False, True)
+
+
+def test_a_damaged_roster_is_never_guessed(known: KnownCandidates, tmp_path: Path) -> None:
+    (tmp_path / "roster.json").write_text('{"epoch":1,')
+    with pytest.raises(NodeFailure, match="Copy the same file from another node"):
+        known_at(tmp_path)
+
+
+def test_after_an_upgrade_the_names_of_ssconf_count_until_there_is_a_roster(tmp_path: Path) -> None:
+    (tmp_path / "master_candidates").write_text("alpha\nbeta\n")
+    known = known_at(tmp_path)
+    assert known.includes(ALPHA)
+    assert known.includes(FORGED)  # keys are not known yet
+    assert not known.includes(REGULAR)
+    simulate(known.replace(roster(ALPHA)))
+    assert not known.includes(FORGED)
+    assert not known_at(tmp_path).includes(BETA)
+
+
+def test_a_node_that_left_listens_to_nobody(known: KnownCandidates, tmp_path: Path) -> None:
+    simulate(known.forget())
+    assert not known.includes(ALPHA)
+    assert not known_at(tmp_path).includes(ALPHA)

@@ -13,6 +13,7 @@ import pytest
 import noded.identity.store as store_module
 from common.names import ClusterName, NodeName
 from common.noderpc.identity import Membership
+from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
 from common.tls.keys import KeyPair
@@ -39,7 +40,7 @@ def open_store(root: Path) -> IdentityStore:
 
 
 def certificate(authority: KeyPair, csr: str) -> str:
-    return issue(authority, csr, node=BETA, addresses=(), candidate=False, now=time.time())
+    return issue(authority, csr, node=BETA, addresses=(), now=time.time())
 
 
 async def join(store: IdentityStore, authority: KeyPair) -> None:
@@ -48,6 +49,7 @@ async def join(store: IdentityStore, authority: KeyPair) -> None:
         Membership(
             cluster=ClusterName("one"), cluster_uuid="c", node=BETA, node_uuid="b",
             authority=authority.certificate, certificate=certificate(authority, csr),
+            roster=Roster(),
         )
     )  # fmt: skip
 
@@ -175,11 +177,26 @@ def test_an_expired_member_starts_and_warns(
     simulate(join(store, authority))
     csr = simulate(store.renewal_request())
     old = issue(
-        authority, csr, node=BETA, addresses=(), candidate=False, now=time.time() - 2e8
+        authority, csr, node=BETA, addresses=(), now=time.time() - 2e8
     )  # fmt: skip
     (tmp_path / "var/lib/gantry/identity/certificate.pem").write_text(old)
     assert open_store(tmp_path).member
-    assert "has to be renewed" in caplog.text
+    assert "If the clock is wrong, set it; else the certificate has to be renewed" in caplog.text
+
+
+def test_a_member_whose_clock_is_years_behind_starts_and_names_the_clock(
+    tmp_path: Path, authority: KeyPair, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    csr = simulate(store.renewal_request())
+    later = issue(authority, csr, node=BETA, addresses=(), now=time.time() + 2e8)
+    (tmp_path / "var/lib/gantry/identity/certificate.pem").write_text(later)
+    assert open_store(tmp_path).member
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    assert f"By its clock this machine has {today}" in caplog.text
+    assert "damaged" not in caplog.text
 
 
 def test_the_child_process_makes_the_same_as_we_do() -> None:

@@ -18,6 +18,7 @@ from common.names import (
     Epoch,
     InstanceId,
     InstanceName,
+    KeyId,
     MiB,
     NodeName,
     TaskId,
@@ -26,6 +27,7 @@ from common.noderpc.facts import StorageReport
 from common.noderpc.identity import Membership, Request
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mastership import Ballot
+from common.noderpc.roster import Roster
 from common.noderpc.tasks import TaskState, TaskStatus
 from common.paths import Paths
 from common.rpc.envelope import Envelope, open_answer
@@ -45,7 +47,7 @@ from tests.support.clock import simulate
 
 NOW = 1_800_000_000.0
 ONE = ClusterName("one.example.com")
-ALPHA = Peer(NodeName("alpha"), candidate=True)
+ALPHA = Peer(NodeName("alpha"), KeyId("a" * 64))
 WEB1 = GuestSpec(
     id=InstanceId("6f1c2f3e-0000-4000-8000-000000000002"), name=InstanceName("web1"),
     hypervisor="kvm", memory=MiB(4096), vcpus=2,
@@ -112,12 +114,13 @@ class Rig:
         proof = token.prove("join.request", {"node": name})
         request = await self.call("join.request", Request, caller=None, node=name, proof=proof)
         certificate = issue(
-            self.authority, request.csr, node=NodeName(name), addresses=(), candidate=False,
+            self.authority, request.csr, node=NodeName(name), addresses=(),
             now=time.time(),
         )  # fmt: skip
         membership = Membership(
             cluster=ONE, cluster_uuid="c", node=NodeName(name), node_uuid=name,
             authority=self.authority.certificate, certificate=certificate,
+            roster=Roster(epoch=Epoch(1), candidates={ALPHA.node: ALPHA.key}),
         )  # fmt: skip
         told = to_builtins(membership)
         proof = token.prove("join.accept", {"membership": told})

@@ -1,7 +1,7 @@
 """Consoles are shared among all who look, and end with the guest."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import ClusterName, InstanceId, NodeName
+from common.names import InstanceId, KeyId, NodeName
 from common.tls.context import Peer
 from noded.guest_console import RECENT_BYTES, GuestConsoles
 from noded.handlers.console import ConsoleStream
@@ -20,7 +20,8 @@ WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 GONE = InstanceId("22222222-0000-4000-8000-000000000002")
 DOWN = InstanceId("33333333-0000-4000-8000-000000000003")
 DEAD = InstanceId("44444444-0000-4000-8000-000000000004")
-MASTER = Peer(NodeName("alpha"), candidate=True)
+MASTER = Peer(NodeName("alpha"), KeyId("a" * 64))
+OTHER = Peer(NodeName("beta"), KeyId("b" * 64))
 
 
 class Guest:
@@ -183,12 +184,24 @@ def test_guest_without_a_console_is_told(tmp_path: Path) -> None:
 # From here on: over HTTP.
 
 
+def check(caller: Peer | None, allowed: Collection[Peer]) -> None:
+    if caller not in allowed:
+        raise Conflict("It may not look.")
+
+
 @asynccontextmanager
 async def served(
     consoles: GuestConsoles, caller: Peer | None
 ) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    stream = ConsoleStream(consoles, lambda: ClusterName("c1.example.com"))
+    stream = ConsoleStream(consoles, lambda _, peer: check(peer, {MASTER}))
+    async with serving(stream, caller) as opened:
+        yield opened
 
+
+@asynccontextmanager
+async def serving(
+    stream: ConsoleStream, caller: Peer | None
+) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         return await stream.serve(request, caller)
 
@@ -220,6 +233,28 @@ def test_stream_relays_and_ends_with_a_sentence(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_who_may_not_look_any_more_is_sent_away(tmp_path: Path) -> None:
+    async def scenario(guest: Guest, consoles: GuestConsoles) -> None:
+        allowed = {MASTER, OTHER}
+        stream = ConsoleStream(consoles, lambda _, peer: check(peer, allowed))
+        async with (
+            serving(stream, MASTER) as (one, here),
+            serving(stream, OTHER) as (two, there),
+            one.ws_connect(f"{here}/console/{WEB1}") as stays,
+            two.ws_connect(f"{there}/console/{WEB1}") as goes,
+        ):
+            await guest.say(b"login: ")
+            assert await goes.receive_bytes() == await stays.receive_bytes() == b"login: "
+            allowed.remove(OTHER)
+            await stream.end_refused()
+            last = await goes.receive()
+            assert (last.type, last.extra) == (aiohttp.WSMsgType.CLOSE, "It may not look.")
+            await guest.say(b"root")
+            assert await stays.receive_bytes() == b"root"
+
+    run(tmp_path, scenario)
+
+
 def test_stream_lets_go_when_the_looker_leaves(tmp_path: Path) -> None:
     async def scenario(guest: Guest, consoles: GuestConsoles) -> None:
         async with served(consoles, MASTER) as (session, url):
@@ -234,7 +269,7 @@ def test_stream_lets_go_when_the_looker_leaves(tmp_path: Path) -> None:
     ("caller", "path", "status", "code"),
     [
         (None, WEB1, 409, "conflict"),
-        (Peer(NodeName("beta"), candidate=False), WEB1, 409, "conflict"),
+        (OTHER, WEB1, 409, "conflict"),
         (MASTER, GONE, 404, "not-found"),
         (MASTER, DOWN, 409, "conflict"),
         (MASTER, "../../etc/passwd", 400, "invalid-request"),
