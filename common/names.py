@@ -36,7 +36,8 @@ Serial = NewType("Serial", Count)  # counts commits; 0 is the empty state
 
 MiB = NewType("MiB", int)
 
-KeyId = NewType("KeyId", str)  # of a node's public key: hex SHA-256
+# Of a node's public key: hex SHA-256; or empty, where it is not known.
+KeyId = NewType("KeyId", Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")])
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

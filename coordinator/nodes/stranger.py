@@ -41,7 +41,8 @@ class _Line:
                     if connection.fingerprint != self.fingerprint:
                         raise InvalidRequest(
                             f"{where} shows another certificate than the join token names: the "
-                            "token is of another node, or outdated, or somebody is in between."
+                            "token is of another node, or was used before, or somebody is in "
+                            "between."
                         )
                     reply = await connection.put(call, self.node.name, envelope.headers(), body)
                     return reply.body
@@ -52,6 +53,10 @@ class _Line:
                 f"{where} did not answer within {call.timeout:g} seconds; are name, address and "
                 "port right?",
                 node=self.node.name,
+            ) from error
+        except ConnectionRefusedError as error:
+            raise Unreachable(
+                f"{where} refuses connections; is gantry-noded running there?", node=self.node.name
             ) from error
         except OSError as error:
             raise Unreachable(

@@ -101,7 +101,7 @@ def test_a_node_that_does_not_answer_or_is_offline_is_left_alone() -> None:
             await cluster.run(create("web1", "gamma"))
             cluster.network.isolate("gamma")  # its guest runs on, which nobody can see
             await watch(cluster)
-            await cluster.run(ModifyNode(node_name=GAMMA, offline=True))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
             await watch(cluster)
             cluster.heal()
             await watch(cluster)

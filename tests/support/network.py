@@ -262,7 +262,7 @@ class _StrangerLine:
             async with asyncio.timeout(call.timeout):
                 reply = await self.network.send(trip, arrive)
         except (OSError, TimeoutError) as error:
-            raise Unreachable(f"{self.peer} cannot be reached for joining: {error}.") from error
+            raise Unreachable(f"{self.peer} cannot be reached for joining: {error!r}.") from error
         return reply.body
 
 

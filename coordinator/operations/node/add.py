@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.node import Node
 from common.names import Epoch, GroupId, KeyId, NodeName, check_name
@@ -119,7 +119,10 @@ class AddNode(Operation[AddPlan], kw_only=True):
             group=GroupId(""),
         )  # fmt: skip
         proof = token.prove("join.check", {"node": self.node_name})
-        await cluster.stranger(there, token.fingerprint).check(node=self.node_name, proof=proof)
+        try:
+            await cluster.stranger(there, token.fingerprint).check(node=self.node_name, proof=proof)
+        except Unreachable as error:
+            raise Unreachable(f"{error} Nothing was done to it.", **error.detail) from error
 
 
 def _record(cluster: Cluster, node: Node) -> Step:

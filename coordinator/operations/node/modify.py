@@ -19,6 +19,7 @@ from coordinator.operations.node.pool import (
     check_master_stays,
     erase_state,
     promote,
+    some,
     successors,
 )
 from coordinator.operations.node.roster import tell_roster
@@ -97,9 +98,8 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
             raise Conflict(f"Node {before.name} has instances; move them away first.")
         if after.offline and not before.offline and instances and not self.force:
             raise Conflict(
-                f"Node {before.name} has {len(instances)} instances, such as "
-                f"{instances[0].name}; move them away first, or, if the node is dead, add --force "
-                "and fail them over then."
+                f"Node {before.name} has instances ({some(instances)}); move them away first, "
+                "or, if the node is dead, add --force, and fail them over then."
             )
         promoted = self._promoted(config, before, after, cluster.now())
         return ModifyPlan(

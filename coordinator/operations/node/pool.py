@@ -5,12 +5,13 @@ operator made that one the master meanwhile. The master stays a candidate, come 
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError
+from common.model.instance import Instance
 from common.model.node import Node
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.node.roster import tell_roster
@@ -59,6 +60,12 @@ def check_master_stays(config: Config, before: Node, after: Node | None) -> None
             "“gnt-cluster master-failover” on another candidate.",
             node=before.name,
         )
+
+
+def some(instances: Sequence[Instance]) -> str:
+    """Name the first of some instances, and how many more there are."""
+    more = f" and {len(instances) - 1} more" if len(instances) > 1 else ""
+    return f"{instances[0].name}{more}"
 
 
 def promote(cluster: Cluster, before: Node, after: Node) -> Iterator[Step]:

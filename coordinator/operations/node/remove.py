@@ -11,7 +11,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.node.pool import check_master_stays, promote, successors
+from coordinator.operations.node.pool import check_master_stays, promote, some, successors
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.parameter import argument
 from coordinator.operations.step import Step, act, record
@@ -48,9 +48,8 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
         instances = config.instances_on(node.uuid)
         if instances:
             raise Conflict(
-                f"Node {node.name} still has instances ({instances[0].name}"
-                f"{f' and {len(instances) - 1} more' if len(instances) > 1 else ''}); "
-                "move or remove them first."
+                f"Node {node.name} still has instances ({some(instances)}); move or remove them "
+                "first."
             )
         if not node.offline and await cluster.instances(node.uuid).guests():
             raise Conflict(
