@@ -149,14 +149,15 @@ DAEMONS = {
             "it, keeps a copy of the cluster's state if the node is a master candidate, and "
             "remembers which master it has promised to obey.",
             "A node of no cluster listens to whoever has its join token, and to nobody else. A "
-            "node of a cluster listens to certificates of its cluster; only those of master "
-            "candidates may give orders.",
+            "node of a cluster listens to the master candidates, whose names and keys the master "
+            "publishes, and to nobody else.",
             "It locks itself in memory, so as to answer when the system disk is gone. Guests "
             "are not touched when it ends, and are found again when it starts.",
         ],
         [
             ("/var/lib/gantry/identity/", "Key, certificate and authority of a member."),
             ("/var/lib/gantry/mastership.json", "The newest epoch granted, and to whom."),
+            ("/var/lib/gantry/roster.json", "To whom it listens: the master candidates."),
             ("/var/lib/gantry/state.sqlite", "The cluster's state, on master candidates."),
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),

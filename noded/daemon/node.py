@@ -197,6 +197,7 @@ class Node:
     def stop_watching(self) -> None:
         """Answer those who wait for news at once, for the daemon is about to end."""
         self._fence.stop_watching()
+
     def check_caller(self, call: CallSpec, caller: Peer | None) -> None:
         """Refuse a call that this caller may not make.
 

@@ -32,6 +32,9 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
 
     node_name: Annotated[NodeName, argument("node to remove")]
 
+    def is_for_root(self) -> bool:
+        return True  # it may make another node a candidate
+
     def locks(self, config: Config) -> Wanted:
         node = config.node(self.node_name)
         others = [n.uuid for n in config.sorted_nodes()] if node.master_candidate else []
