@@ -72,6 +72,9 @@ class ReplicaFile:
         """
         if not commits:
             return self.stamp()
+        if commits[0].serial > 1 and self._is_absent():
+            # Late, after the replica was erased: not even an empty file may come of it.
+            raise self._behind(Stamp(), commits[0])
         with self._writing() as db:
             stamp = read_stamp(db)
             new, kept = self._check_known(db, stamp, commits), self._kept
@@ -254,11 +257,7 @@ class ReplicaFile:
     ) -> tuple[Commit, ...]:
         """Return the commits that are new, if what is here is the history before them."""
         if commits[0].serial > stamp.serial + 1:
-            raise Behind(
-                f"The state file {self._path} ends with commit {stamp.serial}; the one after "
-                f"it is missing before commit {commits[0].serial}.",
-                serial=stamp.serial,
-            )
+            raise self._behind(stamp, commits[0])
         known = [commit for commit in commits if commit.serial <= stamp.serial]
         # Digests are chained: if the last one is the same, so are all before it.
         if known and known[-1].digest != digest_at(db, stamp, known[-1].serial):
@@ -268,6 +267,13 @@ class ReplicaFile:
                 serial=stamp.serial,
             )
         return commits[len(known) :]
+
+    def _behind(self, stamp: Stamp, next_one: Commit) -> Behind:
+        return Behind(
+            f"The state file {self._path} ends with commit {stamp.serial}; the one after "
+            f"it is missing before commit {next_one.serial}.",
+            serial=stamp.serial,
+        )
 
     def _write_commits(
         self, db: sqlite3.Connection, commits: tuple[Commit, ...]

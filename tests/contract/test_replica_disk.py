@@ -13,6 +13,7 @@ import pytest
 
 from common.errors import NodeFailure
 from common.model.stamp import Stamp
+from common.noderpc.replica import Behind
 from noded.replica.store import ReplicaFile
 from tests.support.replica_states import COMMITS, COPY, DIED, ROWS, SURVIVED, check_whole, in_child
 
@@ -127,6 +128,15 @@ def test_a_damaged_file_is_named_and_left_alone(
     assert path.read_bytes() == damaged
     replica.erase()  # what leaving the cluster does
     assert replica.stamp() == Stamp()
+
+
+def test_a_commit_that_comes_after_the_end_leaves_no_file(tmp_path: Path) -> None:
+    replica = ReplicaFile(tmp_path / "state.sqlite")
+    replica.append(COMMITS[:2])
+    replica.erase()
+    with pytest.raises(Behind):
+        replica.append(COMMITS[2:])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_program_that_writes_is_named(tmp_path: Path) -> None:
