@@ -5,7 +5,8 @@ GntError
 ├── NotFound            the named object is not in the configuration   HTTP 404  exit 3
 ├── Conflict            well-formed, but not in the present state      HTTP 409  exit 4
 │   ├── Deposed         another node is master; epochs tell             HTTP 409  exit 11
-│   └── Expired         came after its caller's time; nothing was done  HTTP 412  exit 4
+│   ├── Expired         came after its caller's time; nothing was done  HTTP 412  exit 4
+│   └── NotListed       the caller is no master candidate               HTTP 409  exit 11
 ├── NoCapacity          nothing is wrong; there is no room now         HTTP 503  exit 6
 ├── NodeFailure         the node answered: it tried, and it failed     HTTP 502  exit 7
 │   └── BadAnswer       what it answered is no answer                  HTTP 502  exit 7
@@ -80,6 +81,16 @@ class Expired(Conflict):
 
     code = "conflict.expired"
     http_status = 412
+
+
+class NotListed(Conflict):
+    """A node does not listen to who calls: it is no master candidate, as far as the node knows.
+
+    ``listed`` in the detail are those to whom it listens.
+    """
+
+    code = "conflict.not-listed"
+    exit_code = 11
 
 
 class NoCapacity(GntError):

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
 
-from common.errors import Deposed, GntError
+from common.errors import Deposed, GntError, NotListed
 from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot, Mastership
@@ -45,6 +45,7 @@ class Asked:
         self._nodes, self._patience_s, self._unread = nodes, patience_s, unread
         self._silent: set[NodeName] = set()
         self.unheard: tuple[NodeName, ...] = ()
+        self.deaf: dict[NodeName, tuple[NodeName, ...]] = {}  # do not listen to us, but to these
 
     def call(self, kind: type[T], name: NodeName) -> T:
         return self._nodes.service(kind, self._voters[name])  # type: ignore[type-var]
@@ -111,6 +112,8 @@ class Asked:
                             log.info("the answer of %s does not count", node)
                         elif isinstance(error, GntError):
                             silent.add(node)
+                            if isinstance(error, NotListed):
+                                self.deaf[node] = tuple(error.detail.get("listed", ()))
                             log.info("%s has no say: %s", node, error)
                         else:
                             raise error

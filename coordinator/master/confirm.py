@@ -14,11 +14,13 @@ from common.noderpc.replica import Replica
 from coordinator.master.asking import Asked
 from coordinator.master.electorate import Electorate
 from coordinator.nodes.calls import Nodes
+from coordinator.quorum.majority import is_majority
 from coordinator.quorum.objection import (
     LocalSilent,
     NamedOther,
     NoCandidateMajority,
     NoMajority,
+    NotCandidate,
     Objection,
     Overtaken,
     TakingOver,
@@ -128,6 +130,9 @@ class _Campaign:
         """Ask everybody; None says that others than were asked have a say."""
         asked = Asked(self._question(), self._electorate, self._nodes, patience_s, self._unread)
         first = await asked.for_ballots(self._seen)
+        if is_majority(len(asked.deaf), len(self._electorate.voters)):
+            # They will not grant anything, whatever our own lists say.
+            return NotCandidate(self._me, next(iter(asked.deaf.values())))
         if isinstance(first, Refused):
             return first.objection
         if first.overridden and self._may_hear_more:

@@ -1,6 +1,6 @@
 """Who may ask this node for what."""
 
-from common.errors import Conflict
+from common.errors import Conflict, NotListed
 from common.names import ClusterName
 from common.noderpc.identity import Join
 from common.rpc.declare import CallSpec
@@ -23,6 +23,7 @@ def check_caller(
         candidates: the roster.
 
     Raises:
+        NotListed: it is not on the roster.
         Conflict: it may not; says why.
     """
     is_join = call.service == Join.prefix
@@ -35,10 +36,10 @@ def check_caller(
     if caller is None:
         raise Conflict(f"{call.name} needs a certificate of the cluster {cluster}.")
     if not candidates.includes(caller):
-        known = ", ".join(sorted(candidates.roster.candidates)) or "nobody"
-        other = " with this key" if caller.node in candidates.roster.candidates else ""
-        raise Conflict(
+        listed = sorted(candidates.roster.candidates)
+        other = " with this key" if caller.node in listed else ""
+        raise NotListed(
             f"{caller.node} may not ask for {call.name}: it is no master candidate{other}. "
-            f"This node listens to {known}.",
-            node=caller.node,
+            f"This node listens to {', '.join(listed) or 'nobody'}.",
+            listed=listed,
         )
