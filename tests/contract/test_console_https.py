@@ -64,7 +64,7 @@ def test_nodes_that_are_no_candidates_do_not_look(tmp_path: Path, cluster: TestC
             context = client_context(cluster.identity("gamma"))
             async with session.get(url, ssl=context, server_hostname="beta") as response:
                 told = await response.json()
-            assert told["error"]["code"] == "conflict"
+            assert told["error"]["code"] == "conflict.not-listed"
             assert "no master candidate" in told["error"]["message"]
 
     run(scenario())
