@@ -28,3 +28,6 @@ class Instance(Entity, kw_only=True):
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
+    # The nodes on which it may be while a migration is under way, or since one was cut off;
+    # empty when it can only be on its primary node.
+    maybe_on: tuple[NodeId, ...] = ()

@@ -33,11 +33,24 @@ class GuestSpec(Order):
 
 
 class GuestState(StrEnum):
+    """What is known for certain."""
+
     RUNNING = "running"
     PAUSED = "paused"
-    INCOMING = "incoming"  # waits for, or receives, its memory from another node
-    MIGRATED = "migrated"  # its memory is on another node now; this one is a shell
+    INCOMING = "incoming"  # waits for its memory, or has it; does not run before it is told to
+    MIGRATED = "migrated"  # its memory has left; what is here is a shell that never runs again
     STOPPED = "stopped"  # ended by itself; its directory is still there
+    UNKNOWN = "unknown"  # its process is there and does not answer: it may run, or go on to
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether the guest is the instance for certain, rather than a shell of it."""
+        return self in (GuestState.RUNNING, GuestState.PAUSED)
+
+    @property
+    def may_run(self) -> bool:
+        """Tell whether the guest must not be started anywhere else."""
+        return self.is_alive or self is GuestState.UNKNOWN
 
 
 class GuestReport(Report):
@@ -50,6 +63,16 @@ class GuestReport(Report):
     cpu_seconds: float = 0.0
     accelerator: str = ""  # "kvm" or "tcg"
     display: str = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
+    move: str = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
+    arrived: bool = False  # INCOMING: all of its memory is here
+    silent_s: float = 0.0  # for how long it has not answered; 0 when it did just now
+
+
+class Reception(Report):
+    """Where a guest's memory is waited for, and what proves that it is meant to come."""
+
+    port: int  # TCP; 0 when a transfer has begun already
+    secret: str  # hexadecimal; good for one transfer
 
 
 class ConsoleInfo(Report):
@@ -68,6 +91,7 @@ class Instances(NodeService, prefix="instances"):
         """Start a guest and its taps; one that runs already is left alone.
 
         Raises:
+            Conflict: a shell of it is here, or it does not say whether it runs.
             NodeFailure: no hypervisor, no kernel file, no disk, or it died at once; with the
                 end of what it said.
         """
@@ -112,31 +136,55 @@ class Instances(NodeService, prefix="instances"):
 
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
-    async def ensure_incoming(self, *, guest: GuestSpec) -> int:
-        """Start the shell that will receive a guest; return the TCP port it listens on.
+    async def ensure_receiving(self, *, guest: GuestSpec, move: TaskId) -> Reception:
+        """Start the shell that will receive a guest, and listen for its memory.
 
-        A shell that waits already is kept. The transfer is encrypted, and only nodes of this
-        cluster can connect.
+        A shell that waits for this move already is kept. Only who knows the secret can connect.
+        The guest does not run here before ``ensure_resumed``.
+
+        Args:
+            guest: what comes.
+            move: the task by which it comes.
 
         Raises:
-            Conflict: the guest already runs here.
+            Conflict: the guest runs here, or may.
             NodeFailure: as ``ensure_running``.
         """
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod
     async def begin_migration(
-        self, *, instance: InstanceId, host: str, peer: str, port: int, task: TaskId
+        self,
+        *,
+        instance: InstanceId,
+        host: str,
+        peer: str,
+        port: int,
+        secret: str,
+        task: TaskId,
     ) -> None:
         """Begin the task that sends a running guest's memory to ``host``.
 
         Args:
             instance: which.
             host: IP address of the target.
-            peer: name in the target's certificate.
-            port: as told by ``ensure_incoming``.
-            task: the new task's id. Done when the guest runs on the target and stands still
-                here; failed or cancelled, it runs here as if nothing had been.
+            peer: name of the target, for messages.
+            port: as told by ``ensure_receiving``.
+            secret: likewise.
+            task: the new task's id, and the move's. Done when all memory is on the target and
+                it is certain that the guest never runs here again; failed or cancelled, it runs
+                here as if nothing had been.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def ensure_resumed(self, *, instance: InstanceId, move: TaskId) -> None:
+        """Have a guest run whose memory came by ``move``; one that was told so is left alone.
+
+        Only for who knows from the source that it never runs there again.
+
+        Raises:
+            Conflict: nothing came by this move, or not all.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)
@@ -145,7 +193,16 @@ class Instances(NodeService, prefix="instances"):
         """Cancel a transfer that still goes on, and have the guest run here.
 
         Raises:
-            Conflict: its memory has left: the guest runs on the target.
+            Conflict: its memory has left for good, or it is not here.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def ensure_no_shell(self, *, instance: InstanceId) -> None:
+        """Clear away what certainly does not run: a shell of a move, or what ended by itself.
+
+        Raises:
+            Conflict: the guest runs here, or may.
         """
 
     @rpc(timeout=15, safe_to_repeat=True)

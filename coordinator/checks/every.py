@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterator
 from coordinator.checks.cluster import check_references, check_roles
 from coordinator.checks.disks import check_left_over, check_missing
 from coordinator.checks.finding import Finding, Seen
-from coordinator.checks.instances import check_states, check_strangers
+from coordinator.checks.instances import (
+    check_silence,
+    check_states,
+    check_strangers,
+    check_whereabouts,
+)
 from coordinator.checks.nodes import (
     check_answers,
     check_clocks,
@@ -24,6 +29,11 @@ OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
 OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),
     "Verifying mastership and copies of the state": (check_obedience, check_rosters, check_files),
-    "Verifying instances": (check_states, check_strangers),
+    "Verifying instances": (
+        check_states,
+        check_silence,
+        check_whereabouts,
+        check_strangers,
+    ),
     "Verifying disks": (check_missing, check_left_over),
 }

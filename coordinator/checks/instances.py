@@ -4,18 +4,19 @@ from collections.abc import Iterator
 
 from common.model.instance import AdminState
 from common.noderpc.instances import GuestState
-from coordinator.checks.finding import Finding, Seen
+from coordinator.checks.finding import Finding, Seen, Severity
 
-_ALIVE = (GuestState.RUNNING, GuestState.PAUSED)
+_REMNANTS = {
+    GuestState.STOPPED: "stopped: no process, only its directory and taps",
+    GuestState.INCOMING: "incoming: a process that waits to be told to run",
+    GuestState.MIGRATED: "migrated: what its memory has left",
+}
 
 
 def check_states(seen: Seen) -> Iterator[Finding]:
     """Name instances that are up and should not be, or the other way round."""
-    running: dict[str, list[str]] = {}
-    for node, report in seen.answered():
-        for guest in report.guests:
-            if guest.state in _ALIVE:
-                running.setdefault(guest.id, []).append(node.uuid)
+    running = _hosts(seen, (GuestState.RUNNING, GuestState.PAUSED))
+    unknown = _hosts(seen, (GuestState.UNKNOWN,))
     answered = {node.uuid for node, _ in seen.answered()}
     for instance in seen.config.sorted_instances():
         primary = seen.config.nodes.get(instance.primary_node)
@@ -32,12 +33,41 @@ def check_states(seen: Seen) -> Iterator[Finding]:
         elif primary.offline and seen.concerns(primary.uuid):
             message = f"its node {primary.name} is marked offline"
             yield Finding("EINSTANCEBADNODE", "instance", instance.name, message)
+        elif instance.uuid in unknown:
+            continue  # check_silence tells
         elif primary.uuid in answered and not where and instance.admin_state is AdminState.UP:
             message = f"should run on {primary.name} and does not"
             yield Finding("EINSTANCEDOWN", "instance", instance.name, message)
         elif where and instance.admin_state is not AdminState.UP:
             message = f"runs on {primary.name} although it is marked {instance.admin_state}"
             yield Finding("EINSTANCEDOWN", "instance", instance.name, message)
+
+
+def check_silence(seen: Seen) -> Iterator[Finding]:
+    """Name guests whose process does not answer, so that nobody knows what they do."""
+    for node, report in seen.answered():
+        for guest in report.guests:
+            if guest.silent_s:
+                message = (
+                    f"its process on {node.name} has not answered for {guest.silent_s:.0f} s; "
+                    f"its state is {guest.state}"
+                )
+                yield Finding("EINSTANCEDOWN", "instance", guest.name, message)
+
+
+def check_whereabouts(seen: Seen) -> Iterator[Finding]:
+    """Name instances of which a migration has left open where they are."""
+    for instance in seen.config.sorted_instances():
+        if instance.maybe_on:
+            nodes = seen.config.nodes
+            names = " or ".join(nodes[uuid].name if uuid in nodes else uuid
+                                for uuid in instance.maybe_on)  # fmt: skip
+            message = (
+                f"may be on {names}; unless a job is moving it just now, “gnt-instance migrate "
+                f"--cleanup {instance.name}” settles it"
+            )
+            yield Finding("EINSTANCEWRONGNODE", "instance", instance.name, message,
+                          Severity.WARNING)  # fmt: skip
 
 
 def check_strangers(seen: Seen) -> Iterator[Finding]:
@@ -48,11 +78,24 @@ def check_strangers(seen: Seen) -> Iterator[Finding]:
             if instance is None:
                 message = f"the guest {guest.name} ({guest.state}) is not in the configuration"
                 yield Finding("ENODEORPHANINSTANCE", "node", node.name, message)
-            elif guest.state not in _ALIVE and instance.primary_node != node.uuid:
-                message = f"a remnant of {guest.name} is left here ({guest.state})"
+            elif not guest.state.may_run and instance.primary_node != node.uuid:
+                message = (
+                    f"a remnant of {guest.name} is left here ({_REMNANTS[guest.state]}); "
+                    f"“gnt-instance migrate --cleanup {guest.name}” clears it away"
+                )
                 yield Finding("ENODEORPHANINSTANCE", "node", node.name, message)
         present = {guest.id for guest in report.guests}
         for tap in report.taps:
             if tap.instance not in present:
                 message = f"the tap {tap.name} is left from a guest that is gone"
                 yield Finding("ENODENET", "node", node.name, message)
+
+
+def _hosts(seen: Seen, states: tuple[GuestState, ...]) -> dict[str, list[str]]:
+    """Return the nodes with a guest in one of these states, by UUIDs, for each instance."""
+    hosts: dict[str, list[str]] = {}
+    for node, report in seen.answered():
+        for guest in report.guests:
+            if guest.state in states:
+                hosts.setdefault(guest.id, []).append(node.uuid)
+    return hosts

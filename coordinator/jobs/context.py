@@ -104,6 +104,9 @@ class JobContext:
     def now(self) -> float:
         return self._around.now()
 
+    def steady(self) -> float:
+        return asyncio.get_running_loop().time()
+
     def new_uuid(self) -> str:
         return self._around.new_uuid()
 
@@ -198,12 +201,14 @@ class JobContext:
             await self.sleep(MEMBER_PAUSE_S)
         await self.mastership(node).vote()
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
+        if not heed_cancel:
+            return await asyncio.sleep(seconds)
         try:
             async with asyncio.timeout(seconds):
                 await self._running.cancel_wanted.wait()
         except TimeoutError:
-            return
+            return None
         raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
 
     async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:

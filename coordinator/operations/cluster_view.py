@@ -76,6 +76,9 @@ class Cluster(Protocol):
     def now(self) -> float:
         """Seconds since 1970, UTC."""
 
+    def steady(self) -> float:
+        """Seconds on a clock that nobody puts forward or back, for measuring patience."""
+
     def new_uuid(self) -> str: ...
 
     def log(self, message: str, *, detail: bool = False) -> None:
@@ -121,8 +124,8 @@ class Cluster(Protocol):
             Unreachable: it does not do so within some seconds.
         """
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait; raises Cancelled as soon as the operator cancels the job."""
+    async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
+        """Wait; raises Cancelled as soon as the operator cancels the job, if that is heeded."""
 
     async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:
         """Await all at once; an answer or an error for each."""

@@ -13,7 +13,7 @@ from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, filled, hypervisor_parameters
 from common.noderpc.instances import GuestReport
 from coordinator.queries.field import Missing
-from coordinator.queries.instance_status import InstanceStatus, instance_status, is_alive
+from coordinator.queries.instance_status import InstanceStatus, instance_status
 from coordinator.queries.live import Live, value_of
 from coordinator.state.config import Config
 
@@ -75,9 +75,9 @@ class InstanceRow:
             return answer
         hosts = self.live.hosts_of(self.entity.uuid)
         here = hosts.get(self.entity.primary_node)
-        if here is not None and is_alive(here.state):
+        if here is not None and here.state.is_alive:
             return here
-        alive = (guest for guest in hosts.values() if is_alive(guest.state))
+        alive = (guest for guest in hosts.values() if guest.state.is_alive)
         return next(alive, Missing.UNAVAILABLE)
 
     @cached_property
@@ -91,7 +91,7 @@ class InstanceRow:
             answered=answer is not None and not isinstance(answer, GntError),
             here=here.state if here else None,
             elsewhere=any(
-                is_alive(guest.state)
+                guest.state.is_alive
                 for node, guest in hosts.items()
                 if node != self.entity.primary_node
             ),

@@ -19,15 +19,6 @@ class InstanceStatus(StrEnum):
     ERROR_NODEOFFLINE = "ERROR_nodeoffline"
 
 
-# A guest that receives its memory, or whose memory has left, does not count as being there.
-_ALIVE = frozenset({GuestState.RUNNING, GuestState.PAUSED})
-
-
-def is_alive(state: GuestState) -> bool:
-    """Tell whether a guest in this state is the instance, rather than a shell of it."""
-    return state in _ALIVE
-
-
 def instance_status(
     wanted: AdminState, *, offline: bool, answered: bool, here: GuestState | None, elsewhere: bool
 ) -> InstanceStatus:
@@ -46,7 +37,11 @@ def instance_status(
         return InstanceStatus.ERROR_NODEOFFLINE
     if not answered:
         return InstanceStatus.ERROR_NODEDOWN
-    if here is not None and is_alive(here):
+    if here is GuestState.UNKNOWN:
+        # Ganeti has no word for a process that does not answer, and Debian's tools refuse words
+        # that it does not have. This one says what follows: nobody knows, and nobody acts.
+        return InstanceStatus.ERROR_NODEDOWN
+    if here is not None and here.is_alive:
         up = wanted is AdminState.UP
         return InstanceStatus.RUNNING if up else InstanceStatus.ERROR_UP
     if elsewhere:

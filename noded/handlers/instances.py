@@ -11,6 +11,7 @@ from common.noderpc.instances import (
     GuestSpec,
     GuestState,
     Instances,
+    Reception,
 )
 from noded.hypervisor.interface import Console, Hypervisor
 from noded.network.interface import NetworkDriver
@@ -88,26 +89,48 @@ class InstanceHandlers(Instances):
         await self._hypervisor_for(guest).check_startable(guest)
         await self._network.check(guest.nics)
 
-    async def ensure_incoming(self, *, guest: GuestSpec) -> int:
+    async def ensure_receiving(self, *, guest: GuestSpec, move: TaskId) -> Reception:
         hypervisor = self._hypervisor_for(guest)
         async with self._turns.of(guest.id):
             await self._overrule_shutdowns(guest.id)
             try:
                 taps = await self._network.ensure_taps(guest.nics)
-                return await hypervisor.ensure_incoming(guest, taps)
+                return await hypervisor.ensure_receiving(guest, taps, move)
             except GntError:
                 await self._remove_taps_unless_used(guest.id)
                 raise
 
     async def begin_migration(
-        self, *, instance: InstanceId, host: str, peer: str, port: int, task: TaskId
+        self,
+        *,
+        instance: InstanceId,
+        host: str,
+        peer: str,
+        port: int,
+        secret: str,
+        task: TaskId,
     ) -> None:
+        reception = Reception(port=port, secret=secret)
         hypervisor = await self._hypervisor_of(instance)
 
         async def work(progress: Progress) -> None:
-            await hypervisor.migrate(instance, host=host, peer=peer, port=port, tell=progress.tell)
+            await hypervisor.migrate(
+                instance, host=host, peer=peer, reception=reception, move=task, tell=progress.tell
+            )
 
         self._tasks.begin(task, work)
+
+    async def ensure_resumed(self, *, instance: InstanceId, move: TaskId) -> None:
+        hypervisor = await self._hypervisor_of(instance)
+        async with self._turns.of(instance):
+            await hypervisor.ensure_resumed(instance, move)
+
+    async def ensure_no_shell(self, *, instance: InstanceId) -> None:
+        _check_id(instance)
+        async with self._turns.of(instance):
+            for hypervisor in self._hypervisors.values():
+                await hypervisor.ensure_no_shell(instance)
+            await self._remove_taps(instance)
 
     async def ensure_not_migrating(self, *, instance: InstanceId) -> None:
         await (await self._hypervisor_of(instance)).ensure_not_migrating(instance)

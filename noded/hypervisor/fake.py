@@ -3,6 +3,9 @@
 A ``FakeHypervisor`` is the machine: it stays when the noded in front of it is replaced. What
 takes time is not done by a task but follows from the clock whenever somebody looks, so guests
 run and move on while no noded is there, as real ones do.
+
+A move takes the steps that QEMU takes (``Phase``), and any of them can be the last: a guest can
+hang, die, lose its power or its wires between two of them.
 """
 
 import asyncio
@@ -10,24 +13,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import InstanceId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState
+from common.names import InstanceId, TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
+from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase, Transfer
 from noded.hypervisor.interface import Console, Tell
 
-COUNTS_PER_S = 18  # how often a guest adds one to its number
 START_S = 0.1
 SHUTDOWN_S = 1.0  # from the power button to the end
 LOOK_EVERY_S = 0.2
 TICK_S = 1e-6
 MEMORY_PER_S = 32  # MiB; of a transfer, unless the guest's parameters say otherwise
+ANSWER_S = 3.0  # of patience with a guest that has answered so far
+STALLED_AFTER_S = 60.0  # of patience with a transfer in which nothing moves
 FIRST_PORT = 10_000
+
+MAY_RUN = (GuestState.RUNNING, GuestState.PAUSED, GuestState.UNKNOWN)
 
 
 class FakeWorld:
     """What the fake hypervisors of one cluster share: the wires between them."""
 
     def __init__(self) -> None:
-        self.listeners: dict[tuple[str, int], _Guest] = {}
+        self.listeners: dict[tuple[str, int], Guest] = {}
         self.reaches: Callable[[str, str], bool] = lambda _source, _target: True
         self._next_port = FIRST_PORT
         self._machines: list[FakeHypervisor] = []
@@ -46,43 +53,12 @@ class FakeWorld:
 
 
 @dataclass(slots=True)
-class _Transfer:
-    host: str
-    port: int
-    begun: float
-    ends: float
-    error: str = ""
-
-
-@dataclass(slots=True)
-class _Guest:
-    """A guest, or the shell of one that is coming or gone."""
-
-    spec: GuestSpec
-    state: GuestState
-    since: float  # when it began to count from ``counted``, in seconds of the loop's clock
-    counted: int = 0
-    port: int = 0
-    off_at: float | None = None  # the power button was pressed
-    transfer: _Transfer | None = None
-
-    def number(self, now: float) -> int:
-        if self.state is not GuestState.RUNNING:
-            return self.counted
-        return self.counted + int((now - self.since) * COUNTS_PER_S)
-
-    @property
-    def is_moving(self) -> bool:
-        return self.transfer is not None and not self.transfer.error
-
-
-@dataclass(slots=True)
 class FakeHypervisor:
     """The guests of one machine, reached by others at ``address``; see ``Hypervisor``."""
 
     world: FakeWorld
     address: str
-    _guests: dict[InstanceId, _Guest] = field(default_factory=dict)
+    _guests: dict[InstanceId, Guest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.world.add(self)
@@ -99,51 +75,73 @@ class FakeHypervisor:
     async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
         _check_taps(guest, taps)
         await asyncio.sleep(START_S)
-        match self._state(guest.id):
+        match await self._look(guest.id):
             case GuestState.RUNNING | GuestState.PAUSED if self._guests[guest.id].off_at is None:
                 return
-            case GuestState.INCOMING | GuestState.MIGRATED as state:
+            case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
                 raise Conflict(
-                    f"{guest.name} cannot be started here: it is {state}.", instance=guest.name
+                    f"{guest.name} cannot be started here: it is {state}.",
+                    instance=guest.name,
+                    state=state,
                 )
             case _:
-                self._guests[guest.id] = _Guest(guest, GuestState.RUNNING, _now())
+                self._guests[guest.id] = Guest(guest, GuestState.RUNNING, _now())
 
     async def ensure_gone(self, instance: InstanceId) -> None:
         self.world.settle()
-        gone = self._guests.pop(instance, None)
-        if gone:
-            self.world.listeners.pop((self.address, gone.port), None)
+        if instance in self._guests:
+            self._end(self._guests[instance])
+            del self._guests[instance]
+
+    async def ensure_no_shell(self, instance: InstanceId) -> None:
+        state = await self._look(instance)
+        if state in MAY_RUN:
+            raise Conflict(
+                f"What is here of the instance is {state}, so it is no mere remnant.",
+                instance=instance,
+                state=state,
+            )
+        await self.ensure_gone(instance)
 
     async def shut_down(self, instance: InstanceId, wait_s: float) -> None:
-        if self._state(instance) is GuestState.RUNNING:
+        if await self._look(instance) in (GuestState.RUNNING, GuestState.UNKNOWN):
             guest = self._guests[instance]
             guest.off_at = min(guest.off_at or _now() + SHUTDOWN_S, _now() + SHUTDOWN_S)
-            await asyncio.sleep(min(wait_s, SHUTDOWN_S))
+            await asyncio.sleep(min(wait_s, SHUTDOWN_S if guest.hung_at is None else wait_s))
         await self.ensure_gone(instance)
 
     async def reset(self, instance: InstanceId) -> None:
-        guest = self._running(instance, "reset")
+        guest = await self._running(instance, "reset")
         guest.counted, guest.since = 0, _now()
 
     async def guests(self) -> tuple[GuestReport, ...]:
-        self.world.settle()
-        reports = [self._report(guest) for guest in self._guests.values()]
+        reports = [await self._report(guest) for guest in tuple(self._guests.values())]
         return tuple(sorted(reports, key=lambda report: report.name))
 
-    async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
+    async def ensure_receiving(
+        self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
+    ) -> Reception:
         _check_taps(guest, taps)
         await asyncio.sleep(START_S)
-        match self._state(guest.id):
-            case GuestState.RUNNING | GuestState.PAUSED:
-                raise Conflict(f"{guest.name} runs here already.", instance=guest.name)
-            case GuestState.INCOMING:
-                return self._guests[guest.id].port
-            case GuestState.STOPPED | GuestState.MIGRATED | None:
-                port = self.world.new_port()
-                shell = _Guest(guest, GuestState.INCOMING, _now(), port=port)
-                self._guests[guest.id] = self.world.listeners[self.address, port] = shell
-                return port
+        state = await self._look(guest.id)
+        if state in MAY_RUN:
+            raise Conflict(f"{guest.name} is here already: {state}.", instance=guest.name)
+        if state is GuestState.INCOMING:
+            shell = self._guests[guest.id]
+            _check_answers(shell)
+            if shell.move == move:
+                return shell.reception or Reception(port=0, secret="")
+            if shell.arrived:
+                raise Conflict(
+                    f"{guest.name} has come here by another move, and waits to be told to run.",
+                    instance=guest.name,
+                )
+        await self.ensure_gone(guest.id)
+        port = self.world.new_port()
+        reception = Reception(port=port, secret=f"{port:08x}")
+        shell = Guest(guest, GuestState.INCOMING, _now(), move=move, reception=reception)
+        self._guests[guest.id] = self.world.listeners[self.address, reception.port] = shell
+        return reception
 
     async def migrate(
         self,
@@ -151,51 +149,60 @@ class FakeHypervisor:
         *,
         host: str,
         peer: str,
-        port: int,
+        reception: Reception,
+        move: TaskId,
         tell: Tell,
     ) -> None:
-        if self._state(instance) is GuestState.MIGRATED:
+        state = await self._look(instance)
+        guest = self._guests.get(instance)
+        if guest is None or state is not GuestState.MIGRATED:
+            guest = await self._running(instance, "moved")
+            transfer = self._begin(guest, host, reception, move)
+            try:
+                await self._follow(guest, transfer, tell)
+            except asyncio.CancelledError:
+                self.world.settle()
+                self._break(guest, "it was cancelled")
+                raise
+            if guest.state is not GuestState.MIGRATED:
+                reason = transfer.error or "the guest has ended"
+                raise NodeFailure(
+                    f"Moving {guest.spec.name} to {peer} failed: {reason}.",
+                    instance=guest.spec.name,
+                    peer=peer,
+                )
+        if guest.move != move:
+            raise Conflict(f"{guest.spec.name} has left by another move.", instance=instance)
+
+    async def ensure_resumed(self, instance: InstanceId, move: TaskId) -> None:
+        state = await self._look(instance)
+        guest = self._guests.get(instance)
+        if guest is None or guest.move != move or state is GuestState.MIGRATED:
+            raise Conflict("The instance has not come here by this move.", instance=instance)
+        if state is GuestState.RUNNING:
             return
-        guest = self._running(instance, "migrated")
-        transfer = guest.transfer if guest.is_moving else None
-        if transfer is None:
-            speed = guest.spec.parameters.get("migration_bandwidth", MEMORY_PER_S)
-            ends = _now() + guest.spec.memory / speed
-            transfer = guest.transfer = _Transfer(host, port, _now(), ends)
-        try:
-            while self._state(instance) is GuestState.RUNNING and not transfer.error:
-                share = (_now() - transfer.begun) / (transfer.ends - transfer.begun)
-                left = round(guest.spec.memory * (1 - share))
-                tell(f"{left} of {guest.spec.memory} MiB left", share)
-                # A little longer, since a clock that is large swallows what is very small.
-                await asyncio.sleep(min(LOOK_EVERY_S, transfer.ends - _now() + TICK_S))
-        except asyncio.CancelledError:
-            transfer.error = "it was cancelled"
-            raise
-        if guest.state is not GuestState.MIGRATED:
-            reason = transfer.error or "the guest has ended"
-            raise NodeFailure(
-                f"Moving {guest.spec.name} to {peer} failed: {reason}.",
-                instance=guest.spec.name,
-                peer=peer,
-            )
+        _check_answers(guest)
+        if not guest.arrived or not guest.has_process:
+            raise Conflict(f"The memory of {guest.spec.name} is not here.", instance=instance)
+        guest.state, guest.since = GuestState.RUNNING, _now()
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
-        state = self._state(instance)
+        state = await self._look(instance)
         if state in (GuestState.STOPPED, GuestState.INCOMING, None):
             raise Conflict("The instance does not run on this node.", instance=instance)
         guest = self._guests[instance]
         if state is GuestState.MIGRATED:
             raise Conflict(
-                f"The memory of {guest.spec.name} has left this node; it runs on the target.",
+                f"{guest.spec.name} has left this node for good.",
                 instance=guest.spec.name,
+                state=state,
             )
-        if guest.transfer:
-            guest.transfer.error = guest.transfer.error or "it was cancelled"
+        _check_answers(guest)
+        self._break(guest, "it was cancelled")
         guest.state = GuestState.RUNNING
 
     async def console(self, instance: InstanceId) -> Console:
-        if self._state(instance) is None:
+        if instance not in self._guests:
             raise NotFound("The instance is not on this node.", instance=instance)
         return Console(socket=None, reason="A fake instance has no console.")
 
@@ -209,10 +216,37 @@ class FakeHypervisor:
         self.world.settle()
         return self._guests[instance].number(_now())
 
+    def lives(self, instance: InstanceId) -> bool:
+        """Tell whether the guest runs here or can go on to by itself, whatever anybody knows."""
+        self.world.settle()
+        guest = self._guests.get(instance)
+        return guest is not None and guest.state in (GuestState.RUNNING, GuestState.PAUSED)
+
+    def phase(self, instance: InstanceId) -> Phase | None:
+        """Return how far the move of a guest away from here has come."""
+        self.world.settle()
+        guest = self._guests.get(instance)
+        return guest.transfer.phase if guest and guest.moving and guest.transfer else None
+
     def crash(self, instance: InstanceId) -> None:
         """End a guest as if its process had died."""
         self.world.settle()
         self._end(self._guests[instance])
+
+    def hang(self, instance: InstanceId) -> None:
+        """Stop a guest's process: it does nothing and says nothing any more."""
+        self.world.settle()
+        guest = self._guests[instance]
+        if guest.hung_at is None:
+            guest.counted, guest.hung_at = guest.number(_now()), _now()
+
+    def wake(self, instance: InstanceId) -> None:
+        """Have a guest that hung go on as if nothing had been."""
+        self.world.settle()
+        guest = self._guests[instance]
+        if guest.hung_at is not None:
+            guest.hung_at = guest.missed_at = None
+            guest.since = _now()
 
     def power_off(self) -> None:
         """Lose all guests, as a machine does that loses power."""
@@ -224,34 +258,121 @@ class FakeHypervisor:
     def settle(self) -> None:
         """Bring this machine up to now; ``FakeWorld.settle`` does it for all."""
         for guest in self._guests.values():
-            if guest.off_at is not None and _now() >= guest.off_at:
+            if guest.is_off(_now()):
                 self._end(guest)
-            if guest.transfer and guest.is_moving and guest.state is GuestState.RUNNING:
-                self._advance(guest, guest.transfer)
+            while (transfer := guest.moving) and self._advance(guest, transfer):
+                pass
 
-    def _advance(self, guest: _Guest, transfer: _Transfer) -> None:
-        shell = self.world.listeners.get((transfer.host, transfer.port))
-        if shell is None or not self.world.reaches(self.address, transfer.host):
-            transfer.error = f"nobody answers on {transfer.host} port {transfer.port}"
-        elif _now() >= transfer.ends:
-            shell.counted, shell.since = guest.number(_now()), _now()
-            guest.counted = shell.counted
-            guest.state, shell.state = GuestState.MIGRATED, GuestState.RUNNING
-            guest.off_at, shell.off_at = None, guest.off_at
-            del self.world.listeners[transfer.host, transfer.port]
+    def _begin(self, guest: Guest, host: str, reception: Reception, move: TaskId) -> Transfer:
+        if moving := guest.moving:
+            if moving.move != move:
+                raise Conflict(f"{guest.spec.name} is being moved by another job already.")
+            return moving
+        if not reception.port:
+            raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
+        speed = guest.spec.parameters.get("migration_bandwidth", MEMORY_PER_S)
+        memory_s = guest.spec.memory / speed
+        guest.transfer = Transfer(move, host, reception, memory_s, _now(), _now())
+        return guest.transfer
 
-    def _end(self, guest: _Guest) -> None:
+    async def _follow(self, guest: Guest, transfer: Transfer, tell: Tell) -> None:
+        """Return when a transfer has ended; break one off that stands still."""
+        while True:
+            self.world.settle()
+            if not transfer.is_active or guest.state is not GuestState.RUNNING:
+                return
+            if guest.hung_at is not None:
+                await asyncio.sleep(ANSWER_S)
+                _check_answers(guest)
+                continue
+            if _now() - transfer.next_at > STALLED_AFTER_S:
+                self._break(guest, "it stood still")
+                return
+            share = transfer.share(_now())
+            left = round(guest.spec.memory * (1 - share))
+            tell(f"{left} of {guest.spec.memory} MiB left", share)
+            # A little longer, since a clock that is large swallows what is very small.
+            due_s = transfer.next_at - _now()
+            await asyncio.sleep(min(LOOK_EVERY_S, due_s + TICK_S) if due_s > 0 else LOOK_EVERY_S)
+
+    def _advance(self, guest: Guest, transfer: Transfer) -> bool:
+        """Take the next step of a move if it is due and possible; tell whether it was taken."""
+        if _now() < transfer.next_at or guest.hung_at is not None:
+            return False
+        if not self.world.reaches(self.address, transfer.host):
+            return self._break(guest, "the network between the nodes is broken")
+        if transfer.phase is Phase.CONNECTING:
+            transfer.target = self._meet(transfer)
+        target = transfer.target
+        if target is None or not target.has_process:
+            where = f"{transfer.host} port {transfer.reception.port}"
+            return self._break(guest, f"nobody answers on {where}")
+        if target.hung_at is not None:
+            return False
+        transfer.since = transfer.next_at
+        transfer.phase = Phase(transfer.phase + 1)
+        match transfer.phase:
+            case Phase.SWITCHING:
+                guest.stand_still(transfer.since)
+            case Phase.LOADED:
+                target.counted, target.arrived = guest.counted, True
+            case Phase.DONE:
+                guest.state, guest.move = GuestState.MIGRATED, transfer.move
+                guest.stands_still = False
+                guest.off_at, target.off_at = None, guest.off_at
+            case Phase.CONNECTING | Phase.MEMORY:
+                pass
+        return True
+
+    def _meet(self, transfer: Transfer) -> "Guest | None":
+        """Return the shell that a source has connected to, if it knows the secret."""
+        place = transfer.host, transfer.reception.port
+        shell = self.world.listeners.get(place)
+        if shell is None or shell.reception != transfer.reception or shell.hung_at is not None:
+            return None
+        del self.world.listeners[place]
+        shell.reception = None
+        return shell
+
+    def _break(self, guest: Guest, error: str) -> bool:
+        """End a move that goes on: the guest runs here, and a target that has not all dies."""
+        if transfer := guest.moving:
+            transfer.error = error
+            if guest.stands_still:
+                guest.go_on(_now())
+            target = transfer.target
+            if target and not target.arrived and target.hung_at is None:
+                target.has_process, target.state = False, GuestState.STOPPED
+        return False
+
+    def _end(self, guest: Guest) -> None:
         guest.counted = guest.number(_now())
-        guest.state, guest.off_at = GuestState.STOPPED, None
-        self.world.listeners.pop((self.address, guest.port), None)
+        self._break(guest, "the guest has ended")
+        if guest.state is not GuestState.MIGRATED:
+            guest.state = GuestState.STOPPED
+        guest.off_at, guest.hung_at, guest.has_process = None, None, False
+        if guest.reception:
+            self.world.listeners.pop((self.address, guest.reception.port), None)
 
-    def _state(self, instance: InstanceId) -> GuestState | None:
+    async def _look(self, instance: InstanceId) -> GuestState | None:
+        """Return what can be found out; waits once for a guest that hangs."""
         self.world.settle()
         guest = self._guests.get(instance)
-        return guest.state if guest else None
+        if guest is None:
+            return None
+        if guest.hung_at is None:
+            guest.has_told_left = guest.state is GuestState.MIGRATED
+            return guest.state
+        if guest.missed_at is None:
+            await asyncio.sleep(ANSWER_S)
+            if not guest.hangs:
+                return await self._look(instance)
+            guest.missed_at = _now() - ANSWER_S
+        written_down = guest.state is GuestState.INCOMING or guest.has_told_left
+        return guest.state if written_down else GuestState.UNKNOWN
 
-    def _running(self, instance: InstanceId, verb: str) -> _Guest:
-        state = self._state(instance)
+    async def _running(self, instance: InstanceId, verb: str) -> Guest:
+        state = await self._look(instance)
         if state is not GuestState.RUNNING:
             raise Conflict(
                 f"The instance cannot be {verb}: it is {state or 'not'} on this node.",
@@ -260,16 +381,27 @@ class FakeHypervisor:
             )
         return self._guests[instance]
 
-    def _report(self, guest: _Guest) -> GuestReport:
+    async def _report(self, guest: Guest) -> GuestReport:
+        state = await self._look(guest.spec.id) or GuestState.STOPPED
         return GuestReport(
             id=guest.spec.id,
             name=guest.spec.name,
-            state=guest.state,
+            state=state,
             memory=guest.spec.memory,
             vcpus=guest.spec.vcpus,
             nics=tuple(nic.id for nic in guest.spec.nics),
             cpu_seconds=guest.number(_now()) / COUNTS_PER_S,
             accelerator="tcg",
+            move=guest.move,
+            arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
+            silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
+        )
+
+
+def _check_answers(guest: Guest) -> None:
+    if guest.hung_at is not None:
+        raise NodeFailure(
+            f"The process of {guest.spec.name} does not answer.", instance=guest.spec.name
         )
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from common.names import InstanceId
-from common.noderpc.instances import GuestReport, GuestSpec
+from common.names import InstanceId, TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, Reception
 
 Tell = Callable[[str, float | None], None]
 """Takes news of long work: a sentence, and the share that is done, from 0 to 1, if known."""
@@ -55,7 +55,8 @@ class Hypervisor(Protocol):
             taps: network devices of the node that exist already, in the order of its nics.
 
         Raises:
-            Conflict: it waits for its memory here, or its memory has left this node.
+            Conflict: it waits for its memory here, its memory has left this node, or it does
+                not say whether it runs.
             NodeFailure: as ``check_startable``, a disk is missing or in use, or it died at
                 once; with the end of what it said.
         """
@@ -74,37 +75,59 @@ class Hypervisor(Protocol):
         """
 
     async def guests(self) -> tuple[GuestReport, ...]:
-        """Return every guest of this kind on this node, by name."""
+        """Return every guest of this kind on this node, by name.
 
-    async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
-        """Start the shell that will receive a guest; return the TCP port it listens on.
+        One that did not answer a moment ago is not waited for again.
+        """
 
-        A shell that waits already is kept. Once all memory is there, the guest runs here
-        without being told to.
+    async def ensure_receiving(
+        self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
+    ) -> Reception:
+        """Start the shell that will receive a guest, and listen for its memory.
+
+        A shell that waits for this move already is kept; one that waits for another is not.
+        The guest does not run here before it is told to.
 
         Raises:
-            Conflict: the guest runs here.
+            Conflict: the guest runs here, or may; or it has come by another move.
             NodeFailure: as ``ensure_running``.
         """
 
     async def migrate(
-        self, instance: InstanceId, *, host: str, peer: str, port: int, tell: Tell
+        self,
+        instance: InstanceId,
+        *,
+        host: str,
+        peer: str,
+        reception: Reception,
+        move: TaskId,
+        tell: Tell,
     ) -> None:
-        """Send a running guest's memory; return when it runs there and stands still here.
+        """Send a running guest's memory; return when it never runs here again.
 
-        One whose memory has left already is left alone; a transfer under way is waited for.
+        It is on the target then, as a whole, and stands still until it is told to run. One
+        whose memory has left already is left alone; a transfer under way is waited for.
         Cancelled, the transfer is cancelled too, and the guest runs here.
 
         Args:
             instance: which.
             host: IP address of the target.
-            peer: name in the target's certificate.
-            port: as told by ``ensure_incoming`` there.
+            peer: name of the target.
+            reception: as told by ``ensure_receiving`` there.
+            move: as told to ``ensure_receiving`` there.
             tell: hears of the progress.
 
         Raises:
             Conflict: it is not running here.
-            NodeFailure: the transfer failed, and the guest runs here.
+            NodeFailure: the transfer failed, and the guest runs here; or it does not answer.
+        """
+
+    async def ensure_resumed(self, instance: InstanceId, move: TaskId) -> None:
+        """Have a guest run that came by ``move``; one that was told so already is left alone.
+
+        Raises:
+            Conflict: nothing came by this move, or not all.
+            NodeFailure: it does not answer, or its disks cannot be opened.
         """
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
@@ -112,6 +135,14 @@ class Hypervisor(Protocol):
 
         Raises:
             Conflict: its memory has left this node, or it is not here at all.
+            NodeFailure: it does not answer.
+        """
+
+    async def ensure_no_shell(self, instance: InstanceId) -> None:
+        """Clear away what certainly does not run: a shell, or what ended by itself.
+
+        Raises:
+            Conflict: the guest runs here, or may.
         """
 
     async def console(self, instance: InstanceId) -> Console:

@@ -75,7 +75,7 @@ def test_each_guest_is_run_by_a_user_of_its_own_who_may_nothing() -> None:
 def test_a_guest_that_moves_has_a_user_of_its_own_there_and_no_key() -> None:
     async def scenario(rig: KvmRig) -> None:
         await rig.nodes["alpha"].ensure_running(rig.spec(), ())
-        await move(rig, await rig.nodes["beta"].ensure_incoming(rig.spec(), ()))
+        await move(rig)
         users = {check_powerless(status(rig, node)) for node in ("alpha", "beta")}
         assert len(users) == 2  # they are processes of one machine
         left = [path for path in rig.root.glob("*/run/**/*") if "key" in path.name]
@@ -123,7 +123,7 @@ def test_nobody_but_root_reaches_a_guests_sockets_and_logs() -> None:
         await rig.nodes["alpha"].ensure_running(rig.spec(), ())
         home, user = rig.home("alpha"), check_powerless(status(rig, "alpha"))
         for stranger in (NOBODY, user):
-            for socket in (home.qmp_socket, home.serial_socket):
+            for socket in (home.qmp_socket, home.news_socket, home.serial_socket):
                 denied = run_by(stranger, CONNECT, socket)
                 assert "PermissionError" in denied
         assert {oct(path.stat().st_mode & 0o077) for path in home.directory.iterdir()} == {"0o0"}
@@ -218,6 +218,7 @@ def test_a_program_that_root_of_the_node_did_not_name_is_not_run(trap: tuple[Pat
 def test_the_key_of_a_node_is_given_to_no_guest_whatever_its_rules_say() -> None:
     async def scenario(rig: KvmRig) -> None:
         key = rig.root / "alpha" / KEY
+        key.write_text("secret")
         key.chmod(0o644)  # the last fence but one
         linked = rig.root / "initrd"
         linked.symlink_to(key)

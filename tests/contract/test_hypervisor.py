@@ -7,26 +7,31 @@ from contextlib import suppress
 import pytest
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import InstanceId, InstanceName
-from common.noderpc.instances import GuestState
+from common.names import InstanceId, InstanceName, TaskId
+from common.noderpc.instances import GuestState, Reception
 from tests.support.hypervisors import (
-    ADDRESSES,
+    MOVE,
     WEB1,
     Rig,
     goes_on,
     has_qemu,
-    ignore,
     move,
     moving,
+    receive,
+    report_of,
     run_fake,
     run_kvm,
+    send,
     state_of,
     until,
 )
 
 WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 SLOW = {"migration_bandwidth": 1}  # a move takes 6 s and more
-FREE_PORT = 1  # nobody listens on it
+NOBODY = Reception(port=1, secret="00" * 32)  # nobody listens there
+QUITE_SLOW = {"migration_bandwidth": 4}
+ANOTHER = TaskId("another move")
+LONGER_THAN_A_COUNT_S = 0.2
 PRESSED_S = 0.05  # by then the power button is pressed, and the guest most likely still there
 LONGER_THAN_A_SHUTDOWN = 25  # a number that guests count to; they count 18 in a second
 
@@ -154,7 +159,10 @@ def test_absent_guest_is_named_as_such(run: Run) -> None:
         with pytest.raises(Conflict):
             await alpha.ensure_not_migrating(WEB1)
         with pytest.raises(Conflict):
-            await move(rig, FREE_PORT)
+            await send(rig, NOBODY)
+        with pytest.raises(Conflict):
+            await alpha.ensure_resumed(WEB1, MOVE)
+        await alpha.ensure_no_shell(WEB1)
 
     run(scenario)
 
@@ -211,35 +219,74 @@ def test_moved_guest_goes_on_where_it_was(run: Run) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
         await alpha.ensure_running(rig.spec(), ())
         before = await goes_on(rig, "alpha")
-        port = await beta.ensure_incoming(rig.spec(), ())
+        reception = await receive(rig)
         assert await state_of(beta) is GuestState.INCOMING
         shares: list[float | None] = []
-        await move(rig, port, tell=lambda _message, share: shares.append(share))
+        await send(rig, reception, tell=lambda _message, share: shares.append(share))
         assert await state_of(alpha) is GuestState.MIGRATED
+        await beta.ensure_resumed(WEB1, MOVE)
         await until(lambda: rig.number("beta") > before)
         assert rig.number("alpha") <= rig.number("beta") <= rig.number("alpha") + 100
         assert all(share is None or 0 <= share <= 1 for share in shares)
-        await alpha.ensure_gone(WEB1)
+        await alpha.ensure_no_shell(WEB1)
         await goes_on(rig, "beta")
         assert await state_of(beta) is GuestState.RUNNING
 
     run(scenario)
 
 
-def test_shell_that_is_left_refuses_to_run(run: Run) -> None:
+def test_guest_that_has_come_does_not_run_before_it_is_told_to(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        reception = await receive(rig)
+        with pytest.raises(Conflict):  # nothing has come yet
+            await beta.ensure_resumed(WEB1, MOVE)
+        await send(rig, reception)
+        for _ in range(2):
+            report = await report_of(beta)
+            assert report is not None
+            assert (report.state, report.arrived, report.move) == (
+                GuestState.INCOMING, True, MOVE,
+            )  # fmt: skip
+            await asyncio.sleep(LONGER_THAN_A_COUNT_S)
+            assert rig.number("beta") in (0, rig.number("alpha"))
+            await rig.restart_noded("beta")
+        with pytest.raises(Conflict):  # it is another move that has ended
+            await beta.ensure_resumed(WEB1, ANOTHER)
+        with pytest.raises(Conflict):  # its memory would be lost
+            await rig.nodes["beta"].ensure_receiving(rig.spec(), (), ANOTHER)
+        for _ in range(2):
+            await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+
+    run(scenario)
+
+
+def test_shell_that_is_left_never_runs_again(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha = rig.nodes["alpha"]
         await alpha.ensure_running(rig.spec(), ())
-        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
-        await move(rig, port)
-        await move(rig, port)  # it has been done
+        reception = await receive(rig)
+        await send(rig, reception)
+        await send(rig, reception)  # it has been done
+        await rig.restart_noded("alpha")
+        alpha = rig.nodes["alpha"]
         with pytest.raises(Conflict):
             await alpha.ensure_running(rig.spec(), ())
         with pytest.raises(Conflict):
             await alpha.reset(WEB1)
         with pytest.raises(Conflict):
             await alpha.ensure_not_migrating(WEB1)
-        assert await state_of(alpha) is GuestState.MIGRATED
+        with pytest.raises(Conflict):
+            await alpha.ensure_resumed(WEB1, MOVE)
+        with pytest.raises(Conflict, match="another move"):
+            await send(rig, reception, move=ANOTHER)
+        rig.hang("alpha")
+        report = await report_of(alpha)
+        assert report is not None
+        assert (report.state, report.move) == (GuestState.MIGRATED, MOVE)
 
     run(scenario)
 
@@ -249,29 +296,49 @@ def test_guest_moves_there_and_back(run: Run) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
         await alpha.ensure_running(rig.spec(), ())
         before = await goes_on(rig, "alpha")
-        await move(rig, await beta.ensure_incoming(rig.spec(), ()))
-        port = await alpha.ensure_incoming(rig.spec(), ())  # takes the place of the shell
-        await beta.migrate(WEB1, host=ADDRESSES["alpha"], peer="alpha", port=port, tell=ignore)
+        await move(rig)
+        # What is received takes the place of the shell.
+        await move(rig, source="beta", target="alpha", move=ANOTHER)
         await until(lambda: rig.number("alpha") > before)
         assert await state_of(beta) is GuestState.MIGRATED
+        with pytest.raises(Conflict):
+            await beta.ensure_resumed(WEB1, MOVE)
+        await alpha.ensure_resumed(WEB1, ANOTHER)
 
     run(scenario)
 
 
-def test_shell_waits_on_one_port(run: Run) -> None:
+def test_shell_waits_for_one_move(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
-        port = await beta.ensure_incoming(rig.spec(), ())
-        assert await beta.ensure_incoming(rig.spec(), ()) == port
+        reception = await receive(rig)
+        assert await receive(rig) == reception
         with pytest.raises(Conflict):
             await beta.ensure_running(rig.spec(), ())
         with pytest.raises(Conflict):
             await beta.ensure_not_migrating(WEB1)
         await alpha.ensure_running(rig.spec(), ())
         with pytest.raises(Conflict):
-            await alpha.ensure_incoming(rig.spec(), ())
-        await beta.ensure_gone(WEB1)
+            await receive(rig, "alpha")
+        with pytest.raises(Conflict):
+            await alpha.ensure_no_shell(WEB1)
+        assert await receive(rig, move=ANOTHER) != reception
+        with pytest.raises(NodeFailure, match="web1"):
+            await send(rig, reception)
+        await goes_on(rig, "alpha")
+        await beta.ensure_no_shell(WEB1)
         assert await beta.guests() == ()
+
+    run(scenario)
+
+
+def test_target_whose_noded_was_restarted_still_receives(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await receive(rig)
+        await rig.restart_noded("beta")
+        await move(rig)
+        await goes_on(rig, "beta")
 
     run(scenario)
 
@@ -281,10 +348,23 @@ def test_move_to_nobody_fails_and_the_guest_goes_on(run: Run) -> None:
         alpha = rig.nodes["alpha"]
         await alpha.ensure_running(rig.spec(), ())
         with pytest.raises(NodeFailure, match="web1"):
-            await move(rig, FREE_PORT)
+            await send(rig, NOBODY)
         await goes_on(rig, "alpha")
         await alpha.ensure_not_migrating(WEB1)
-        await move(rig, await rig.nodes["beta"].ensure_incoming(rig.spec(), ()))
+        await move(rig)
+        await goes_on(rig, "beta")
+
+    run(scenario)
+
+
+def test_only_who_knows_the_secret_can_send(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        reception = await receive(rig)
+        with pytest.raises(NodeFailure, match="web1"):
+            await send(rig, Reception(port=reception.port, secret="00" * 32))
+        await send(rig, reception)
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         await goes_on(rig, "beta")
 
     run(scenario)
@@ -294,13 +374,12 @@ def test_cancelled_move_leaves_the_guest(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
         await alpha.ensure_running(rig.spec(parameters=SLOW), ())
-        port = await beta.ensure_incoming(rig.spec(), ())
-        async with moving(rig, port) as task:
+        async with moving(rig, await receive(rig)) as task:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
         await goes_on(rig, "alpha")
-        await beta.ensure_gone(WEB1)
+        await beta.ensure_no_shell(WEB1)
         assert await state_of(alpha) is GuestState.RUNNING
 
     run(scenario)
@@ -310,8 +389,7 @@ def test_move_can_be_ended_by_another_call(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha = rig.nodes["alpha"]
         await alpha.ensure_running(rig.spec(parameters=SLOW), ())
-        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
-        async with moving(rig, port) as task:
+        async with moving(rig, await receive(rig)) as task:
             await alpha.ensure_not_migrating(WEB1)
             with pytest.raises(NodeFailure, match="cancelled"):
                 await task
@@ -323,8 +401,7 @@ def test_move_can_be_ended_by_another_call(run: Run) -> None:
 def test_target_that_dies_leaves_the_guest(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         await rig.nodes["alpha"].ensure_running(rig.spec(parameters=SLOW), ())
-        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
-        async with moving(rig, port) as task:
+        async with moving(rig, await receive(rig)) as task:
             rig.crash("beta")
             with pytest.raises(NodeFailure, match="web1"):
                 await task
@@ -333,15 +410,82 @@ def test_target_that_dies_leaves_the_guest(run: Run) -> None:
     run(scenario)
 
 
+def test_target_that_hangs_leaves_the_guest(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
+        async with moving(rig, await receive(rig)) as task:
+            rig.hang("beta")
+            assert await state_of(beta) is GuestState.INCOMING
+            await alpha.ensure_not_migrating(WEB1)
+            with pytest.raises(NodeFailure, match="cancelled"):
+                await task
+        await goes_on(rig, "alpha")
+        await beta.ensure_no_shell(WEB1)
+        assert await beta.guests() == ()
+
+    run(scenario)
+
+
 def test_move_under_way_is_joined(run: Run) -> None:
     """As when the coordinator repeats its wish: there is one transfer, and both calls see it."""
 
     async def scenario(rig: Rig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
-        port = await rig.nodes["beta"].ensure_incoming(rig.spec(), ())
-        async with moving(rig, port) as task:
-            await move(rig, port)
+        await rig.nodes["alpha"].ensure_running(rig.spec(parameters=QUITE_SLOW), ())
+        reception = await receive(rig)
+        async with moving(rig, reception) as task:
+            with pytest.raises(Conflict, match="another"):
+                await send(rig, reception, move=ANOTHER)
+            await send(rig, reception)
             await task
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         await goes_on(rig, "beta")
+
+    run(scenario)
+
+
+def test_guest_that_hangs_is_unknown_and_waited_for_once(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        rig.hang("alpha")
+        assert await state_of(alpha) is GuestState.UNKNOWN
+        began = asyncio.get_running_loop().time()
+        report = await report_of(alpha)
+        assert report is not None
+        assert (report.state, report.silent_s > 0) == (GuestState.UNKNOWN, True)
+        assert asyncio.get_running_loop().time() - began < report.silent_s
+        with pytest.raises(Conflict):
+            await alpha.ensure_running(rig.spec(), ())
+        with pytest.raises(Conflict):
+            await receive(rig, "alpha")
+        with pytest.raises(Conflict):
+            await alpha.ensure_no_shell(WEB1)
+        with pytest.raises(Conflict):
+            await send(rig, await receive(rig))
+        rig.wake("alpha")
+
+        async def is_running() -> bool:
+            return await state_of(alpha) is GuestState.RUNNING
+
+        await until(is_running)
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_guest_that_hangs_can_be_ended(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        ends: tuple[Callable[[], Awaitable[None]], ...] = (
+            lambda: alpha.ensure_gone(WEB1),
+            lambda: alpha.shut_down(WEB1, wait_s=0.1),
+        )
+        for end in ends:
+            await alpha.ensure_running(rig.spec(), ())
+            rig.hang("alpha")
+            await end()
+            assert await alpha.guests() == ()
 
     run(scenario)

@@ -10,7 +10,7 @@ import pytest
 from common.names import DiskId, MiB
 from common.noderpc.instances import GuestDisk, GuestSpec
 from noded.system.execute import CommandFailed, execute
-from tests.support.hypervisors import KvmRig, has_qemu, move, run_kvm, until
+from tests.support.hypervisors import MOVE, KvmRig, has_qemu, run_kvm, send, until
 
 BUILD = Path(__file__).parents[2] / "deploy/guest/build"
 BOOT_S = 30.0  # 3 s on an idle machine
@@ -90,8 +90,8 @@ def test_linux_moves_while_it_counts(kernel: dict[str, Any]) -> None:
         spec = linux(rig, kernel)
         await alpha.ensure_running(spec, ())
         await wait_for(rig, "alpha", READY)
-        port = await beta.ensure_incoming(spec, ())
-        await move(rig, port)
+        await send(rig, await beta.ensure_receiving(spec, (), MOVE))
+        await beta.ensure_resumed(spec.id, MOVE)
         await wait_for(rig, "beta", b"count")
         await alpha.ensure_gone(spec.id)
         await wait_for(rig, "beta", b"count")

@@ -12,11 +12,8 @@ from typing import Any, Protocol
 import msgspec
 import uvloop
 
-from common.names import ClusterName, DiskId, InstanceId, InstanceName, MiB, NodeName
-from common.noderpc.instances import GuestDisk, GuestSpec, GuestState
-from common.tls.authority import issue, make_authority
-from common.tls.context import AUTHORITY, CERTIFICATE, KEY
-from common.tls.keys import KeyPair, make_key, make_request
+from common.names import DiskId, InstanceId, InstanceName, MiB, TaskId
+from common.noderpc.instances import GuestDisk, GuestReport, GuestSpec, GuestState, Reception
 from noded.hypervisor.fake import FakeHypervisor, FakeWorld
 from noded.hypervisor.interface import Hypervisor, Tell
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
@@ -26,8 +23,8 @@ from noded.storage.file import FileStorage
 from tests.support.clock import simulate
 from tests.support.tiny_guest import MEMORY_MIB, counted, make_disk
 
-NOW = 1_795_000_000.0  # November 2026
 PATIENCE_S = 30.0
+MOVE = TaskId("first move")
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 ADDRESSES = {"alpha": "127.0.0.1", "beta": "127.0.0.2"}
 
@@ -47,6 +44,12 @@ class Rig(Protocol):
 
     def crash(self, node: str, instance: InstanceId = WEB1) -> None:
         """Have a guest's process die."""
+
+    def hang(self, node: str, instance: InstanceId = WEB1) -> None:
+        """Have a guest's process do nothing any more."""
+
+    def wake(self, node: str, instance: InstanceId = WEB1) -> None:
+        """Have a process that hangs go on."""
 
     async def restart_noded(self, node: str) -> None:
         """Put a new hypervisor object in the place of the old one."""
@@ -72,23 +75,28 @@ class FakeRig:
     def crash(self, node: str, instance: InstanceId = WEB1) -> None:
         self.machines[node].crash(instance)
 
+    def hang(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.machines[node].hang(instance)
+
+    def wake(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.machines[node].wake(instance)
+
     async def restart_noded(self, node: str) -> None:
         await self.nodes[node].close()  # the machine itself stays
 
 
 class KvmRig:
-    """On QEMU, with certificates and a disk that both nodes see."""
+    """On QEMU, with a disk that both nodes see."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.authority = make_authority(ClusterName("test"), now=NOW)
         root.chmod(PASSABLE)
         self.rules = root / "rules"
         self.rules.write_text(f"image {root}\n")
         self.disk = root / "web1.img"
         make_disk(self.disk)
         for name in ADDRESSES:
-            self.write_identity(name, self.authority)
+            (root / name).mkdir()
         self.nodes: dict[str, Hypervisor] = {name: self._new(name) for name in ADDRESSES}
 
     def _new(self, node: str) -> KvmHypervisor:
@@ -100,22 +108,6 @@ class KvmRig:
             rules=self.rules,
             open_disk=FileStorage(lambda: directories).open_disk,
         )
-
-    def write_identity(self, node: str, authority: KeyPair, *, now: float = NOW) -> None:
-        """Give a node a certificate of some cluster."""
-        directory = self.root / node
-        directory.mkdir(exist_ok=True)
-        key = make_key()
-        certificate = issue(
-            authority,
-            make_request(key, NodeName(node)),
-            node=NodeName(node),
-            addresses=[ADDRESSES[node]],
-            now=now,
-        )
-        (directory / KEY).write_text(key)
-        (directory / CERTIFICATE).write_text(certificate)
-        (directory / AUTHORITY).write_text(authority.certificate)
 
     def spec(self, **changes: Any) -> GuestSpec:
         parameters = {"accelerator": "tcg"} | changes.pop("parameters", {})
@@ -134,6 +126,12 @@ class KvmRig:
 
     def crash(self, node: str, instance: InstanceId = WEB1) -> None:
         self.signal(node, signal.SIGKILL, instance)
+
+    def hang(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.signal(node, signal.SIGSTOP, instance)
+
+    def wake(self, node: str, instance: InstanceId = WEB1) -> None:
+        self.signal(node, signal.SIGCONT, instance)
 
     def signal(self, node: str, number: signal.Signals, instance: InstanceId = WEB1) -> None:
         found = self.home(node, instance).process()
@@ -196,22 +194,46 @@ async def goes_on(rig: Rig, node: str) -> int:
     return rig.number(node)
 
 
-async def state_of(node: Hypervisor, instance: InstanceId = WEB1) -> GuestState | None:
+async def report_of(node: Hypervisor, instance: InstanceId = WEB1) -> GuestReport | None:
     """Return what a node reports of a guest, None if nothing."""
-    return next((each.state for each in await node.guests() if each.id == instance), None)
+    return next((each for each in await node.guests() if each.id == instance), None)
+
+
+async def state_of(node: Hypervisor, instance: InstanceId = WEB1) -> GuestState | None:
+    """Return the state in which a node reports a guest, None if it has none."""
+    report = await report_of(node, instance)
+    return report.state if report else None
 
 
 def ignore(message: str, share: float | None) -> None:
     """Take news of a move and do nothing with it."""
 
 
-async def move(rig: Rig, port: int, *, peer: str = "beta", tell: Tell = ignore) -> None:
-    """Move web1 from alpha to beta, whose certificate should be for ``peer``."""
-    await rig.nodes["alpha"].migrate(WEB1, host=ADDRESSES["beta"], peer=peer, port=port, tell=tell)
+async def receive(rig: Rig, node: str = "beta", move: TaskId = MOVE) -> Reception:
+    """Have a node wait for web1."""
+    return await rig.nodes[node].ensure_receiving(rig.spec(), (), move)
+
+
+async def send(
+    rig: Rig, reception: Reception, *, source: str = "alpha", target: str = "beta",
+    move: TaskId = MOVE, tell: Tell = ignore,
+) -> None:  # fmt: skip
+    """Send web1's memory; it does not run on the target yet."""
+    await rig.nodes[source].migrate(
+        WEB1, host=ADDRESSES[target], peer=target, reception=reception, move=move, tell=tell
+    )
+
+
+async def move(
+    rig: Rig, *, source: str = "alpha", target: str = "beta", move: TaskId = MOVE
+) -> None:
+    """Move web1, and have it run on the target."""
+    await send(rig, await receive(rig, target, move), source=source, target=target, move=move)
+    await rig.nodes[target].ensure_resumed(WEB1, move)
 
 
 @asynccontextmanager
-async def moving(rig: Rig, port: int) -> AsyncIterator[asyncio.Task[None]]:
+async def moving(rig: Rig, reception: Reception) -> AsyncIterator[asyncio.Task[None]]:
     """Have web1 move from alpha to beta, and go on when the transfer is under way or over."""
     under_way = asyncio.Event()
 
@@ -220,7 +242,8 @@ async def moving(rig: Rig, port: int) -> AsyncIterator[asyncio.Task[None]]:
             under_way.set()
 
     loop = asyncio.get_running_loop()
-    task, told = loop.create_task(move(rig, port, tell=tell)), loop.create_task(under_way.wait())
+    task = loop.create_task(send(rig, reception, tell=tell))
+    told = loop.create_task(under_way.wait())
     try:
         await asyncio.wait((task, told), return_when=asyncio.FIRST_COMPLETED)
         yield task

@@ -20,11 +20,23 @@ def set_admin_state(uuid: str, admin_state: AdminState, now: float) -> Edit:
 
 
 def set_primary(uuid: str, node: str, now: float) -> Edit:
-    """Record on which node an instance runs."""
+    """Record on which node an instance is, and that it is on no other."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        return [Put(_changed(replace(instance, primary_node=NodeId(node)), now))]
+        there = replace(instance, primary_node=NodeId(node), maybe_on=())
+        return [Put(_changed(there, now))]
+
+    return edit
+
+
+def set_maybe_on(uuid: str, nodes: tuple[str, ...], now: float) -> Edit:
+    """Record on which nodes an instance may be; none if it is on its primary node only."""
+
+    def edit(state: State) -> list[Put]:
+        instance = state.config.instances[uuid]
+        maybe_on = tuple(NodeId(node) for node in nodes)
+        return [Put(_changed(replace(instance, maybe_on=maybe_on), now))]
 
     return edit
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from msgspec.structs import replace
 
-from common.errors import Unreachable
+from common.errors import Conflict, Unreachable
 from common.messages import Order
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
@@ -17,14 +17,15 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
+from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.promises import Promise
-from coordinator.operations.step import Step, record
+from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     find_guest,
-    is_alive,
+    may_run,
     take_memory,
 )
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
@@ -90,9 +91,19 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         instance = config.instance(self.instance_name)
         source, target = check_can_move(config, instance, self.target_node or "")
         guest = present_guest(config, instance)
-        alive = not source.offline and await _is_running(cluster, instance, source)
+        if not source.offline:
+            check_settled(cluster, instance)
+        alive = not source.offline and await _may_run(cluster, instance, source)
         if not alive:
+            # What a migration to the target left there is cleared away below.
             await check_not_elsewhere(cluster, instance, source, target)
+            found = await find_guest(cluster, instance, target)
+            if found is not None and found.state.may_run:
+                raise Conflict(
+                    f"Instance {instance.name} is on {target.name} already ({found.state}); "
+                    f"“gnt-instance migrate --cleanup {instance.name}” records that.",
+                    node=target.name,
+                )
         start = instance.admin_state is AdminState.UP
         await cluster.instances(target.uuid).check_startable(guest=guest)
         if start:
@@ -118,6 +129,11 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
                 cluster, plan.guest, plan.source, plan.source_name,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
+        instances = cluster.instances(plan.target)
+        yield act(
+            f"clear away what is left of {plan.guest.name} on {plan.target_name}",
+            lambda: instances.ensure_no_shell(instance=plan.guest.id),
+        )
         yield record(
             f"record that {plan.guest.name} is on {plan.target_name}",
             set_primary(plan.instance, plan.target, plan.now),
@@ -127,9 +143,9 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
             yield start_guest(cluster, plan.guest, plan.target, plan.target_name)
 
 
-async def _is_running(cluster: Cluster, instance: Instance, source: Node) -> bool:
+async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:
     try:
-        return is_alive(await find_guest(cluster, instance, source))
+        return may_run(await find_guest(cluster, instance, source))
     except Unreachable as error:
         raise Unreachable(
             f"{error.message} If {source.name} is dead, and its guests with it, say so with "

@@ -1,45 +1,38 @@
 """Move a running instance without stopping it."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Annotated, Self
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, NotFound, Unreachable
-from common.messages import Order
+from common.errors import Conflict
 from common.model.instance import Instance
-from common.names import InstanceName
+from common.names import InstanceName, NodeId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
-from coordinator.operations.instance.edits import set_primary
+from coordinator.operations.instance.edits import set_maybe_on, set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
-from coordinator.operations.instance.traces import find_traces
+from coordinator.operations.instance.transfer import (
+    MigratePlan,
+    receive,
+    stop_transfer,
+    transfer,
+)
+from coordinator.operations.instance.whereabouts import check_settled, find_whereabouts
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import ALIVE, check_online, find_guest, take_memory
+from coordinator.operations.steps.checks import (
+    check_answers,
+    check_online,
+    find_guest,
+    take_memory,
+)
 from coordinator.state.config import Config
-
-INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
-
-
-class MigratePlan(Order, kw_only=True):
-    """``source`` and ``target`` are the same node when only traces are cleared away."""
-
-    instance: str  # UUID
-    source: str  # UUID
-    source_name: str
-    target: str  # UUID
-    target_name: str
-    target_host: str
-    guest: GuestSpec
-    shells: tuple[tuple[str, str], ...]  # UUIDs and names of the nodes to be cleared after all
-    now: float
 
 
 @operation("OP_INSTANCE_MIGRATE", command="gnt-instance migrate")
@@ -87,11 +80,13 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
         instance = config.instance(self.instance_name)
         if self.cleanup:
             return await _plan_cleanup(cluster, instance)
+        check_settled(cluster, instance)
         source, target = check_can_move(config, instance, self.target_node or "")
         check_online(source)
         if self.mode not in (None, "live") or self.live is False:
             raise Conflict("Only live migration is possible; “gnt-instance failover” stops it.")
         found = await find_guest(cluster, instance, source)
+        check_answers(found, instance, source)
         if found is None or found.state is not GuestState.RUNNING:
             state = found.state if found else "not there"
             raise Conflict(
@@ -119,62 +114,78 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
         return [Promise(plan.instance, plan.target, plan.guest.memory)] if is_move else []
 
     def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-        yield from _find(cluster, plan) if plan.source == plan.target else _move(cluster, plan)
-        for node, name in plan.shells:
-            yield _clear(cluster, plan, node, name)
+        yield from _settle(cluster, plan) if plan.source == plan.target else _move(cluster, plan)
 
 
 async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
-    traces = await find_traces(cluster, instance)
-    node = traces.running or cluster.config.nodes[instance.primary_node]
+    found = await find_whereabouts(cluster, instance)
+    nodes = cluster.config.nodes
+    node = nodes[NodeId(found.node)]
     return MigratePlan(
         instance=instance.uuid, source=node.uuid, source_name=node.name,
         target=node.uuid, target_name=node.name, target_host="",
         guest=present_guest(cluster.config, instance),
-        shells=tuple((shell.uuid, shell.name) for shell in traces.shells), now=cluster.now(),
+        shells=tuple((uuid, nodes[NodeId(uuid)].name) for uuid in found.shells),
+        runs=found.runs, resume=found.resume, now=cluster.now(),
     )  # fmt: skip
 
 
-def _find(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-    # A transfer that still goes on would bring a shell to life that is cleared away below.
-    instances = cluster.instances(plan.source)
-
-    async def stay() -> None:
-        if any(guest.id == plan.guest.id for guest in await instances.guests()):
-            await instances.ensure_not_migrating(instance=plan.guest.id)
-
-    yield act(f"have {plan.guest.name} stay on {plan.source_name}", stay)
+def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
+    """Have it be where it is, and nowhere else."""
+    instances, guest = cluster.instances(plan.source), plan.guest.id
+    move = plan.resume
+    if plan.runs:
+        # A transfer that still goes on would move it to a shell that is cleared away below.
+        yield act(
+            f"have {plan.guest.name} stay on {plan.source_name}",
+            lambda: instances.ensure_not_migrating(instance=guest),
+        )
+    elif move is not None:
+        yield act(
+            f"have {plan.guest.name} run on {plan.source_name}, where it has come",
+            lambda: instances.ensure_resumed(instance=guest, move=move),
+        )
+    for node, name in plan.shells:
+        yield _clear(cluster, plan, node, name)
     yield record(
         f"record that {plan.guest.name} is on {plan.source_name}",
         set_primary(plan.instance, plan.source, plan.now),
-        point_of_no_return=True,
     )
 
 
 def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     target, guest = cluster.instances(plan.target), plan.guest.id
+    # From here on whoever finds it gone from its node has to look for it on the other, too.
+    yield record(
+        f"record that {plan.guest.name} may be on {plan.target_name}",
+        set_maybe_on(plan.instance, (plan.source, plan.target), plan.now),
+        undo=set_maybe_on(plan.instance, (), plan.now),
+    )
     yield act(
         f"prepare {plan.target_name} to receive {plan.guest.name}",
-        lambda: _receive(cluster, plan),
-        undo=lambda: target.ensure_gone(instance=guest),
+        lambda: receive(cluster, plan),
+        undo=lambda: target.ensure_no_shell(instance=guest),
     )
-    # The guest is on the target the moment its memory is: recording that is part of
-    # the same step, and nothing before it can be undone any more. Its undo refuses
-    # when the memory has left, which keeps the undo above from killing the guest.
+    # It is nowhere but on the target once the source says that it has left: having it run
+    # there, and recording that, is part of the same step, and nothing before it can be undone
+    # any more. The source refuses the undo of this step when the guest has left, and the
+    # target that of the one before when it runs there.
     yield Step(
         f"move {plan.guest.name} from {plan.source_name} to {plan.target_name}",
-        do=lambda: _transfer(cluster, plan),
-        undo=lambda: _stop_transfer(cluster, plan),
+        do=lambda: transfer(cluster, plan),
+        undo=lambda: stop_transfer(cluster, plan),
         edit=set_primary(plan.instance, plan.target, plan.now),
         point_of_no_return=True,
     )
+    for node, name in plan.shells:
+        yield _clear(cluster, plan, node, name)
 
 
 def _clear(cluster: Cluster, plan: MigratePlan, node: str, name: str) -> Step:
     instances = cluster.instances(node)
     return act(
         f"clear {plan.guest.name} away from {name}",
-        lambda: instances.ensure_gone(instance=plan.guest.id),
+        lambda: instances.ensure_no_shell(instance=plan.guest.id),
     )
 
 
@@ -183,57 +194,3 @@ def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     if "accelerator" not in guest.parameters or not found.accelerator:
         return guest
     return replace(guest, parameters=guest.parameters | {"accelerator": found.accelerator})
-
-
-async def _receive(cluster: Cluster, plan: MigratePlan) -> None:
-    await cluster.instances(plan.target).ensure_incoming(guest=plan.guest)
-
-
-async def _transfer(cluster: Cluster, plan: MigratePlan) -> None:
-    """See the transfer through; it goes on while noded is restarted on either node."""
-    limit = cluster.now() + INSISTENCE_S
-    while True:
-        try:
-            return await _try_transfer(cluster, plan)
-        except (Unreachable, NotFound) as error:  # noded is away, or has forgotten its task
-            if cluster.now() >= limit:
-                raise
-            cluster.log(f"Trying again: {error}")
-            await cluster.sleep(PAUSE_S)
-
-
-async def _try_transfer(cluster: Cluster, plan: MigratePlan) -> None:
-    if await _has_moved(cluster, plan):
-        return  # a predecessor saw it through, or died watching
-    source = cluster.instances(plan.source)
-    port = await cluster.instances(plan.target).ensure_incoming(guest=plan.guest)
-    task = cluster.task_id("migration")
-    with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
-        await source.begin_migration(
-            instance=plan.guest.id, host=plan.target_host, peer=plan.target_name, port=port,
-            task=task,
-        )  # fmt: skip
-    try:
-        await cluster.run_task(plan.source, task)
-    except GntError:
-        # The transfer may have ended well all the same, with only the news of it lost.
-        if not await _has_moved(cluster, plan):
-            raise
-
-
-async def _stop_transfer(cluster: Cluster, plan: MigratePlan) -> None:
-    # The task is cancelled even if nobody knows it: it may still be on its way.
-    await cluster.tasks(plan.source).cancel(task=cluster.task_id("migration"))
-    await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
-
-
-async def _has_moved(cluster: Cluster, plan: MigratePlan) -> bool:
-    """Tell whether the guest runs on the target.
-
-    The source knows as well, but not any more once it has lost its power.
-    """
-    for node, states in ((plan.target, ALIVE), (plan.source, (GuestState.MIGRATED,))):
-        guests = await cluster.instances(node).guests()
-        if any(guest.id == plan.guest.id and guest.state in states for guest in guests):
-            return True
-    return False

@@ -19,13 +19,14 @@ from coordinator.operations.parameter import argument, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
+    check_answers,
     check_not_elsewhere,
     check_online,
     find_guest,
-    is_alive,
+    may_run,
     take_memory,
 )
-from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.guests import settle, shut_down_guest, start_guest
 from coordinator.state.config import Config
 
 
@@ -43,6 +44,7 @@ class RebootPlan(Order, kw_only=True):
     node_name: str
     guest: GuestSpec
     was_running: bool
+    maybe_on: tuple[str, ...] = ()  # before
     before: AdminState
     reset: bool
     wait_s: float
@@ -71,8 +73,11 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
         instance = config.instance(self.instance_name)
         node = config.nodes[instance.primary_node]
         check_online(node)
-        was_running = is_alive(await find_guest(cluster, instance, node))
+        found = await find_guest(cluster, instance, node)
         soft = self.reboot_type is RebootType.SOFT
+        if soft:
+            check_answers(found, instance, node)
+        was_running = may_run(found)
         if soft and not was_running:
             raise Conflict(
                 f"Instance {instance.name} does not run, so it cannot be reset; start it with "
@@ -87,6 +92,7 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
         return RebootPlan(
             instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
             was_running=was_running, before=instance.admin_state, reset=soft,
+            maybe_on=() if was_running else instance.maybe_on,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
 
@@ -111,4 +117,5 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
             yield shut_down_guest(
                 cluster, plan.guest, plan.node, plan.node_name, wait_s=plan.wait_s
             )
+        yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield start_guest(cluster, plan.guest, plan.node, plan.node_name)

@@ -15,10 +15,11 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import disk_spec, present_guest
 from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete
@@ -63,9 +64,10 @@ class RemoveInstance(Operation[RemovePlan], kw_only=True):
         instance = config.instance(self.instance_name)
         node = config.nodes[instance.primary_node]
         if not self.ignore_failures:
+            check_settled(cluster, instance)
             check_online(node)
         try:
-            was_running = is_alive(await find_guest(cluster, instance, node))
+            was_running = may_run(await find_guest(cluster, instance, node))
         except GntError:
             if not self.ignore_failures:
                 raise

@@ -12,11 +12,12 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
+from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step, record
-from coordinator.operations.steps.checks import check_online, find_guest, is_alive
-from coordinator.operations.steps.guests import shut_down_guest
+from coordinator.operations.steps.checks import check_online, find_guest, may_run
+from coordinator.operations.steps.guests import end_elsewhere, settle, shut_down_guest
 from coordinator.state.config import Config
 
 
@@ -26,6 +27,8 @@ class StopPlan(Order, kw_only=True):
     node_name: str
     guest: GuestSpec
     was_running: bool
+    others: tuple[tuple[str, str], ...] = ()  # nodes on which it may be, too: UUIDs and names
+    maybe_on: tuple[str, ...] = ()  # before
     before: AdminState
     remember: bool
     wait_s: float
@@ -64,10 +67,11 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
         out_of_reach = node.offline and self.ignore_offline_nodes
         if not out_of_reach:
             check_online(node)
-        was_running = not out_of_reach and is_alive(await find_guest(cluster, instance, node))
+        was_running = not out_of_reach and may_run(await find_guest(cluster, instance, node))
         return StopPlan(
             instance=instance.uuid, node="" if out_of_reach else node.uuid, node_name=node.name,
             guest=present_guest(config, instance), was_running=was_running,
+            others=others(cluster, instance), maybe_on=instance.maybe_on,
             before=instance.admin_state, remember=not self.no_remember,
             wait_s=0.0 if self.force else float(self.timeout), now=cluster.now(),
         )  # fmt: skip
@@ -80,8 +84,11 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
                 set_admin_state(plan.instance, AdminState.DOWN, plan.now),
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
+        yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
             yield shut_down_guest(
                 cluster, plan.guest, plan.node, plan.node_name,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
+        if plan.node:
+            yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)

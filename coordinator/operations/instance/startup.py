@@ -18,13 +18,14 @@ from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
+    check_answers,
     check_not_elsewhere,
     check_online,
     find_guest,
     is_alive,
     take_memory,
 )
-from coordinator.operations.steps.guests import start_guest
+from coordinator.operations.steps.guests import settle, start_guest
 from coordinator.state.config import Config
 
 
@@ -34,6 +35,7 @@ class StartPlan(Order, kw_only=True):
     node_name: str
     guest: GuestSpec
     was_running: bool
+    maybe_on: tuple[str, ...] = ()  # before
     before: AdminState
     remember: bool
     now: float
@@ -78,7 +80,9 @@ class StartInstance(Operation[StartPlan], kw_only=True):
             config, instance, config.disks_of(instance), config.nics_of(instance),
             hvparams=self.hvparams, beparams=self.beparams,
         )  # fmt: skip
-        was_running = is_alive(await find_guest(cluster, instance, node))
+        found = await find_guest(cluster, instance, node)
+        check_answers(found, instance, node)
+        was_running = is_alive(found)
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
             await cluster.instances(node.uuid).check_startable(guest=guest)
@@ -86,6 +90,7 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         return StartPlan(
             instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
             was_running=was_running, before=instance.admin_state,
+            maybe_on=() if was_running else instance.maybe_on,
             remember=not self.no_remember, now=cluster.now(),
         )  # fmt: skip
 
@@ -99,6 +104,7 @@ class StartInstance(Operation[StartPlan], kw_only=True):
                 set_admin_state(plan.instance, AdminState.UP, plan.now),
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
+        yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield start_guest(
             cluster, plan.guest, plan.node, plan.node_name, was_running=plan.was_running
         )

@@ -10,8 +10,6 @@ from coordinator.operations.placement.fit import check_free_memory
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Promise
 
-ALIVE = (GuestState.RUNNING, GuestState.PAUSED)
-
 
 def check_online(node: Node) -> None:
     """Refuse a node that is marked offline."""
@@ -39,14 +37,37 @@ async def find_guest(cluster: Cluster, instance: Instance, node: Node) -> GuestR
 
 
 def is_alive(guest: GuestReport | None) -> bool:
-    return guest is not None and guest.state in ALIVE
+    """Tell whether a guest is there and is no shell."""
+    return guest is not None and guest.state.is_alive
+
+
+def may_run(guest: GuestReport | None) -> bool:
+    """Tell whether a guest is there that runs or does not say."""
+    return guest is not None and guest.state.may_run
+
+
+def check_answers(guest: GuestReport | None, instance: Instance, node: Node) -> None:
+    """Refuse a guest whose process is there and does not answer.
+
+    Raises:
+        Conflict: says for how long.
+    """
+    if guest is not None and guest.state is GuestState.UNKNOWN:
+        raise Conflict(
+            f"The process of {instance.name} on {node.name} has not answered for "
+            f"{guest.silent_s:.0f} s, so whether it runs is not known. Wait until it answers, or "
+            f"end it with “gnt-instance shutdown --force {instance.name}”.",
+            node=node.name,
+        )
 
 
 async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node) -> None:
-    """Refuse to start an instance that runs on a node where nobody expects it.
+    """Refuse to start an instance that is, or may be, on another node.
 
-    That is so after a migration whose end nobody saw. Nodes that do not answer are left out:
-    no instance could be started any more if one of them had to be waited for.
+    That is so after a migration whose end nobody saw. A node on which it may be (``maybe_on``)
+    has to say that it has nothing of it; being marked offline, by an operator who knows, counts as
+    that. Other nodes that do not answer are left out: no instance could be started any more if
+    one of them had to be waited for.
 
     Raises:
         Conflict: names the node.
@@ -54,14 +75,24 @@ async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node)
     config = cluster.config
     others = [n for n in config.sorted_nodes() if n.vm_capable and not n.offline and n not in here]
     answers = await cluster.each(
-        {node.name: cluster.instances(node.uuid).guests() for node in others}
+        {node.uuid: cluster.instances(node.uuid).guests() for node in others}
     )
-    for name, guests in answers.items():
-        if isinstance(guests, tuple) and any(g.id == instance.uuid and is_alive(g) for g in guests):
+    for node in others:
+        guests, suspected = answers[node.uuid], node.uuid in instance.maybe_on
+        if isinstance(guests, GntError):
+            if suspected:
+                raise Conflict(
+                    f"Instance {instance.name} may be on {node.name}, which cannot be asked: "
+                    f"{guests} If the node is dead, mark it offline.",
+                    node=node.name,
+                )
+            continue
+        found = next((guest for guest in guests if guest.id == instance.uuid), None)
+        if found is not None and (found.state.may_run or suspected):
             raise Conflict(
-                f"Instance {instance.name} runs on {name}, where it should not be; "
-                f"“gnt-instance migrate --cleanup {instance.name}” puts that right.",
-                node=name,
+                f"Instance {instance.name} is on {node.name} ({found.state}), where it should not "
+                f"be; “gnt-instance migrate --cleanup {instance.name}” puts that right.",
+                node=node.name,
             )
 
 

@@ -1,9 +1,12 @@
 """Steps that start and stop guests."""
 
+from collections.abc import Iterator
+
 from common.names import InstanceId
 from common.noderpc.instances import GuestSpec
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.step import Step, act
+from coordinator.operations.instance.edits import set_maybe_on
+from coordinator.operations.step import Step, act, record
 
 
 def start_guest(
@@ -15,6 +18,32 @@ def start_guest(
         f"start {guest.name} on {node_name}",
         lambda: instances.ensure_running(guest=guest),
         undo=None if was_running else lambda: instances.ensure_gone(instance=guest.id),
+    )
+
+
+def settle(instance: str, name: str, maybe_on: tuple[str, ...], now: float) -> Iterator[Step]:
+    """Record that an instance can only be on its primary node, where that was open before."""
+    if maybe_on:
+        yield record(
+            f"record that {name} is nowhere else",
+            set_maybe_on(instance, (), now),
+            undo=set_maybe_on(instance, maybe_on, now),
+        )
+
+
+def end_elsewhere(
+    cluster: Cluster, guest: GuestSpec, others: tuple[tuple[str, str], ...]
+) -> Iterator[Step]:
+    """Kill a guest on nodes where it may be, given by UUID and name; it is to end anyway."""
+    for node, name in others:
+        yield _end(cluster, guest, node, name)
+
+
+def _end(cluster: Cluster, guest: GuestSpec, node: str, name: str) -> Step:
+    instances = cluster.instances(node)
+    return act(
+        f"end {guest.name} on {name}, where it may be",
+        lambda: instances.ensure_gone(instance=guest.id),
     )
 
 

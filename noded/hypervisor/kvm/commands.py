@@ -44,6 +44,7 @@ class Handed:
     """Descriptors that QEMU is started with: it may open next to nothing by itself."""
 
     qmp: int  # sockets that listen
+    news: int  # QMP as well, for who listens to events while others ask
     serial: int
     serial_log: int
     kernel: int | None = None
@@ -55,7 +56,7 @@ class Handed:
     def all(self) -> tuple[int, ...]:
         images = (number for number in (self.kernel, self.initrd) if number is not None)
         disks = (disk.descriptor for disk in self.disks)
-        return (self.qmp, self.serial, self.serial_log, *images, *disks, *self.taps)
+        return (self.qmp, self.news, self.serial, self.serial_log, *images, *disks, *self.taps)
 
 
 def check_parameters(parameters: KvmParameters) -> None:
@@ -112,7 +113,8 @@ def guest(
         accelerator: KVM or TCG.
         handed: all that it has of this node.
         home: its directory, which says whose process it is, and that QEMU does not use.
-        incoming: wait for the memory of a running guest instead of booting.
+        incoming: wait for the memory of a running guest instead of booting, and when it is
+            there, to be told to run ("-S"): the source may still find that it has to go on.
     """
     machine = {
         "type": parameters.machine_version or DEFAULT_MACHINE,
@@ -129,12 +131,14 @@ def guest(
         *("-nodefaults", "-no-user-config", "-msg", "timestamp=on", "-sandbox", _SANDBOX),
         *("-chardev", f"socket,id=qmp,fd={handed.qmp},server=on,wait=off"),
         *("-mon", "chardev=qmp,mode=control"),
+        *("-chardev", f"socket,id=news,fd={handed.news},server=on,wait=off"),
+        *("-mon", "chardev=news,mode=control"),
         *_serial(handed, home),
         *_display(parameters),
         *_kernel(parameters, handed),
         *(each for i in range(len(spec.disks)) for each in _disk(spec, parameters, handed, i)),
         *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
-        *(("-incoming", "defer") if incoming else ()),
+        *(("-S", "-incoming", "defer") if incoming else ()),
     )
 
 

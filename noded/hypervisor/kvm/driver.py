@@ -8,17 +8,20 @@ from pathlib import Path
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.model.parameters import Accelerator, KvmParameters
-from common.names import InstanceId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState
+from common.names import InstanceId, InstanceName, MiB, TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from common.tasks import Background
 from noded.hypervisor.interface import Console, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher, OpenDisk
+from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.parse import parse_cpu_ticks, parse_state, parse_version
+from noded.hypervisor.kvm.parse import Transfer, parse_cpu_ticks, parse_version
 from noded.hypervisor.kvm.process import Process
+from noded.hypervisor.kvm.pulse import Pulses
 from noded.system.execute import CommandFailed, execute
 from noded.system.turns import Turns
 
@@ -26,6 +29,12 @@ PROGRAM = KvmParameters().kvm_path
 PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
 GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again
 TRIM_EVERY_S = 10.0
+
+_WHY = {
+    GuestState.INCOMING: "it waits for its memory from another node, or to be told to run",
+    GuestState.MIGRATED: "its memory has left this node",
+    GuestState.UNKNOWN: "its process is there and does not answer",
+}
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +49,7 @@ class KvmHypervisor:
 
         Args:
             instances: on a file system that is empty after a reboot.
-            identity: this node's certificate, as in ``common.tls.context``.
+            identity: where this node's key is, which no guest gets.
             address: IP address at which guests that move here are received.
             rules: where root of this node says what guests may be given.
             open_disk: where their disks come from.
@@ -48,14 +57,14 @@ class KvmHypervisor:
         instances.mkdir(parents=True, exist_ok=True)
         instances.chmod(PASSABLE)
         self._instances = instances
-        self._identity = identity
-        self._address = address
         self._accelerators = Accelerators(instances.parent / "accelerator.json")
         self._launcher = Launcher(
             instances, self._accelerators, rules=rules, open_disk=open_disk, never=(identity,)
         )
         self._turns = Turns()  # to start and end a guest
         self._background = Background()
+        self._pulses = Pulses(self._background)
+        self._arrivals = Arrivals(address, self._background)
         self._trimmer: asyncio.Task[None] | None = None
 
     async def version(self) -> str:
@@ -79,29 +88,38 @@ class KvmHypervisor:
                 case GuestState.RUNNING | GuestState.PAUSED:
                     if home.is_button_pressed:
                         await _let_end(home)
-                        await self._start(home, guest, taps, incoming=False)
-                case GuestState.INCOMING:
-                    raise Conflict(
-                        f"{guest.name} cannot be started here: it waits for its memory from "
-                        "another node.",
-                        instance=guest.name,
-                    )
-                case GuestState.MIGRATED:
-                    raise Conflict(
-                        f"{guest.name} cannot be started here: its memory has left this node.",
-                        instance=guest.name,
-                    )
+                        await self._start(home, guest, taps)
                 case GuestState.STOPPED | None:
-                    await self._start(home, guest, taps, incoming=False)
+                    await self._start(home, guest, taps)
+                case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
+                    raise Conflict(
+                        f"{guest.name} cannot be started here: {_WHY[state]}.",
+                        instance=guest.name,
+                        state=state,
+                    )
 
     async def ensure_gone(self, instance: InstanceId) -> None:
         async with self._turns.of(instance):
-            await _clear(self._home(instance))
+            await self._clear(self._home(instance))
+
+    async def ensure_no_shell(self, instance: InstanceId) -> None:
+        home = self._home(instance)
+        async with self._turns.of(instance):
+            match await self._state(home):
+                case GuestState.RUNNING | GuestState.PAUSED | GuestState.UNKNOWN as state:
+                    raise Conflict(
+                        f"What is here of {_name(home)} is {state}, so it is no mere remnant.",
+                        instance=instance,
+                        state=state,
+                    )
+                case _:
+                    await self._clear(home)
 
     async def shut_down(self, instance: InstanceId, wait_s: float) -> None:
         home = self._home(instance)
-        # What does not run cannot hear the button.
-        if await self._state(home) is GuestState.RUNNING and (found := home.process()):
+        # What does not run cannot hear the button; what is silent just now may.
+        hears = await self._state(home) in (GuestState.RUNNING, GuestState.UNKNOWN)
+        if hears and (found := home.process()):
             with found, contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     while not found.has_ended:
@@ -121,35 +139,69 @@ class KvmHypervisor:
         reports = [report for task in asked if (report := task.result())]
         return tuple(sorted(reports, key=lambda report: report.name))
 
-    async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
+    async def ensure_receiving(
+        self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
+    ) -> Reception:
         home = self._home(guest.id)
         async with self._turns.of(guest.id):
-            match await self._state(home):
-                case GuestState.RUNNING | GuestState.PAUSED:
-                    raise Conflict(f"{guest.name} runs here already.", instance=guest.name)
-                case GuestState.INCOMING:
-                    if port := await migration.listening_port(home, guest.name):
-                        return port
-                case GuestState.STOPPED | GuestState.MIGRATED | None:
+            match await look(home, self._pulses):
+                case Seen(state=GuestState.RUNNING | GuestState.PAUSED | GuestState.UNKNOWN as it):
+                    raise Conflict(f"{guest.name} is here already: {it}.", instance=guest.name)
+                case Seen(state=GuestState.INCOMING, arrived=arrived):
+                    record = home.record()
+                    if record and record.receives == move:
+                        if reception := await self._kept(home, guest.name):
+                            return reception
+                    elif arrived:
+                        raise Conflict(
+                            f"{guest.name} has come here by another move, and waits to be told "
+                            "to run.",
+                            instance=guest.name,
+                        )
+                case _:
                     pass
-            # A shell may be left: its memory has gone, or we were interrupted before it listened.
-            await _clear(home)
-            await self._start(home, guest, taps, incoming=True)
+            # A shell may be left that is good for nothing any more.
+            await self._clear(home)
+            await self._start(home, guest, taps, receives=move)
             try:
-                return await migration.listen(home, guest.name, self._identity, self._address)
+                return self._arrivals.open(home, guest.name)
             except NodeFailure:
-                await _clear(home)
+                await self._clear(home)
                 raise
 
     async def migrate(
-        self, instance: InstanceId, *, host: str, peer: str, port: int, tell: Tell
+        self,
+        instance: InstanceId,
+        *,
+        host: str,
+        peer: str,
+        reception: Reception,
+        move: TaskId,
+        tell: Tell,
     ) -> None:
         home = self._home(instance)
-        record = await self._in_state(home, "migrated", GuestState.RUNNING, GuestState.MIGRATED)
-        await migration.send(
-            home, record, self._identity, host=host, peer=peer, port=port, tell=tell
-        )
-        log.info("the memory of %s has left for %s", record.name, peer)
+        record = await self._in_state(home, "moved", GuestState.RUNNING, GuestState.MIGRATED)
+        if not home.has_left:
+            await migration.send(
+                home, record, move, host=host, peer=peer, reception=reception, tell=tell
+            )
+            log.info("%s has left for %s", record.name, peer)
+        if home.left_by != move:
+            raise Conflict(f"{record.name} has left this node by another move.", instance=instance)
+
+    async def ensure_resumed(self, instance: InstanceId, move: TaskId) -> None:
+        home = self._home(instance)
+        async with self._turns.of(instance):
+            record = home.record()
+            state = await self._state(home)
+            if record is None or record.receives != move or state is GuestState.MIGRATED:
+                raise Conflict(
+                    f"{_name(home)} cannot run here: it has not come by this move.",
+                    instance=instance,
+                )
+            if state is not GuestState.RUNNING:
+                await migration.resume(home, record.name)
+                log.info("%s has come, and runs here", record.name)
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
         home = self._home(instance)
@@ -157,6 +209,10 @@ class KvmHypervisor:
         state = await self._state(home)
         if record is None or state in (GuestState.STOPPED, GuestState.INCOMING, None):
             raise Conflict("The instance does not run on this node.", instance=instance)
+        if state is GuestState.MIGRATED:
+            raise Conflict(
+                f"{record.name} has left this node for good.", instance=instance, state=state
+            )
         await migration.cancel(home, record.name)
 
     async def console(self, instance: InstanceId) -> Console:
@@ -172,28 +228,33 @@ class KvmHypervisor:
         await self._background.close()
 
     async def _start(
-        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, incoming: bool
+        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, receives: TaskId | None = None
     ) -> None:
         self._ensure_trimmed()
-        started, record = await self._launcher.launch(home, guest, taps, incoming=incoming)
+        started, record = await self._launcher.launch(home, guest, taps, receives=receives)
         self._background.start(_attend(started, record), name=f"guest {record.name}")
-        log.info("%s %s here", record.name, "waits for its memory" if incoming else "runs")
+        log.info("%s %s here", record.name, "waits for its memory" if receives else "runs")
+
+    async def _clear(self, home: Home) -> None:
+        """Kill what runs and forget the guest; the caller has its turn."""
+        await self._arrivals.end(home.instance)
+        await _clear(home)
+
+    async def _kept(self, home: Home, name: str) -> Reception | None:
+        """Return where a shell is reached; None for one that is good for nothing any more."""
+        async with monitor(home.qmp_socket, name) as session:
+            match (await migration.progress_of(session)).state:
+                case Transfer.NONE:
+                    return self._arrivals.open(home, name)
+                case Transfer.ACTIVE | Transfer.COMPLETED:
+                    return Reception(port=0, secret="")
+                case Transfer.FAILED | Transfer.CANCELLED:
+                    return None
 
     async def _state(self, home: Home) -> GuestState | None:
         """Return a guest's state; None for one that was never started, or is forgotten."""
-        record = home.record()
-        if record is None:
-            return None
-        found = home.process()
-        if found is None:
-            return GuestState.STOPPED
-        with found:
-            try:
-                async with monitor(home.qmp_socket, record.name) as session:
-                    return parse_state(await session.ask("query-status"))
-            except Silent:
-                # A QEMU that hangs still holds its memory and its disks.
-                return GuestState.STOPPED if found.has_ended else GuestState.RUNNING
+        seen = await look(home, self._pulses)
+        return seen and seen.state
 
     async def _in_state(self, home: Home, verb: str, *allowed: GuestState) -> Record:
         record = home.record()
@@ -208,24 +269,33 @@ class KvmHypervisor:
         return record
 
     async def _report(self, home: Home) -> GuestReport | None:
-        record = home.record()
-        state = await self._state(home)
-        if record is None or state is None:
+        seen = await look(home, self._pulses, listing=True)
+        if seen is None:
             return None
         ticks = 0
         if found := home.process():
             with found:
                 ticks = parse_cpu_ticks(found.stat())
+        silent_s = self._pulses.silent_s(home.instance)
+        record = home.record()
+        if record is None:  # its process is there, so it must not be left out
+            return GuestReport(
+                id=home.instance, name=InstanceName(home.instance), state=seen.state,
+                memory=MiB(0), vcpus=0, silent_s=silent_s,
+            )  # fmt: skip
         return GuestReport(
             id=record.id,
             name=record.name,
-            state=state,
+            state=seen.state,
             memory=record.memory,
             vcpus=record.vcpus,
             nics=record.nics,
             cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
             accelerator=record.accelerator,
             display=record.display,
+            move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
+            arrived=seen.arrived,
+            silent_s=silent_s,
         )
 
     def _home(self, instance: InstanceId) -> Home:
@@ -242,8 +312,13 @@ class KvmHypervisor:
             await asyncio.sleep(TRIM_EVERY_S)
 
 
+def _name(home: Home) -> str:
+    record = home.record()
+    return record.name if record else "the instance"
+
+
 async def _clear(home: Home) -> None:
-    """Kill what runs and forget the guest; the caller has its turn."""
+    """Kill what runs and forget the guest."""
     if found := home.process():
         with found:
             await found.kill()

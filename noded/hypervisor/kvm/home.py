@@ -14,7 +14,7 @@ from pathlib import Path
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
 from common.model.parameters import Accelerator
-from common.names import InstanceId, InstanceName, MiB, NicId, is_uuid
+from common.names import InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.process import Process
 
@@ -39,15 +39,22 @@ class Record(Report):
     migration_downtime: int  # ms
     display: str = ""  # address and port
     user: int = 0  # as whom its QEMU runs; versions before had no other than root
+    receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
 
 class Home:
-    """The directory of one guest on this node."""
+    """The directory of one guest on this node.
+
+    Of a move it keeps what QEMU's own word is not enough for, each mark made before what it
+    tells of can happen: that a guest which came may run (before it is told to), that one is
+    leaving (before the transfer begins), and that it has left (before anybody hears of it).
+    """
 
     def __init__(self, instances: Path, instance: InstanceId) -> None:
         self.instance = instance
         self.directory = instances / instance
         self.qmp_socket = self.directory / "qmp.sock"
+        self.news_socket = self.directory / "news.sock"
         self.serial_socket = self.directory / "serial.sock"
         self.serial_log = self.directory / "serial.log"
         self.pid = self.directory / "pid"
@@ -55,6 +62,9 @@ class Home:
         self.log = self.directory / "qemu.log"
         self._record = self.directory / "spec.json"
         self._button = self.directory / "power-button-pressed"
+        self._may_run = self.directory / "may-run"
+        self._leaving = self.directory / "leaving"
+        self._left = self.directory / "left"
 
     @property
     def mark(self) -> str:
@@ -111,10 +121,7 @@ class Home:
         Raises:
             NodeFailure: the disk is full.
         """
-        try:
-            _write(self._record, to_json(record))
-        except OSError as error:
-            raise NodeFailure(f"Cannot write {self._record}: {error.strerror}.") from error
+        self._mark(self._record, to_json(record))
 
     def note(self, started: Process) -> None:
         """Write down which process is the guest's.
@@ -140,6 +147,49 @@ class Home:
     def is_button_pressed(self) -> bool:
         return self._button.exists()
 
+    def waits(self, record: Record) -> bool:
+        """Tell whether its memory was to come here and nobody has had it run yet."""
+        return bool(record.receives) and not self._may_run.exists()
+
+    def let_run(self) -> None:
+        """Remember that a guest which came may run from now on.
+
+        Raises:
+            NodeFailure: it cannot be remembered.
+        """
+        self._mark(self._may_run, b"")
+
+    def begin_leaving(self, move: TaskId) -> None:
+        """Remember by which move its memory is going to leave.
+
+        Raises:
+            NodeFailure: it cannot be remembered.
+        """
+        self._mark(self._leaving, move.encode())
+
+    @property
+    def leaving_by(self) -> TaskId:
+        """The move that was begun last."""
+        return TaskId(_read(self._leaving))
+
+    def mark_left(self) -> None:
+        """Remember that it has left, and never runs here again.
+
+        Raises:
+            NodeFailure: it cannot be remembered.
+        """
+        if not self._left.exists():
+            self._mark(self._left, _read(self._leaving).encode())
+
+    @property
+    def has_left(self) -> bool:
+        return self._left.exists()
+
+    @property
+    def left_by(self) -> TaskId:
+        """The move by which it has left."""
+        return TaskId(_read(self._left))
+
     def process(self) -> Process | None:
         """Return the guest's QEMU, if it runs; to be closed by the caller."""
         if not self.directory.exists():
@@ -161,6 +211,12 @@ class Home:
     def remove(self) -> None:
         """Forget the guest."""
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _mark(self, path: Path, content: bytes) -> None:
+        try:
+            _write(path, content)
+        except OSError as error:
+            raise NodeFailure(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def _trim(path: Path) -> None:
@@ -184,6 +240,13 @@ def _write(path: Path, content: bytes) -> None:
     part.write_bytes(content)
     part.chmod(PRIVATE)
     part.rename(path)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def homes(instances: Path) -> Iterator[Home]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
 from common.model.parameters import Accelerator, KvmParameters
+from common.names import TaskId
 from common.noderpc.instances import GuestDisk, GuestSpec
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.accelerator import Accelerators
@@ -93,9 +94,20 @@ class Launcher:
         )
 
     async def launch(
-        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, incoming: bool
+        self,
+        home: Home,
+        guest: GuestSpec,
+        taps: tuple[str, ...],
+        *,
+        receives: TaskId | None = None,
     ) -> tuple[Process, Record]:
         """Start a guest's QEMU in an empty directory and return when it answers.
+
+        Args:
+            home: the directory.
+            guest: what to run.
+            taps: its network devices.
+            receives: the move by which its memory comes; None to boot it.
 
         Raises:
             InvalidRequest: a parameter makes no sense.
@@ -105,9 +117,9 @@ class Launcher:
         async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
-                record = await self._settle(home, guest, accelerator)
+                record = await self._settle(home, guest, accelerator, receives)
                 argv, handed = await in_thread(
-                    self._hand_over, ours, home, guest, taps, accelerator, incoming
+                    self._hand_over, ours, home, guest, taps, accelerator, bool(receives)
                 )
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
                 started = process.start(run_as(record.user, groups, argv), home.log, handed.all)
@@ -121,7 +133,9 @@ class Launcher:
             undo.pop_all()
         return started, record
 
-    async def _settle(self, home: Home, guest: GuestSpec, accelerator: Accelerator) -> Record:
+    async def _settle(
+        self, home: Home, guest: GuestSpec, accelerator: Accelerator, receives: TaskId | None
+    ) -> Record:
         """Write down how the guest runs, as whom above all: nobody else shall be the same."""
         parameters = _parameters(guest)
         async with self._choosing:
@@ -136,6 +150,7 @@ class Launcher:
                 migration_bandwidth=parameters.migration_bandwidth,
                 migration_downtime=parameters.migration_downtime,
                 user=user,
+                receives=receives or TaskId(""),
             )
             home.prepare(record)
             return record
@@ -167,6 +182,7 @@ class Launcher:
         disks = [keep(self._open_disk(disk)) for disk in guest.disks]
         handed = Handed(
             qmp=ours.enter_context(home.listen(home.qmp_socket)).fileno(),
+            news=ours.enter_context(home.listen(home.news_socket)).fileno(),
             serial=ours.enter_context(home.listen(home.serial_socket)).fileno(),
             serial_log=keep(home.open_serial_log()),
             kernel=image(parameters.kernel_path),

@@ -2,85 +2,113 @@
 
 The guest runs on meanwhile. The source keeps it until the target has said that it has everything
 ("return-path"), so a transfer that breaks at any earlier moment leaves it running where it was.
+The target never runs by itself: not even when all is there, since the source may not have heard
+of that and go on. It does not touch the disks before it runs ("late-block-activate"), so a source
+that goes on gets them back. That a guest has left is written down before anybody is told.
 """
 
 import asyncio
 import contextlib
-from pathlib import Path
+import socket
+from collections.abc import AsyncIterator
 
 from common.errors import Conflict, NodeFailure
-from common.noderpc.instances import GuestState
+from common.names import TaskId
+from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.interface import Tell
-from noded.hypervisor.kvm.credentials import lent
+from noded.hypervisor.kvm import credentials
+from noded.hypervisor.kvm.greeting import connect, held
 from noded.hypervisor.kvm.home import Home, Record
-from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
+from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, Silent, monitor
 from noded.hypervisor.kvm.parse import Progress, Transfer, parse_progress, parse_state
 
 LOOK_EVERY_S = 0.2
+NEWS_S = 0.5  # for the socket of events to be free; else there are looks only
 STALLED_AFTER_S = 60.0  # without a byte sent: the network is gone and nobody told us
-END_S = 30.0  # for a cancelled transfer to end
+END_S = 30.0  # for a transfer to end that was cancelled
 
-_CREDENTIALS = "migration-tls"
+_KEY, _LINE = "move-key", "move-line"  # what QEMU calls them
 # The guest is slowed down when it changes memory faster than the network carries it.
-_CAPABILITIES = {"return-path": True, "auto-converge": True}
+_CAPABILITIES = ("return-path", "auto-converge", "late-block-activate", "events")
 
 
-async def listen(home: Home, name: str, identity: Path, address: str) -> int:
-    """Have a fresh QEMU wait for memory; return its TCP port on ``address``.
+async def receive(home: Home, name: str, secret: str, line: socket.socket) -> None:
+    """Have a fresh QEMU receive memory from a connection; our copy of that is closed.
 
     Raises:
-        NodeFailure: the address is not this node's, or its certificate is unusable.
+        NodeFailure: QEMU refuses or is silent.
+    """
+    with held(line) as descriptor:
+        async with monitor(home.qmp_socket, name) as session:
+            await _prepare(session, home, secret, endpoint="server")
+            await session.give(_LINE, descriptor)
+            await session.ask("migrate-incoming", uri=f"fd:{_LINE}")
+
+
+async def resume(home: Home, name: str) -> None:
+    """Have a guest run whose memory is here.
+
+    Raises:
+        Conflict: it is not here as a whole.
+        NodeFailure: QEMU is silent, or cannot open the guest's disks.
     """
     async with monitor(home.qmp_socket, name) as session:
-        await _prepare(session, home, identity, endpoint="server")
-        host = f"[{address}]" if ":" in address else address
-        await session.ask("migrate-incoming", uri=f"tcp:{host}:0")
-    return await listening_port(home, name)
+        # To a QEMU that still waits, "cont" would mean to run as soon as all is there.
+        if not await has_arrived(session):
+            raise Conflict(f"{name} cannot run here: its memory has not arrived.", instance=name)
+        home.let_run()
+        await session.ask("cont")
+        await _forget_key(session, home)
 
 
-async def listening_port(home: Home, name: str) -> int:
-    """Return the port on which a QEMU waits for memory, or 0 if it does not."""
-    async with monitor(home.qmp_socket, name) as session:
-        return (await progress_of(session)).port
+async def has_arrived(session: Monitor) -> bool:
+    """Tell whether a target has all of a guest's memory, and has ended the transfer."""
+    if parse_state(await session.ask("query-status")) is GuestState.INCOMING:
+        return False
+    return (await progress_of(session)).state is Transfer.COMPLETED
+
+
+async def has_left(session: Monitor, home: Home) -> bool:
+    """Tell whether a guest that stands still after a transfer has left; if so, write it down."""
+    if (await progress_of(session)).state is not Transfer.COMPLETED:
+        return False
+    home.mark_left()
+    return True
 
 
 async def send(
-    home: Home, record: Record, identity: Path, *, host: str, peer: str, port: int, tell: Tell
-) -> None:
-    """Begin a transfer unless one is under way or done; return when the memory has left.
+    home: Home, record: Record, move: TaskId, *, host: str, peer: str, reception: Reception,
+    tell: Tell,
+) -> None:  # fmt: skip
+    """Begin a transfer unless one is under way; return when the guest has left.
 
     Raises:
-        NodeFailure: it failed; the guest runs on here.
+        NodeFailure: it failed, and the guest runs on here; or QEMU is silent.
     """
     name = record.name
-    async with monitor(home.qmp_socket, name) as session:  # others wait, so what is asked holds
-        if parse_state(await session.ask("query-status")) is GuestState.MIGRATED:
-            return
-        if (await progress_of(session)).state is not Transfer.ACTIVE:
-            await _prepare(session, home, identity, endpoint="client")
-            await session.ask(
-                "migrate-set-parameters",
-                tls_hostname=peer,
-                max_bandwidth=record.migration_bandwidth << 20,
-                downtime_limit=record.migration_downtime,
-            )
-            uri = f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
-            await session.ask("migrate", uri=uri)
-    try:
-        end = await _follow(home, name, tell)
-    except asyncio.CancelledError:
-        # If the memory has left by now, the guest's place is for others to sort out.
-        with contextlib.suppress(Conflict, NodeFailure):
-            await cancel(home, name)
-        raise
-    if end.state is not Transfer.COMPLETED:
-        await _ensure_resumed(home, name)
-        reason = end.error or "it was cancelled"
-        raise NodeFailure(
-            f"Moving {name} to {peer} failed, and it goes on here: {reason}.",
-            instance=name,
-            peer=peer,
-        )
+    async with _news(home, name) as news:
+        if (await _look(home, name)).state is Transfer.ACTIVE:
+            _check_same(home, name, move)
+        elif await _ensure_runs_or_has_left(home, name):
+            return  # just now
+        else:
+            line = await _connect(name, host, peer, reception)
+            with held(line) as descriptor:
+                async with monitor(home.qmp_socket, name) as session:
+                    await _begin(session, home, record, move, reception.secret, descriptor)
+        try:
+            end = await _follow(home, name, news, tell)
+        except asyncio.CancelledError:
+            # If the memory has left by now, the guest's place is for others to sort out.
+            with contextlib.suppress(Conflict, NodeFailure):
+                await cancel(home, name)
+            raise
+    if await _ensure_runs_or_has_left(home, name):
+        return
+    reason = end.error or "it was cancelled"
+    raise NodeFailure(
+        f"Moving {name} to {peer} failed, and it goes on here: {reason}.", instance=name, peer=peer
+    )
 
 
 async def cancel(home: Home, name: str) -> None:
@@ -88,7 +116,7 @@ async def cancel(home: Home, name: str) -> None:
 
     Raises:
         Conflict: its memory has left.
-        NodeFailure: QEMU does not end the transfer.
+        NodeFailure: QEMU does not end the transfer, or is silent.
     """
     async with monitor(home.qmp_socket, name) as session:
         if (await progress_of(session)).state is Transfer.ACTIVE:
@@ -102,7 +130,8 @@ async def cancel(home: Home, name: str) -> None:
             f"The QEMU of {name} was told to end its migration and does not.",
             instance=name,
         ) from error
-    await _ensure_resumed(home, name)
+    if await _ensure_runs_or_has_left(home, name):
+        raise Conflict(f"The memory of {name} has left this node for good.", instance=name)
 
 
 async def progress_of(session: Monitor) -> Progress:
@@ -110,7 +139,51 @@ async def progress_of(session: Monitor) -> Progress:
     return parse_progress(await session.ask("query-migrate"))
 
 
-async def _follow(home: Home, name: str, tell: Tell) -> Progress:
+async def _connect(name: str, host: str, peer: str, reception: Reception) -> socket.socket:
+    if not reception.port:
+        raise NodeFailure(
+            f"Moving {name} to {peer} failed, and it goes on here: {peer} has begun to receive it, "
+            "and that transfer has ended here.",
+            instance=name,
+            peer=peer,
+        )
+    try:
+        return await connect(host, reception.port, reception.secret)
+    except NodeFailure as error:
+        raise NodeFailure(
+            f"Moving {name} to {peer} failed, and it goes on here: {error}",
+            instance=name,
+            peer=peer,
+        ) from error
+
+
+async def _begin(
+    session: Monitor, home: Home, record: Record, move: TaskId, secret: str, descriptor: int
+) -> None:
+    """Begin a transfer on a connection, unless another has begun one meanwhile."""
+    if (await progress_of(session)).state is Transfer.ACTIVE:
+        _check_same(home, record.name, move)
+        return
+    # Nobody else talks to QEMU now, so what is seen here holds until it is told to begin.
+    if parse_state(await session.ask("query-status")) is not GuestState.RUNNING:
+        raise Conflict(f"{record.name} cannot be moved: it stands still.", instance=record.name)
+    home.begin_leaving(move)
+    await _prepare(session, home, secret, endpoint="client")
+    await session.ask(
+        "migrate-set-parameters",
+        max_bandwidth=record.migration_bandwidth << 20,
+        downtime_limit=record.migration_downtime,
+    )
+    await session.give(_LINE, descriptor)
+    await session.ask("migrate", uri=f"fd:{_LINE}")
+
+
+def _check_same(home: Home, name: str, move: TaskId) -> None:
+    if home.leaving_by != move:
+        raise Conflict(f"{name} is being moved by another job already.", instance=name)
+
+
+async def _follow(home: Home, name: str, news: Monitor | None, tell: Tell) -> Progress:
     """Watch a transfer until it has ended; cancel one that stands still."""
     loop = asyncio.get_running_loop()
     sent, moved_at = -1, loop.time()
@@ -129,7 +202,22 @@ async def _follow(home: Home, name: str, tell: Tell) -> Progress:
                 instance=name,
             )
         tell(now.sentence, now.share)
-        await asyncio.sleep(LOOK_EVERY_S)
+        # The guest stands still from the last page to the news of it: no time to lose.
+        await (news.news(LOOK_EVERY_S) if news else asyncio.sleep(LOOK_EVERY_S))
+
+
+@contextlib.asynccontextmanager
+async def _news(home: Home, name: str) -> AsyncIterator[Monitor | None]:
+    """Listen to QEMU's events, if nobody else does and it is new enough to tell them apart."""
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            news = await stack.enter_async_context(
+                monitor(home.news_socket, name, patience_s=NEWS_S)
+            )
+        except Silent:
+            yield None
+        else:
+            yield news
 
 
 async def _look(home: Home, name: str) -> Progress:
@@ -137,32 +225,41 @@ async def _look(home: Home, name: str) -> Progress:
         return await progress_of(session)
 
 
-async def _ensure_resumed(home: Home, name: str) -> None:
-    """QEMU resumes a guest whose transfer failed; make sure, in case that failed too."""
+async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
+    """After a transfer: return True if the guest has left; if not, it runs here.
+
+    QEMU resumes a guest whose transfer failed; make sure, in case that failed too.
+    """
     async with monitor(home.qmp_socket, name) as session:
-        state = parse_state(await session.ask("query-status"))
-        if state is GuestState.MIGRATED:
-            raise Conflict(
-                f"The memory of {name} has left this node; it runs on the target.",
-                instance=name,
-            )
-        if state is GuestState.PAUSED:
-            await session.ask("cont")
+        await _forget_key(session, home)
+        match parse_state(await session.ask("query-status")):
+            case GuestState.MIGRATED:
+                if await has_left(session, home):
+                    return True
+                await session.ask("cont")
+            case GuestState.PAUSED:
+                await session.ask("cont")
+            case _:
+                pass
+    return False
 
 
-async def _prepare(session: Monitor, home: Home, identity: Path, *, endpoint: str) -> None:
-    """Have QEMU use this node's certificate and ask the other side for one of this cluster."""
-    with contextlib.suppress(CommandRefused):  # left by an earlier attempt, or not
-        await session.ask("object-del", id=_CREDENTIALS)
-    with lent(home, identity, endpoint) as directory:
-        await session.ask(
-            "object-add",
-            qom_type="tls-creds-x509",
-            id=_CREDENTIALS,
-            dir=str(directory),
-            endpoint=endpoint,
-            verify_peer=True,
-        )
-    capabilities = [{"capability": name, "state": on} for name, on in _CAPABILITIES.items()]
+async def _prepare(session: Monitor, home: Home, secret: str, *, endpoint: str) -> None:
+    """Give QEMU the key of this move, and the ways in which we move guests."""
+    await _forget_key(session, home)
+    named = {"username": credentials.USER} if endpoint == "client" else {}
+    await session.ask(
+        "object-add", qom_type="tls-creds-psk", id=_KEY, endpoint=endpoint,
+        dir=str(credentials.lend(home, secret)), **named,
+    )  # fmt: skip
+    capabilities = [{"capability": name, "state": True} for name in _CAPABILITIES]
     await session.ask("migrate-set-capabilities", capabilities=capabilities)
-    await session.ask("migrate-set-parameters", tls_creds=_CREDENTIALS)
+    await session.ask("migrate-set-parameters", tls_creds=_KEY)
+
+
+async def _forget_key(session: Monitor, home: Home) -> None:
+    """Leave nothing of a key in QEMU and on the disk; harmless when there is none."""
+    credentials.forget(home)
+    with contextlib.suppress(CommandRefused):  # it had none
+        await session.ask("migrate-set-parameters", tls_creds="")
+        await session.ask("object-del", id=_KEY)

@@ -1,12 +1,15 @@
-"""Talking to a running QEMU: short sessions over its QMP socket.
+"""Talking to a running QEMU: short sessions over its QMP sockets.
 
-QEMU serves one client at a time and lets others wait, so a session is opened for a question
-and closed again. That way nothing has to be brought back after noded was restarted.
+QEMU serves one client at a time on a socket and lets others wait, so a session is opened for a
+question and closed again. That way nothing has to be brought back after noded was restarted.
 """
 
+import array
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -41,9 +44,10 @@ class Silent(NodeFailure):
 class Monitor:
     """An open session; see ``monitor``."""
 
-    def __init__(self, client: QMPClient, guest: str) -> None:
+    def __init__(self, client: QMPClient, guest: str, patience_s: float) -> None:
         self._client = client
         self._guest = guest
+        self._patience_s = patience_s
 
     async def ask(self, command: str, **arguments: Any) -> Any:
         """Execute a QMP command; underscores in names of arguments become dashes.
@@ -54,7 +58,7 @@ class Monitor:
         """
         told = {name.replace("_", "-"): value for name, value in arguments.items()}
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(self._patience_s):
                 return await self._client.execute(command, told or None)
         except ExecuteError as error:
             reason = error.error.error.desc.rstrip(".")
@@ -66,22 +70,54 @@ class Monitor:
         except _GONE as error:
             raise _silent(self._guest, error) from error
 
+    async def give(self, name: str, descriptor: int) -> None:
+        """Give QEMU a copy of an open descriptor, to be called ``name`` in this session.
+
+        Raises:
+            CommandRefused, Silent: as ``ask``.
+        """
+        writer = self._client._writer  # noqa: SLF001 -- its own way needs an asyncio of before 3.11
+        if writer is None:
+            raise _silent(self._guest, EOFError())
+        ours = writer.get_extra_info("socket").fileno()
+        try:
+            with socket.socket(fileno=os.dup(ours)) as line:
+                rights = array.array("i", [descriptor])
+                line.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        except OSError as error:
+            raise _silent(self._guest, error) from error
+        await self.ask("getfd", fdname=name)
+
+    async def news(self, wait_s: float) -> None:
+        """Return when QEMU tells of an event, or after ``wait_s``."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._client.events.get()
+
 
 @contextlib.asynccontextmanager
-async def monitor(socket: Path, guest: str) -> AsyncIterator[Monitor]:
-    """Open a session with the QEMU behind ``socket``; ``guest`` is its name in errors.
+async def monitor(
+    address: Path, guest: str, *, patience_s: float | None = None
+) -> AsyncIterator[Monitor]:
+    """Open a session with the QEMU behind ``address``.
+
+    Args:
+        address: the socket.
+        guest: its name in errors.
+        patience_s: how long each answer is waited for; ``ANSWER_S`` if not told.
 
     Raises:
         Silent: nobody answers.
     """
+    patience_s = ANSWER_S if patience_s is None else patience_s
     client = QMPClient()
     try:
         try:
-            async with asyncio.timeout(ANSWER_S):
-                await client.connect(str(socket))
+            async with asyncio.timeout(patience_s):
+                await client.connect(str(address))
         except _GONE as error:
             raise _silent(guest, error) from error
-        yield Monitor(client, guest)
+        yield Monitor(client, guest, patience_s)
     finally:
         # Also fetches what the client's own tasks failed with, or asyncio would complain.
         with contextlib.suppress(*_GONE):

@@ -73,7 +73,7 @@ _TRANSFERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A transfer; sizes in bytes. ``port`` is where a target listens, 0 before it does."""
+    """A transfer; sizes in bytes."""
 
     state: Transfer
     error: str = ""
@@ -81,7 +81,6 @@ class Progress:
     remaining: int = 0
     total: int = 0
     rounds: int = 0  # times all memory was gone through; what changed meanwhile is sent again
-    port: int = 0
 
     @property
     def share(self) -> float | None:
@@ -111,6 +110,10 @@ def parse_version(text: str) -> str:
 def parse_state(status: Mapping[str, Any]) -> GuestState:
     """Read the answer of ``query-status``.
 
+    "postmigrate" is told of a guest that has left, but also of one that stood still when its
+    transfer failed; ``query-migrate`` tells the two apart. Source: QEMU 7.2,
+    migration/migration.c, migration_iteration_finish.
+
     Raises:
         UnexpectedOutput: it has no status.
     """
@@ -139,7 +142,6 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
     if status not in _TRANSFERS:
         raise UnexpectedOutput(f"QEMU's migration status is “{status[:200]}”.")
     ram = answer.get("ram", {})
-    ports = [int(each["port"]) for each in answer.get("socket-address", ()) if "port" in each]
     return Progress(
         state=_TRANSFERS[status],
         error=str(answer.get("error-desc", "")),
@@ -147,7 +149,6 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
         remaining=int(ram.get("remaining", 0)),
         total=int(ram.get("total", 0)),
         rounds=int(ram.get("dirty-sync-count", 0)),
-        port=ports[0] if ports else 0,
     )
 
 

@@ -242,8 +242,17 @@ FLAWS = {
         beta={"guests": (LOST,)},
     ),
     "a shell is left": Flaw(
-        "ENODEORPHANINSTANCE", "a remnant of web1 is left here (migrated)",
+        "ENODEORPHANINSTANCE", "web1 is left here (migrated: what its memory has left); “gnt",
         beta=_with_state(GuestState.MIGRATED),
+    ),
+    "a guest does not answer": Flaw(
+        "EINSTANCEDOWN", "its process on alpha has not answered for 7 s; its state is unknown",
+        alpha={"guests": (replace(GUEST, state=GuestState.UNKNOWN, silent_s=7.0),)},
+    ),
+    "it is open where an instance is": Flaw(
+        "EINSTANCEWRONGNODE", "may be on alpha or beta; unless a job is moving it just now",
+        (Put(replace(INSTANCE, maybe_on=(NodeId("alpha"), NodeId("beta")))),),
+        severity=Severity.WARNING,
     ),
     "a tap is left": Flaw(
         "ENODENET", "the tap gntnic is left from a guest that is gone", beta={"taps": (TAP,)}

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId
-from common.noderpc.instances import GuestDisk, GuestSpec, GuestState, Instances
+from common.noderpc.instances import GuestDisk, GuestSpec, GuestState, Instances, Reception
 from common.noderpc.network import NicSpec
 from common.noderpc.tasks import TaskState
 from noded.handlers.instances import InstanceHandlers
@@ -108,7 +108,7 @@ Begin = Callable[[InstanceHandlers], Awaitable[object]]
     ("begin", "wanted"),
     [
         (lambda instances: instances.ensure_running(guest=guest()), RUNNING),
-        (lambda instances: instances.ensure_incoming(guest=guest()), INCOMING),
+        (lambda instances: instances.ensure_receiving(guest=guest(), move=MOVE), INCOMING),
     ],
     ids=["running", "incoming"],
 )
@@ -153,16 +153,22 @@ def test_failed_start_leaves_no_taps() -> None:
         async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
             raise NodeFailure("It died at once.")
 
-        async def ensure_incoming(self, guest: GuestSpec, taps: tuple[str, ...]) -> int:
+        async def ensure_receiving(
+            self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
+        ) -> Reception:
             raise NodeFailure("It died at once.")
 
     async def scenario() -> None:
         machine = Machine()
         machine.hypervisor = Broken(FakeWorld(), "192.0.2.1")
         instances, _ = machine.noded()
-        for call in (instances.ensure_running, instances.ensure_incoming):
+        orders: tuple[Begin, ...] = (
+            lambda instances: instances.ensure_running(guest=guest()),
+            lambda instances: instances.ensure_receiving(guest=guest(), move=MOVE),
+        )
+        for order in orders:
             with pytest.raises(NodeFailure, match="died at once"):
-                await call(guest=guest())
+                await order(instances)
             assert await machine.inside() == NOTHING
         with pytest.raises(NodeFailure, match="bridge"):
             await instances.ensure_running(guest=guest(nics=(nic(NIC_A), nic(NIC_B, link="br9"))))
@@ -175,7 +181,7 @@ def test_refused_start_leaves_the_guest_its_taps() -> None:
     async def scenario() -> None:
         machine = Machine()
         instances, _ = machine.noded()
-        await instances.ensure_incoming(guest=guest())
+        await instances.ensure_receiving(guest=guest(), move=MOVE)
         with pytest.raises(Conflict):
             await instances.ensure_running(guest=guest())
         assert await machine.inside() == INCOMING
@@ -248,9 +254,12 @@ async def moving(
     there, tasks = source.noded()
     here, _ = target.noded()
     await there.ensure_running(guest=guest())
-    port = await here.ensure_incoming(guest=guest())
-    assert await here.ensure_incoming(guest=guest()) == port
-    await there.begin_migration(instance=WEB1, host="192.0.2.2", peer="beta", port=port, task=MOVE)
+    reception = await here.ensure_receiving(guest=guest(), move=MOVE)
+    assert await here.ensure_receiving(guest=guest(), move=MOVE) == reception
+    await there.begin_migration(
+        instance=WEB1, host="192.0.2.2", peer="beta", port=reception.port,
+        secret=reception.secret, task=MOVE,
+    )  # fmt: skip
     return there, tasks, here
 
 
@@ -261,10 +270,14 @@ def test_migration_leaves_a_shell_that_can_be_cleared_away() -> None:
         there, tasks, here = await moving(source, target)
         assert await result(tasks, MOVE) is TaskState.DONE
         assert await source.inside() == ([GuestState.MIGRATED], [NIC_A, NIC_B])
+        assert await target.inside() == INCOMING
+        await here.ensure_resumed(instance=WEB1, move=MOVE)
         assert await target.inside() == RUNNING
         with pytest.raises(Conflict, match="left"):
             await there.ensure_not_migrating(instance=WEB1)
-        await there.ensure_gone(instance=WEB1)
+        await there.ensure_no_shell(instance=WEB1)
+        with pytest.raises(Conflict, match="no mere remnant"):
+            await here.ensure_no_shell(instance=WEB1)
         assert await source.inside() == NOTHING
         await here.ensure_running(guest=guest())
         assert await target.inside() == RUNNING
@@ -281,7 +294,7 @@ def test_migration_can_be_called_off() -> None:
         await there.ensure_not_migrating(instance=WEB1)
         await there.ensure_not_migrating(instance=WEB1)
         assert await result(tasks, MOVE) is TaskState.FAILED
-        await here.ensure_gone(instance=WEB1)
+        await here.ensure_no_shell(instance=WEB1)
         assert (await source.inside(), await target.inside()) == (RUNNING, NOTHING)
 
     simulate(scenario())
@@ -313,8 +326,10 @@ def test_senseless_guest_is_refused(bad: GuestSpec, kind: type[GntError], words:
         machine = Machine()
         instances, _ = machine.noded()
         for call in (
-            instances.check_startable, instances.ensure_running, instances.ensure_incoming,
-        ):  # fmt: skip
+            instances.check_startable,
+            instances.ensure_running,
+            lambda guest: instances.ensure_receiving(guest=guest, move=MOVE),
+        ):
             with pytest.raises(kind, match=words):
                 await call(guest=bad)
         assert await machine.inside() == NOTHING
@@ -329,8 +344,10 @@ def test_no_order_takes_an_id_for_a_path() -> None:
         lambda instances: instances.begin_shutdown(instance=bad, wait_s=1, task=STOP),
         lambda instances: instances.reset(instance=bad),
         lambda instances: instances.begin_migration(
-            instance=bad, host="192.0.2.2", peer="beta", port=1, task=MOVE
+            instance=bad, host="192.0.2.2", peer="beta", port=1, secret="", task=MOVE
         ),
+        lambda instances: instances.ensure_resumed(instance=bad, move=MOVE),
+        lambda instances: instances.ensure_no_shell(instance=bad),
         lambda instances: instances.ensure_not_migrating(instance=bad),
         lambda instances: instances.console(instance=bad),
     ]
@@ -354,6 +371,9 @@ def test_orders_for_a_guest_that_is_not_here() -> None:
             await instances.console(instance=WEB1)
         with pytest.raises(Conflict):
             await instances.ensure_not_migrating(instance=WEB1)
+        with pytest.raises(Conflict):
+            await instances.ensure_resumed(instance=WEB1, move=MOVE)
+        await instances.ensure_no_shell(instance=WEB1)
 
     simulate(scenario())
 

@@ -20,7 +20,7 @@ from noded.hypervisor.kvm.commands import Handed, Source
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 HOME = "/run/gantry/instances/web1"
 PROGRAM = "/usr/bin/qemu-system-x86_64"
-QMP, SERIAL, LOG, DISK, TAP, KERNEL, INITRD = range(3, 10)
+QMP, SERIAL, LOG, DISK, TAP, KERNEL, INITRD, NEWS = range(3, 11)
 
 
 def spec(**changes: Any) -> GuestSpec:
@@ -59,6 +59,7 @@ def argv(
         accelerator=accelerator,
         handed=Handed(
             qmp=QMP,
+            news=NEWS,
             serial=SERIAL,
             serial_log=LOG,
             kernel=KERNEL if parameters.kernel_path else None,
@@ -101,8 +102,11 @@ def test_memory_makes_old_qemu_look_at_single_pages_under_tcg_only() -> None:
     assert values(argv(accelerator=Accelerator.KVM), "-m") == ["512M"]
 
 
-def test_shell_waits() -> None:
-    assert values(argv(incoming=True), "-incoming") == ["defer"]
+def test_shell_waits_and_does_not_run_by_itself() -> None:
+    line = argv(incoming=True)
+    assert values(line, "-incoming") == ["defer"]
+    assert "-S" in line
+    assert "-S" not in argv()
 
 
 def test_kernel_is_booted_with_root_and_console() -> None:
@@ -202,10 +206,10 @@ def test_qemu_is_told_no_path_of_this_node() -> None:
 
 def test_a_descriptor_is_handed_for_everything_that_is_named() -> None:
     handed = Handed(
-        qmp=3, serial=4, serial_log=5, kernel=6, initrd=None, taps=(9, 8),
+        qmp=3, news=10, serial=4, serial_log=5, kernel=6, initrd=None, taps=(9, 8),
         disks=(Source(descriptor=7, is_block_device=False, direct=True),),
     )  # fmt: skip
-    assert sorted(handed.all) == [3, 4, 5, 6, 7, 8, 9]
+    assert sorted(handed.all) == [3, 4, 5, 6, 7, 8, 9, 10]
 
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40))

@@ -14,7 +14,7 @@ DONE = json.dumps({"return": {}})
 
 
 class DyingQemu:
-    """Says some lines, each after it was asked, and goes ``pauses`` turns of the loop later."""
+    """Says some lines, each when asked, and goes away ``pauses`` turns of the loop later."""
 
     def __init__(self, lines: tuple[str, ...], pauses: int) -> None:
         self._lines = lines

@@ -75,14 +75,8 @@ def test_progress_of_a_source() -> None:
             {"status": "failed", "error-desc": "The certificate is not trusted"},
             Progress(state=Transfer.FAILED, error="The certificate is not trusted"),
         ),
-        (
-            {"socket-address": [
-                {"port": "45245", "ipv4": True, "host": "127.0.0.2", "type": "inet"}
-            ]},
-            Progress(state=Transfer.NONE, port=45245),
-        ),
     ],
-)  # fmt: skip
+)
 def test_other_answers(answer: dict[str, Any], progress: Progress) -> None:
     assert parse_progress(answer) == progress
     assert progress.share is None

@@ -1,0 +1,105 @@
+"""Bringing a running guest from its node to another, and having it run on one of them only."""
+
+from contextlib import suppress
+
+from common.errors import GntError, NotFound, Unreachable
+from common.messages import Order
+from common.names import TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.steps.checks import is_alive
+
+INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
+
+
+class MigratePlan(Order, kw_only=True):
+    """``source`` and ``target`` are the same node when it is only settled where it is."""
+
+    instance: str  # UUID
+    source: str  # UUID
+    source_name: str
+    target: str  # UUID
+    target_name: str
+    target_host: str
+    guest: GuestSpec
+    shells: tuple[tuple[str, str], ...]  # UUIDs and names of the nodes to be cleared
+    runs: bool = True  # on the source, at first
+    resume: TaskId | None = None  # the move by which it has come to the source before
+    now: float
+
+
+async def receive(cluster: Cluster, plan: MigratePlan) -> Reception:
+    target = cluster.instances(plan.target)
+    return await target.ensure_receiving(guest=plan.guest, move=_move_id(cluster))
+
+
+def _move_id(cluster: Cluster) -> TaskId:
+    """Name this move, on both nodes: what they say of it is not taken for news of another."""
+    return cluster.task_id("migration")
+
+
+async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
+    """See the guest run on the target; its move goes on while noded is restarted on either node.
+
+    Once it has left there is no way back: whatever is in the way then is tried again, too.
+    """
+    limit = cluster.steady() + INSISTENCE_S
+    left = False
+    while True:
+        try:
+            if await _runs_on_target(cluster, plan):
+                return None  # a predecessor has seen it through
+            left = left or await _has_left(cluster, plan)
+            if not left:
+                await _send(cluster, plan)
+            left = True
+            target = cluster.instances(plan.target)
+            return await target.ensure_resumed(instance=plan.guest.id, move=_move_id(cluster))
+        except GntError as error:
+            # Either noded is away, or has forgotten its task; or it has left.
+            passes = left or isinstance(error, Unreachable | NotFound)
+            if not passes or cluster.steady() >= limit:
+                raise
+            cluster.log(f"Trying again: {error}")
+            await cluster.sleep(PAUSE_S, heed_cancel=not left)
+
+
+async def _send(cluster: Cluster, plan: MigratePlan) -> None:
+    """Return when the source says that the guest has left; it never runs there again."""
+    reception = await receive(cluster, plan)
+    task = _move_id(cluster)
+    with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
+        await cluster.instances(plan.source).begin_migration(
+            instance=plan.guest.id, host=plan.target_host, peer=plan.target_name,
+            port=reception.port, secret=reception.secret, task=task,
+        )  # fmt: skip
+    try:
+        await cluster.run_task(plan.source, task)
+    except GntError:
+        # The transfer may have ended well all the same, with only the news of it lost.
+        if not await _has_left(cluster, plan):
+            raise
+
+
+async def stop_transfer(cluster: Cluster, plan: MigratePlan) -> None:
+    # The task is cancelled even if nobody knows it: it may still be on its way.
+    await cluster.tasks(plan.source).cancel(task=_move_id(cluster))
+    if await _find(cluster, plan.source, plan) is not None:
+        await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
+
+
+async def _has_left(cluster: Cluster, plan: MigratePlan) -> bool:
+    """Tell whether the source says that the guest has left by this move, and for good."""
+    found = await _find(cluster, plan.source, plan)
+    left = found is not None and found.state is GuestState.MIGRATED
+    return left and found is not None and found.move == _move_id(cluster)
+
+
+async def _runs_on_target(cluster: Cluster, plan: MigratePlan) -> bool:
+    """Tell whether the guest runs on the target, as it does only when it was told to."""
+    return is_alive(await _find(cluster, plan.target, plan))
+
+
+async def _find(cluster: Cluster, node: str, plan: MigratePlan) -> GuestReport | None:
+    guests = await cluster.instances(node).guests()
+    return next((guest for guest in guests if guest.id == plan.guest.id), None)

@@ -1,0 +1,126 @@
+"""Where an instance's guest is, when a migration that was cut off has left that open."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from common.errors import Conflict, GntError, NodeFailure
+from common.model.instance import Instance
+from common.model.node import Node
+from common.names import NodeId, TaskId
+from common.noderpc.instances import GuestReport, GuestState
+from coordinator.operations.cluster_view import Cluster
+
+
+class Found(NamedTuple):
+    """What a node has of an instance."""
+
+    node: Node
+    guest: GuestReport
+
+
+class Whereabouts(NamedTuple):
+    """``node`` is where it is, or belongs if it runs nowhere; by UUID."""
+
+    node: str
+    runs: bool
+    resume: TaskId | None  # the move by which it came to ``node``, where it has to be told to run
+    shells: tuple[str, ...]  # nodes on which something is left that will not run
+
+
+async def find_whereabouts(cluster: Cluster, instance: Instance) -> Whereabouts:
+    """Look for an instance's guest on all nodes.
+
+    Raises:
+        NodeFailure: a node does not answer, and the guest may be there.
+        Conflict: as ``decide``.
+    """
+    hosts = [n for n in cluster.config.sorted_nodes() if n.vm_capable and not n.offline]
+    answers = await cluster.each(
+        {node.uuid: cluster.instances(node.uuid).guests() for node in hosts}
+    )
+    found: list[Found] = []
+    for node in hosts:
+        guests = answers[node.uuid]
+        if isinstance(guests, GntError):
+            raise NodeFailure(
+                f"{instance.name} may be on {node.name}, which cannot be asked: {guests} If the "
+                "node is dead, mark it offline first.",
+                node=node.name,
+            ) from guests
+        found += [Found(node, guest) for guest in guests if guest.id == instance.uuid]
+    return decide(instance, found)
+
+
+def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
+    """Conclude where an instance is from what all nodes have of it.
+
+    A guest that has come, as a whole, and was not told to run, goes on only if the node that it
+    came from says that it has left by that very move. If that node has lost its power, nobody
+    knows whether it had gone on there and written to its disks: what has come is then older than
+    its disks, and worth nothing.
+
+    Raises:
+        Conflict: it runs on several nodes, or a node does not know whether it does.
+    """
+    running = [node for node, guest in found if guest.state.is_alive]
+    if len(running) > 1:
+        raise Conflict(
+            f"{instance.name} runs on {' and '.join(node.name for node in running)} at once, and "
+            "its disks are in danger: kill all but one of its processes by hand, now.",
+            nodes=[node.name for node in running],
+        )
+    for node, guest in found:
+        if guest.state is GuestState.UNKNOWN:
+            raise Conflict(
+                f"The process of {instance.name} on {node.name} has not answered for "
+                f"{guest.silent_s:.0f} s, so whether it runs is not known. Wait until it answers, "
+                f"or end it with “gnt-instance shutdown --force {instance.name}”.",
+                node=node.name,
+            )
+    came = None if running else _has_come(found)
+    where = running[0] if running else came.node if came else None
+    return Whereabouts(
+        node=where.uuid if where else instance.primary_node,
+        runs=bool(running),
+        resume=TaskId(came.guest.move) if came else None,
+        shells=tuple(each.node.uuid for each in found if each.node != where),
+    )
+
+
+def _has_come(found: Sequence[Found]) -> Found | None:
+    """Return where it has come, as a whole and for good, and waits to be told to run."""
+    left = {guest.move for _, guest in found if guest.state is GuestState.MIGRATED} - {""}
+    came = (each for each in found if each.guest.state is GuestState.INCOMING)
+    return next((each for each in came if each.guest.arrived and each.guest.move in left), None)
+
+
+def check_settled(cluster: Cluster, instance: Instance) -> None:
+    """Refuse what can only be done to an instance of which it is known where it is.
+
+    Raises:
+        Conflict: names the nodes and the way out.
+    """
+    if instance.maybe_on:
+        names = named(cluster, instance.maybe_on)
+        raise Conflict(
+            f"Instance {instance.name} may be on {' or '.join(names)}, since a migration that was "
+            f"cut off; “gnt-instance migrate --cleanup {instance.name}” settles that first.",
+            instance=instance.name,
+            nodes=names,
+        )
+
+
+def others(cluster: Cluster, instance: Instance) -> tuple[tuple[str, str], ...]:
+    """Return the nodes on which it may be, but its own and those marked offline: UUID and name."""
+    nodes = cluster.config.nodes
+    return tuple(
+        (uuid, nodes[uuid].name)
+        for uuid in instance.maybe_on
+        if uuid in nodes and uuid != instance.primary_node and not nodes[uuid].offline
+    )
+
+
+def named(cluster: Cluster, nodes: tuple[NodeId, ...]) -> list[str]:
+    """Return the names of nodes; of those that have been removed, their UUIDs."""
+    config = cluster.config
+    return [config.nodes[uuid].name if uuid in config.nodes else uuid for uuid in nodes]

@@ -1,0 +1,98 @@
+"""A guest that only pretends, and the steps in which it moves."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from common.names import TaskId
+from common.noderpc.instances import GuestSpec, GuestState, Reception
+
+COUNTS_PER_S = 18  # how often a guest adds one to its number
+CONNECT_S = 0.05
+SWITCH_S = 0.05  # each of the two last steps of a move
+
+
+class Phase(IntEnum):
+    """How far a move has come."""
+
+    CONNECTING = 0
+    MEMORY = 1  # the guest runs on meanwhile
+    SWITCHING = 2  # the source stands still; the last of its memory is on its way
+    LOADED = 3  # the target has everything, which the source does not know yet
+    DONE = 4  # the source knows, and never runs again
+
+
+@dataclass(slots=True)
+class Transfer:
+    """``phase`` was reached at ``since`` by the source's word or the target's."""
+
+    move: TaskId
+    host: str
+    reception: Reception
+    memory_s: float
+    begun: float
+    since: float
+    phase: Phase = Phase.CONNECTING
+    target: "Guest | None" = None
+    error: str = ""
+
+    @property
+    def next_at(self) -> float:
+        took = {Phase.CONNECTING: CONNECT_S, Phase.MEMORY: self.memory_s}
+        return self.since + took.get(self.phase, SWITCH_S)
+
+    @property
+    def is_active(self) -> bool:
+        return not self.error and self.phase is not Phase.DONE
+
+    def share(self, now: float) -> float:
+        match self.phase:
+            case Phase.CONNECTING:
+                return 0.0
+            case Phase.MEMORY:
+                return min((now - self.since) / self.memory_s, 1.0)
+            case _:
+                return 1.0
+
+
+@dataclass(slots=True)
+class Guest:
+    """A guest, or the shell of one that is coming or gone."""
+
+    spec: GuestSpec
+    state: GuestState
+    since: float  # when it began to count from ``counted``, in seconds of the loop's clock
+    counted: int = 0
+    off_at: float | None = None  # the power button was pressed
+    transfer: Transfer | None = None
+    move: TaskId = TaskId("")  # by which it comes, or has left
+    reception: Reception | None = None
+    arrived: bool = False
+    stands_still: bool = False  # while the last of its memory is sent
+    hung_at: float | None = None
+    missed_at: float | None = None  # when somebody found that it does not answer
+    has_told_left: bool = False  # which is written down then, and true whether it answers or not
+    has_process: bool = True
+
+    def is_off(self, now: float) -> bool:
+        """Tell whether a press of its power button has had time to work."""
+        runs = self.state is GuestState.RUNNING and self.hung_at is None
+        return runs and self.off_at is not None and now >= self.off_at
+
+    @property
+    def hangs(self) -> bool:
+        return self.hung_at is not None
+
+    def number(self, now: float) -> int:
+        if self.state is not GuestState.RUNNING or self.stands_still or self.hung_at is not None:
+            return self.counted
+        return self.counted + int((now - self.since) * COUNTS_PER_S)
+
+    def stand_still(self, now: float) -> None:
+        self.counted, self.stands_still = self.number(now), True
+
+    def go_on(self, now: float) -> None:
+        self.stands_still, self.since = False, now
+
+    @property
+    def moving(self) -> Transfer | None:
+        return self.transfer if self.transfer and self.transfer.is_active else None

@@ -1,0 +1,73 @@
+"""What is known of a guest for certain: from its process, its QEMU, and what was written down."""
+
+from typing import NamedTuple
+
+from common.noderpc.instances import GuestState
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.migration import has_arrived, has_left
+from noded.hypervisor.kvm.monitor import Monitor, Silent, monitor
+from noded.hypervisor.kvm.parse import parse_state
+from noded.hypervisor.kvm.process import Process
+from noded.hypervisor.kvm.pulse import Pulses
+
+
+class Seen(NamedTuple):
+    """``arrived``: all memory is here of a guest that comes."""
+
+    state: GuestState
+    arrived: bool = False
+
+
+async def look(home: Home, pulses: Pulses, *, listing: bool = False) -> Seen | None:
+    """Return a guest's state; None for one that was never started, or is forgotten.
+
+    Args:
+        home: the guest's.
+        pulses: tell how long to wait for its answer.
+        listing: among others, for whom it must not be waited long.
+    """
+    record, found = home.record(), home.process()
+    if found is None:
+        pulses.heard(home.instance)
+        if record is None:
+            return None
+        return Seen(GuestState.MIGRATED if home.has_left else GuestState.STOPPED)
+    with found:
+        if home.has_left:
+            return Seen(GuestState.MIGRATED)
+        waits = record is not None and home.waits(record)
+        seen = await _ask(home, found, pulses, waits=waits, listing=listing)
+    if seen is not None:
+        return seen
+    # One that hangs still holds its memory and its disks, and may go on at any time. Only what
+    # was never told to run is known not to.
+    return Seen(GuestState.INCOMING if waits else GuestState.UNKNOWN)
+
+
+async def _ask(
+    home: Home, found: Process, pulses: Pulses, *, waits: bool, listing: bool
+) -> Seen | None:
+    """Return what QEMU says; None if it says nothing, though its process is there."""
+    patience_s = pulses.patience_s(home.instance, listing=listing)
+    if not patience_s:
+        return None
+    try:
+        async with monitor(home.qmp_socket, home.instance, patience_s=patience_s) as session:
+            seen = await _question(session, home, waits=waits)
+    except Silent:
+        if found.has_ended:
+            return Seen(GuestState.STOPPED)
+        pulses.missed(home, patience_s)
+        return None
+    pulses.heard(home.instance)
+    return seen
+
+
+async def _question(session: Monitor, home: Home, *, waits: bool) -> Seen:
+    state = parse_state(await session.ask("query-status"))
+    if waits:
+        # Whatever QEMU calls it: it has not been told to run.
+        return Seen(GuestState.INCOMING, arrived=await has_arrived(session))
+    if state is GuestState.MIGRATED and not await has_left(session, home):
+        return Seen(GuestState.PAUSED)
+    return Seen(state)
