@@ -15,8 +15,9 @@ _STATIC_INSTANCE = (
     "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
+    "maybe_on",
 )  # fmt: skip
-_LIVE_INSTANCE = ("status", "oper_state", "oper_ram", "oper_vcpus", "console")
+_LIVE_INSTANCE = ("status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console")
 _NODE = (
     "name", "uuid", "serial_no", "ctime", "mtime", "pip", "sip", "group", "role",
     "master_candidate", "drained", "offline", "master_capable", "vm_capable", "pinst_list",
@@ -68,6 +69,8 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
     state = f"configured to be {told['admin_state']}"
     if "status" in told:
         state += f", actual state is {told['status']}"
+        if told["guest_state"] not in (None, "absent", "running"):
+            state += f", its process is {told['guest_state']}"
         if told["oper_ram"] is not None:
             state += f", with {format_mib(told['oper_ram'])} and {told['oper_vcpus']} vCPUs"
     return {
@@ -81,6 +84,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
         "Nodes": {
             "primary": told["pnode"],
             "group": f"{told['pnode.group']} (UUID {told['pnode.group.uuid']})",
+            **({"may be on": ", ".join(told["maybe_on"])} if told["maybe_on"] else {}),
         },
         "Operating system": told["os"],
         "Operating system parameters": told["osparams"],

@@ -98,5 +98,22 @@ class InstanceRow:
         )
 
     @property
+    def maybe_on(self) -> list[str]:
+        nodes = self.config.nodes
+        return [nodes[uuid].name if uuid in nodes else uuid for uuid in self.entity.maybe_on]
+
+    @property
+    def guest_state(self) -> str | Missing:
+        """The state of what is on the primary node, in words."""
+        answer = value_of(self.live.guests, self.primary)
+        if isinstance(answer, Missing):
+            return answer
+        here = self.live.hosts_of(self.entity.uuid).get(self.entity.primary_node)
+        if here is None:
+            return "absent"
+        silent = f", silent for {here.silent_s:.0f} s" if here.silent_s else ""
+        return f"{here.state}{silent}"
+
+    @property
     def is_wanted_up(self) -> bool:
         return self.entity.admin_state is AdminState.UP

@@ -14,7 +14,11 @@ from coordinator.queries.query import query_fields
 from coordinator.queries.subject import SUBJECTS
 
 GANETI = json.loads(Path(__file__).with_name("fields.json").read_text())
-OURS = {"job": {"opfailure"}, "instance": {"hv/accelerator"}, "node": {"port"}}
+OURS = {
+    "job": {"opfailure"},
+    "instance": {"hv/accelerator", "guest_state", "maybe_on"},
+    "node": {"port"},
+}
 
 
 @pytest.mark.parametrize("what", SUBJECTS)
