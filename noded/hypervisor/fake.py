@@ -216,6 +216,10 @@ class FakeHypervisor:
         self.world.settle()
         return self._guests[instance].number(_now())
 
+    def has(self, instance: InstanceId) -> bool:
+        """Tell whether there is anything of a guest."""
+        return instance in self._guests
+
     def lives(self, instance: InstanceId) -> bool:
         """Tell whether the guest runs here or can go on to by itself, whatever anybody knows."""
         self.world.settle()
@@ -226,7 +230,8 @@ class FakeHypervisor:
         """Return how far the move of a guest away from here has come."""
         self.world.settle()
         guest = self._guests.get(instance)
-        return guest.transfer.phase if guest and guest.moving and guest.transfer else None
+        transfer = guest.transfer if guest else None
+        return transfer.phase if transfer and not transfer.error else None
 
     def crash(self, instance: InstanceId) -> None:
         """End a guest as if its process had died."""

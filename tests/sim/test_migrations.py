@@ -1,0 +1,216 @@
+"""Migrations between nodes that hang, lose their power, their noded or their wires, at any step.
+
+Whatever happens, a guest never runs twice, and never nowhere but for lost power or with its
+record saying that it has to be settled where it is.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import StrEnum
+from itertools import product
+
+import pytest
+
+from common.errors import Conflict
+from common.model.job import Status
+from common.names import InstanceId, JobId
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.reboot import RebootInstance, RebootType
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.modify import ModifyNode
+from noded.hypervisor.fake_guest import Phase
+from tests.sim.stories import GAMMA, WEB1, create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.seeds import is_thorough, seeds
+
+SOURCE, TARGET = "beta", "gamma"
+LOOK_EVERY_S = 0.01
+CLOSELY_S, SELDOM_S = 10.0, 0.5  # for how long, and how often afterwards
+HANGS_S = 100.0  # longer than anybody waits for an answer, or for a transfer that stands still
+AFTER_ALL_S = 300.0
+
+
+class Mishap(StrEnum):
+    NONE = "fine"
+    HANGS = "hangs"
+    BLINKS = "hangs for a moment"
+    LOSES_POWER = "loses power"
+    NODED = "loses its noded"
+    CUT_OFF = "is cut off"
+
+
+def pairs() -> Iterator[tuple[Phase, Mishap, Mishap]]:
+    """Yield a third of the mishaps to one node, some to both at once; all if there is time."""
+    kinds, seed = tuple(Mishap), seeds()[0]
+    for number, (phase, source, target) in enumerate(product(Phase, kinds, kinds)):
+        alone = (source is Mishap.NONE) != (target is Mishap.NONE)
+        mine = (phase + kinds.index(source) + kinds.index(target) + seed) % 3 == 0
+        if (alone and mine) or is_thorough() or number % 36 == seed % 36 + phase:
+            yield phase, source, target
+
+
+@pytest.mark.parametrize(
+    ("phase", "source", "target"),
+    list(pairs()),
+    ids=lambda each: getattr(each, "name", each).lower(),
+)
+def test_guest_runs_once_whatever_happens_to_its_nodes(
+    phase: Phase, source: Mishap, target: Mishap
+) -> None:
+    simulate(_move_and_settle(phase, source, target))
+
+
+async def _move_and_settle(phase: Phase, source: Mishap, target: Mishap) -> None:
+    async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+        await cluster.run(create("web1", SOURCE))
+        uuid = InstanceId(cluster.config.instance("web1").uuid)
+        guests = {name: machine.guests for name, machine in cluster.machines.items()}
+        watcher = asyncio.ensure_future(_never_twice(cluster))
+        number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+        await _reaches(cluster, number, phase)
+        async with asyncio.TaskGroup() as mishaps:
+            mishaps.create_task(_befall(cluster, SOURCE, source))
+            mishaps.create_task(_befall(cluster, TARGET, target))
+            job = await cluster.finished(number)
+        told = "; ".join(str(op.failure) for op in job.ops)
+        await asyncio.sleep(AFTER_ALL_S)
+        lost_power = Mishap.LOSES_POWER in (source, target)
+        where = [name for name in guests if guests[name].lives(uuid)]
+        instance = cluster.config.instance("web1")
+        if job.status is Status.SUCCESS and not lost_power:
+            assert where == [TARGET], told
+        if where:
+            may_be_on = {instance.primary_node, *instance.maybe_on}
+            assert cluster.config.node(where[0]).uuid in may_be_on, told
+        else:
+            assert lost_power or instance.maybe_on, f"it is gone: {told}"
+        await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+        instance = cluster.config.instance("web1")
+        assert instance.maybe_on == ()
+        home = cluster.config.nodes[instance.primary_node].name
+        assert [n for n in guests if guests[n].lives(uuid)] in ([home], [] if lost_power else None)
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert [name for name in guests if guests[name].lives(uuid)] == [home]
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
+
+
+def test_instance_is_not_started_while_it_may_be_on_a_node_that_cannot_be_asked() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(5, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+            await _reaches(cluster, number, Phase.SWITCHING)
+            cluster.network.isolate(TARGET)
+            await cluster.lose_power(SOURCE)
+            job = await cluster.finished(number)
+            assert job.status is Status.ERROR
+            await cluster.machines[SOURCE].boot()
+            with pytest.raises(Conflict, match="may be on gamma, which cannot be asked"):
+                await cluster.run(StartInstance(instance_name=WEB1))
+            for operation in (
+                MigrateInstance(instance_name=WEB1, target_node="alpha"),
+                FailOverInstance(instance_name=WEB1, target_node="alpha"),
+                RemoveInstance(instance_name=WEB1),
+            ):
+                with pytest.raises(Conflict, match="may be on beta or gamma"):
+                    await cluster.run(operation)
+            # An operator knows that gamma is dead: that is his word.
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            await cluster.run(StartInstance(instance_name=WEB1))
+            assert cluster.machines[SOURCE].guests.lives(uuid)
+            assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
+def test_guest_that_hangs_is_not_moved_and_nothing_is_made() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            cluster.machines[SOURCE].guests.hang(uuid)
+            for operation in (
+                MigrateInstance(instance_name=WEB1, target_node=TARGET),
+                StartInstance(instance_name=WEB1),
+                RebootInstance(instance_name=WEB1, reboot_type=RebootType.SOFT),
+            ):
+                with pytest.raises(Conflict, match="has not answered for"):
+                    await cluster.run(operation)
+            assert not cluster.machines[TARGET].guests.has(uuid)
+            assert cluster.config.instance("web1").maybe_on == ()
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node=TARGET))
+            assert not cluster.machines[SOURCE].guests.has(uuid)
+            assert cluster.machines[TARGET].guests.lives(uuid)
+
+    simulate(scenario())
+
+
+def test_shutdown_ends_an_instance_wherever_it_may_be() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+            await _reaches(cluster, number, Phase.MEMORY)
+            cluster.machines[SOURCE].guests.hang(uuid)
+            job = await cluster.finished(number)
+            assert job.status is Status.ERROR
+            assert cluster.machines[TARGET].guests.has(uuid)
+            await cluster.run(ShutDownInstance(instance_name=WEB1, force=True))
+            assert not any(machine.guests.has(uuid) for machine in cluster.machines.values())
+            assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
+async def _reaches(cluster: SimulatedCluster, number: JobId, phase: Phase) -> None:
+    """Return when a move has come so far, or is over: its last step takes but a moment."""
+    uuid, guests = cluster.config.instance("web1").uuid, cluster.machines[SOURCE].guests
+    while (reached := guests.phase(InstanceId(uuid))) is None or reached < phase:
+        job = cluster.master.running.queue.find(number)
+        if job is None or job.status.is_final:
+            return
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _never_twice(cluster: SimulatedCluster) -> None:
+    uuid, began = InstanceId(cluster.config.instance("web1").uuid), cluster.now()
+    while True:
+        where = [name for name, each in cluster.machines.items() if each.guests.lives(uuid)]
+        assert len(where) < 2, f"web1 runs on {' and '.join(where)}"
+        await asyncio.sleep(LOOK_EVERY_S if cluster.now() < began + CLOSELY_S else SELDOM_S)
+
+
+async def _befall(cluster: SimulatedCluster, name: str, mishap: Mishap) -> None:
+    """Have something happen to a node, and pass."""
+    machine, uuid = cluster.machines[name], InstanceId(cluster.config.instance("web1").uuid)
+    match mishap:
+        case Mishap.NONE:
+            pass
+        case Mishap.HANGS | Mishap.BLINKS:
+            if not machine.guests.has(uuid):
+                return
+            machine.guests.hang(uuid)
+            await asyncio.sleep(HANGS_S if mishap is Mishap.HANGS else 1.0)
+            if machine.guests.has(uuid):
+                machine.guests.wake(uuid)
+        case Mishap.LOSES_POWER:
+            await cluster.lose_power(name)
+            await asyncio.sleep(HANGS_S)
+            await machine.boot()
+        case Mishap.NODED:
+            await machine.kill_noded()
+            await asyncio.sleep(2.0)
+            await machine.start_noded()
+        case Mishap.CUT_OFF:
+            cluster.network.isolate(name)
+            await asyncio.sleep(HANGS_S)
+            cluster.heal()

@@ -1,0 +1,74 @@
+"""Where an instance is, concluded from what all nodes have of it."""
+
+import pytest
+
+from common.errors import Conflict
+from common.model.disk import DiskTemplate
+from common.model.instance import Instance
+from common.model.node import Node
+from common.names import GroupId, InstanceId, InstanceName, MiB, NodeId, NodeName, TaskId
+from common.noderpc.instances import GuestReport, GuestState
+from coordinator.operations.instance.whereabouts import Found, Whereabouts, decide
+
+WEB1 = Instance(
+    uuid="11111111-0000-4000-8000-000000000001", name=InstanceName("web1"),
+    primary_node=NodeId("alpha"), hypervisor="kvm", disk_template=DiskTemplate.SHAREDFILE,
+    maybe_on=(NodeId("alpha"), NodeId("beta")),
+)  # fmt: skip
+
+
+def on(node: str, state: GuestState, move: str = "", *, arrived: bool = False) -> Found:
+    return Found(
+        Node(uuid=node, name=NodeName(node), group=GroupId("g"), primary_ip="192.0.2.1"),
+        GuestReport(
+            id=InstanceId(WEB1.uuid), name=WEB1.name, state=state, memory=MiB(1), vcpus=1,
+            move=move, arrived=arrived, silent_s=9.0 if state is GuestState.UNKNOWN else 0.0,
+        ),
+    )  # fmt: skip
+
+
+def nowhere(*shells: str) -> Whereabouts:
+    return Whereabouts("alpha", runs=False, resume=None, shells=shells)
+
+
+RUNNING, PAUSED, INCOMING = GuestState.RUNNING, GuestState.PAUSED, GuestState.INCOMING
+MIGRATED, STOPPED, UNKNOWN = GuestState.MIGRATED, GuestState.STOPPED, GuestState.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("found", "where"),
+    [
+        ((), nowhere()),
+        ((on("alpha", RUNNING),), Whereabouts("alpha", runs=True, resume=None, shells=())),
+        ((on("alpha", RUNNING), on("beta", INCOMING, "m1", arrived=True)),
+         Whereabouts("alpha", runs=True, resume=None, shells=("beta",))),
+        ((on("alpha", MIGRATED, "m1"), on("beta", PAUSED)),
+         Whereabouts("beta", runs=True, resume=None, shells=("alpha",))),
+        ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m1", arrived=True)),
+         Whereabouts("beta", runs=False, resume=TaskId("m1"), shells=("alpha",))),
+        ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m1")), nowhere("alpha", "beta")),
+        ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m2", arrived=True)),
+         nowhere("alpha", "beta")),
+        ((on("alpha", MIGRATED), on("beta", INCOMING, arrived=True)), nowhere("alpha", "beta")),
+        ((on("beta", INCOMING, "m1", arrived=True),), nowhere("beta")),
+        ((on("alpha", STOPPED), on("beta", INCOMING, "m1", arrived=True)),
+         nowhere("alpha", "beta")),
+    ],
+)  # fmt: skip
+def test_guest_that_came_goes_on_only_if_its_source_says_that_it_left_by_this_move(
+    found: tuple[Found, ...], where: Whereabouts
+) -> None:
+    assert decide(WEB1, found) == where
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ((on("alpha", RUNNING), on("beta", PAUSED)), "runs on alpha and beta at once"),
+        ((on("alpha", UNKNOWN), on("beta", RUNNING)), "on alpha has not answered for 9 s"),
+        ((on("alpha", UNKNOWN), on("beta", INCOMING, "m1", arrived=True)), "has not answered"),
+    ],
+)
+def test_what_is_not_known_is_not_guessed(found: tuple[Found, ...], words: str) -> None:
+    with pytest.raises(Conflict, match=words):
+        decide(WEB1, found)
