@@ -1,6 +1,5 @@
 """The parts of aiohttp's server that noded uses: all of ``aiohttp.web`` is 1.3 MiB more."""
 
-import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
@@ -15,11 +14,13 @@ from aiohttp.web_ws import WebSocketResponse
 
 LONGEST_HEAD = 8192  # bytes of a request before its body
 MOST_AHEAD = 2  # requests that may come before the first of them is answered
+REFUSED = b"a request that noded does not take\r\n\r\n"  # nor does any parser
 
 log = logging.getLogger(__name__)
 
 __all__ = (
     "BaseRequest",
+    "BoundedHandler",
     "BoundedServer",
     "RequestHandler",
     "Response",
@@ -35,30 +36,38 @@ class BoundedServer(Server):
     """Takes in no more of a request than what its head has promised, and no long heads."""
 
     def __init__(
-        self, handle: Callable[[BaseRequest], Awaitable[StreamResponse]], *, idle_s: float
+        self,
+        handle: Callable[[BaseRequest], Awaitable[StreamResponse]],
+        *,
+        idle_s: float,
+        most_body: int | None = None,
     ) -> None:
-        """Answer with ``handle``; close what sends no whole request head for ``idle_s``."""
+        """Answer with ``handle``; close what sends no whole request head for ``idle_s``.
+
+        Bodies of more than ``most_body`` bytes are refused unseen.
+        """
         super().__init__(handle)
-        self._idle_s = idle_s
+        self._idle_s, self._most_body = idle_s, most_body
 
     def __call__(self) -> RequestHandler:
-        return _Bounded(
-            self, loop=self._loop, access_log=None,
+        return BoundedHandler(
+            self, most_body=self._most_body, loop=self._loop, access_log=None,
             keepalive_timeout=self._idle_s, lingering_time=0.0, logger=_OneLine(),
         )  # fmt: skip
 
 
-class _Bounded(RequestHandler):
+class BoundedHandler(RequestHandler):
     """Looks at the frame of requests before aiohttp does, whose parser takes what it gets.
 
     A head is passed on when all of it is there. Bodies have to tell their length: all of our
     callers do, and a body in a million pieces is a million pieces of work.
     """
 
-    __slots__ = ("_body_left", "_head", "_is_refused")
+    __slots__ = ("_body_left", "_head", "_is_refused", "most_body")
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, most_body: int | None, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.most_body = most_body  # bytes; None: whatever the handler reads
         self._head = bytearray()
         self._body_left = 0
         self._is_refused = False
@@ -83,33 +92,32 @@ class _Bounded(RequestHandler):
         end = self._head.find(b"\r\n\r\n", seen)
         if end < 0:
             if len(self._head) >= LONGEST_HEAD:
-                self._refuse("431 Request Header Fields Too Large")
+                self._refuse()
             return data[room:]
         head, others = bytes(self._head[: end + 4]), bytes(self._head[end + 4 :]) + data[room:]
         self._head.clear()
-        if _CHUNKED.search(head):
-            self._refuse("411 Length Required")
-        elif len(self._messages) >= MOST_AHEAD:
-            self._refuse("429 Too Many Requests")
+        told = _LENGTH.search(head)
+        length = int(told[1]) if told else 0
+        is_long = self.most_body is not None and length > self.most_body
+        if is_long or _CHUNKED.search(head) or len(self._messages) >= MOST_AHEAD:
+            self._refuse()
         else:
-            length = _LENGTH.search(head)
-            self._body_left = int(length[1]) if length else 0
+            self._body_left = length
             super().data_received(head)
             if self._upgraded and others:
                 super().data_received(others)
                 return b""
         return others
 
-    def _refuse(self, status: str) -> None:
-        """Say why and hang up; what comes now is not looked at."""
+    def _refuse(self) -> None:
+        """Answer that the request is bad, and hang up; what comes now is not looked at."""
         self._is_refused = True
-        transport = self.transport
-        if isinstance(transport, asyncio.Transport):
-            transport.pause_reading()
-            transport.write(
-                f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
-            )
-        self.force_close()
+        # Not from within: the error that aiohttp makes would keep alive what has been received.
+        self._loop.call_soon(self._answer_refused)
+
+    def _answer_refused(self) -> None:
+        if self.transport is not None:
+            super().data_received(REFUSED)  # aiohttp's own way is the one that gets an answer out
 
 
 class _OneLine(logging.LoggerAdapter[logging.Logger]):

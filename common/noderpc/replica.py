@@ -104,19 +104,19 @@ class Replica(NodeService, prefix="replica"):
             Conflict: a part came before the first, or of a transfer that was given up.
         """
 
-    @rpc(timeout=30, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, largest_answer=PAGES)
     @abstractmethod
     async def archived(self) -> tuple[tuple[JobId, JobId], ...]:
         """Return which jobs are in the archive: first and last of each run of numbers."""
 
-    @rpc(timeout=30, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, largest_answer=PAGES)
     @abstractmethod
     async def read_archive(
         self, *, first: JobId, last: JobId, newest_first: bool, limit: int
     ) -> ArchivePage:
         """Return archived jobs with numbers in a range: at most ``limit``, or what fits."""
 
-    @rpc(timeout=30, safe_to_repeat=True)
+    @rpc(timeout=30, safe_to_repeat=True, largest_question=PAGES)
     @abstractmethod
     async def fill_archive(self, *, rows: tuple[Row, ...]) -> None:
         """Add archived jobs that another replica has; those that are here stay as they are."""

@@ -80,7 +80,7 @@ class Visitors(web.BoundedServer):
     """All connections; whoever comes when there are too many costs the greediest one its place."""
 
     def __init__(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
-        super().__init__(handle, idle_s=IDLE_S)
+        super().__init__(handle, idle_s=IDLE_S, most_body=0)
         self._places: Places[web.RequestHandler] = Places(MOST_VISITORS, MOST_FROM_ONE)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:

@@ -433,22 +433,49 @@ async def raw(node: Served, cluster: TestCluster, request: bytes) -> bytes:
 HEAD = b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
 
 
-@pytest.mark.parametrize("framing", [b"Content-Length: %d\r\n\r\n", b"chunked"])
+CHUNK = b"10000\r\n" + bytes(0x10000) + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "status", "why"),
+    [
+        (
+            b"Content-Length: %d\r\n\r\n" % (1 << 40) + bytes(1000),
+            b"413", b"may have 1 KiB of arguments; it has more",
+        ),
+        (b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 20, b"400", b""),
+    ],
+)  # fmt: skip
 def test_a_huge_body_is_refused_without_being_taken_in(
-    root: Path, cluster: TestCluster, framing: bytes
+    root: Path, cluster: TestCluster, rest: bytes, status: bytes, why: bytes
 ) -> None:
-    if framing == b"chunked":
-        chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
-        request = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20
-    else:
-        request = HEAD + framing % (1 << 40) + bytes(1000)
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            answer = await raw(node, cluster, HEAD + rest)
+            assert answer.split()[1] == status
+            assert why in answer
+
+    run(scenario())
+
+
+def test_whoever_may_not_ask_is_told_before_any_argument_is_read(
+    root: Path, cluster: TestCluster
+) -> None:
+    request = HEAD.replace(b"mastership/vote", b"disks/find")
 
     async def scenario() -> None:
         async with served(root) as node:
             await cluster.join(node, "beta")
-            answer = await raw(node, cluster, request)
-            assert answer.startswith(b"HTTP/1.1 413 ")
-            assert b"may have 1 KiB of arguments; it has more" in answer
+            reader, writer = await asyncio.open_connection(
+                LOCALHOST, node.port, server_hostname="beta",
+                ssl=client_context(cluster.identity("gamma", candidate=False)),
+            )  # fmt: skip
+            writer.write(request + b"Content-Length: 1000\r\n\r\n")  # and no argument follows
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 409 ")
+            assert b"gamma may not ask for disks.find" in answer
+            writer.close()
 
     run(scenario())
 
