@@ -11,16 +11,21 @@ from msgspec import Meta
 
 from common.errors import InvalidRequest
 
-ClusterName = NewType("ClusterName", str)
-GroupName = NewType("GroupName", str)
-NodeName = NewType("NodeName", str)
-InstanceName = NewType("InstanceName", str)
+# Texts of different lengths, for what others may tell us.
+Word = Annotated[str, Meta(max_length=256)]
+Sentence = Annotated[str, Meta(max_length=8192)]  # some of them quote the end of a log
+Path = Annotated[str, Meta(max_length=4096)]
 
-GroupId = NewType("GroupId", str)
-NodeId = NewType("NodeId", str)
-InstanceId = NewType("InstanceId", str)
-DiskId = NewType("DiskId", str)
-NicId = NewType("NicId", str)
+ClusterName = NewType("ClusterName", Word)
+GroupName = NewType("GroupName", Word)
+NodeName = NewType("NodeName", Word)
+InstanceName = NewType("InstanceName", Word)
+
+GroupId = NewType("GroupId", Word)
+NodeId = NewType("NodeId", Word)
+InstanceId = NewType("InstanceId", Word)
+DiskId = NewType("DiskId", Word)
+NicId = NewType("NicId", Word)
 
 # Far more than can ever be counted, and far below 2**63, where SQLite ends; a number that is exact
 # in every JSON reader.
@@ -28,13 +33,18 @@ LARGEST_COUNT = 2**53
 Count = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
 
 JobId = NewType("JobId", Count)
-TaskId = NewType("TaskId", str)
-CallId = NewType("CallId", str)
+TaskId = NewType("TaskId", Word)
+CallId = NewType("CallId", Word)
 
 Epoch = NewType("Epoch", Count)  # counts masterships; 0 is "none yet"
 Serial = NewType("Serial", Count)  # counts commits; 0 is the empty state
 
-MiB = NewType("MiB", int)
+# What one machine may have: sums over any cluster stay far from where integers end.
+MiB = NewType("MiB", Annotated[int, Meta(ge=0, le=2**40)])  # an exbibyte
+Few = Annotated[int, Meta(ge=0, le=2**20)]  # processors, sockets
+Port = Annotated[int, Meta(ge=0, le=2**16 - 1)]
+Seconds = Annotated[float, Meta(ge=0, le=2**40)]  # of processors, or since 1970
+Load = Annotated[float, Meta(ge=0, le=2**20)]
 
 # Of a node's public key: hex SHA-256; or empty, where it is not known.
 KeyId = NewType("KeyId", Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")])

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from common.messages import Order, Report
 from common.model.disk import Backing
-from common.names import DiskId, InstanceId, MiB
+from common.names import DiskId, InstanceId, MiB, Path
 from common.rpc.declare import NodeService, rpc
 
 
@@ -54,5 +54,5 @@ class Disks(NodeService, prefix="disks"):
 
     @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20)
     @abstractmethod
-    async def inventory(self, *, directories: tuple[str, ...]) -> tuple[str, ...]:
+    async def inventory(self, *, directories: tuple[str, ...]) -> tuple[Path, ...]:
         """Return the paths of all disk files below ``directories``, sorted."""

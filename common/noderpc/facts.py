@@ -3,18 +3,18 @@
 from abc import abstractmethod
 
 from common.messages import Report
-from common.names import MiB, NodeName
+from common.names import Few, Load, MiB, NodeName, Path, Seconds, Sentence, Word
 from common.rpc.declare import NodeService, rpc
 
 
 class StorageReport(Report):
     """Space in one place that holds disks."""
 
-    path: str
+    path: Path
     total: MiB
     free: MiB
     usable: bool  # exists and can be written
-    problem: str = ""
+    problem: Sentence = ""
 
 
 class NodeFacts(Report):
@@ -26,21 +26,21 @@ class NodeFacts(Report):
     """
 
     name: NodeName
-    version: str
-    boot_id: str
-    clock: float
+    version: Word
+    boot_id: Word
+    clock: Seconds
     memory_total: MiB
     memory_free: MiB
     memory_dom0: MiB
-    cpus: int
-    cpu_sockets: int
-    cpu_nodes: int
-    load: float = 0.0  # runnable processes, one-minute average
-    hypervisors: dict[str, str] = {}  # name -> version, or "" where it does not work
-    accelerator: str = ""  # "kvm" where it was seen working, else "tcg"
+    cpus: Few
+    cpu_sockets: Few
+    cpu_nodes: Few
+    load: Load = 0.0  # runnable processes, one-minute average
+    hypervisors: dict[Word, Word] = {}  # name -> version, or "" where it does not work
+    accelerator: Word = ""  # "kvm" where it was seen working, else "tcg"
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
-    guests: dict[str, MiB] | None = None
+    guests: dict[Word, MiB] | None = None
 
 
 class Facts(NodeService, prefix="facts"):

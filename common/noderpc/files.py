@@ -3,11 +3,12 @@
 from abc import abstractmethod
 
 from common.messages import Report
+from common.names import Word
 from common.rpc.declare import NodeService, rpc
 
 
 class FileReport(Report):
-    digest: str  # hex SHA-256, "" when absent
+    digest: Word  # hex SHA-256, "" when absent
 
 
 class Files(NodeService, prefix="files"):

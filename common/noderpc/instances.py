@@ -6,7 +6,19 @@ from typing import Any
 
 from common.messages import Order, Report
 from common.model.disk import Mode
-from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId
+from common.names import (
+    DiskId,
+    Few,
+    InstanceId,
+    InstanceName,
+    MiB,
+    NicId,
+    Port,
+    Seconds,
+    Sentence,
+    TaskId,
+    Word,
+)
 from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
 
@@ -58,28 +70,28 @@ class GuestReport(Report):
     name: InstanceName
     state: GuestState
     memory: MiB
-    vcpus: int
+    vcpus: Few
     nics: tuple[NicId, ...] = ()
-    cpu_seconds: float = 0.0
-    accelerator: str = ""  # "kvm" or "tcg"
-    display: str = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
-    move: str = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
+    cpu_seconds: Seconds = 0.0
+    accelerator: Word = ""  # "kvm" or "tcg"
+    display: Word = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
+    move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
     arrived: bool = False  # INCOMING: all of its memory is here
-    silent_s: float = 0.0  # for how long it has not answered; 0 when it did just now
+    silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
 
 
 class Reception(Report):
     """Where a guest's memory is waited for, and what proves that it is meant to come."""
 
-    port: int  # TCP; 0 when a transfer has begun already
-    secret: str  # hexadecimal; good for one transfer
+    port: Port  # TCP; 0 when a transfer has begun already
+    secret: Word  # hexadecimal; good for one transfer
 
 
 class ConsoleInfo(Report):
     """Where a guest's console is reached; see ``noded``'s ``/console`` stream."""
 
-    kind: str  # "stream", or "none" with the reason in ``message``
-    message: str = ""
+    kind: Word  # "stream", or "none" with the reason in ``message``
+    message: Sentence = ""
 
 
 class Instances(NodeService, prefix="instances"):

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 from common.messages import Order, Report
-from common.names import InstanceId, NicId
+from common.names import InstanceId, NicId, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -22,10 +22,10 @@ class NicSpec(Order, kw_only=True):
 class TapReport(Report):
     """A tap device that this node made for a guest."""
 
-    name: str
+    name: Word
     nic: NicId
     instance: InstanceId
-    link: str  # the bridge it is plugged into, or empty
+    link: Word  # the bridge it is plugged into, or empty
 
 
 class Network(NodeService, prefix="network"):

@@ -2,10 +2,12 @@
 
 from abc import abstractmethod
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from common.messages import Report
-from common.names import TaskId
+from common.names import Sentence, TaskId, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -21,9 +23,9 @@ class TaskStatus(Report):
 
     id: TaskId
     state: TaskState
-    message: str = ""
-    share: float | None = None
-    error_code: str = ""  # with FAILED: of common.errors
+    message: Sentence = ""
+    share: Annotated[float, Meta(ge=0, le=1)] | None = None
+    error_code: Word = ""  # with FAILED: of common.errors
     error_detail: dict[str, Any] = {}
 
 

@@ -4,9 +4,17 @@ from typing import Any
 
 import msgspec
 
-from common.errors import GntError, InvalidRequest
+from common.errors import (
+    BadAnswer,
+    Cancelled,
+    GntError,
+    InvalidRequest,
+    NodeFailure,
+    Stuck,
+    Unreachable,
+)
 from common.messages import Order, Report, from_json, to_json
-from common.names import CallId, Epoch, JobId
+from common.names import CallId, Epoch, JobId, Word
 from common.rpc.clock import GOOD_UNTIL, Reading
 
 EPOCH, CALL, JOB = "Gantry-Epoch", "Gantry-Call", "Gantry-Job"
@@ -52,10 +60,17 @@ def read_headers(headers: Any) -> Envelope:
         raise InvalidRequest(f"The call lacks a good header: {error}.") from error
 
 
+LONGEST_MESSAGE = 4096  # characters of an error; what is beyond is cut off
+LARGEST_DETAIL = 16 << 10  # bytes; details that are larger are left out
+
+# What only the coordinator can know, a node cannot say of itself.
+_NOT_OF_NODES = (Unreachable, Stuck, Cancelled, BadAnswer)
+
+
 class _Failure(Report):
-    code: str
+    code: Word
     message: str
-    detail: dict[str, Any] = {}
+    detail: dict[str, msgspec.Raw] = {}
 
 
 class _Answer(Report):
@@ -79,9 +94,25 @@ def open_answer(data: bytes, returns: Any, *, what: str) -> Any:
 
     Raises:
         GntError: of the class the node raised.
-        InvalidRequest: the answer is not of the agreed form.
+        BadAnswer: the answer is not of the agreed form, or out of all bounds.
     """
-    told = from_json(data, _Answer, what=what)
-    if told.error is not None:
-        raise GntError.from_code(told.error.code, told.error.message, told.error.detail)
-    return from_json(told.result, returns, what=what)
+    try:
+        told = from_json(data, _Answer, what=what)
+        if told.error is None:
+            return from_json(told.result, returns, what=what)
+        size = sum(len(value) for value in told.error.detail.values())
+        kept = told.error.detail if size <= LARGEST_DETAIL else {}
+        detail = {key: from_json(value, Any, what=what) for key, value in kept.items()}
+    except InvalidRequest as error:
+        raise BadAnswer(error.message) from error
+    raise said_by_node(told.error.code, told.error.message, detail)
+
+
+def said_by_node(code: str, message: str, detail: dict[str, Any]) -> GntError:
+    """Return the error that a node tells of, as one that a node can have."""
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:LONGEST_MESSAGE]}…"
+    error = GntError.from_code(code, message, detail)
+    if type(error) is GntError or isinstance(error, _NOT_OF_NODES):
+        return GntError.from_code(NodeFailure.code, message, detail)
+    return error

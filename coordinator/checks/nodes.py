@@ -9,11 +9,15 @@ CLOCK_SKEW_S = 150.0  # Ganeti's limit; certificates and logs get confusing beyo
 
 
 def check_answers(seen: Seen) -> Iterator[Finding]:
-    """Name nodes that cannot be asked."""
+    """Name nodes that cannot be asked, or do not know who they are."""
     for node in seen.config.sorted_nodes():
         answer = seen.nodes.get(node.uuid)
         if isinstance(answer, GntError):
             yield Finding("ENODERPC", "node", node.name, answer.message)
+    for node, report in seen.answered():
+        if report.facts.name != node.name:
+            message = f"says that it is {report.facts.name}; what else it says may be wrong, too"
+            yield Finding("ENODERPC", "node", node.name, message)
 
 
 def check_versions(seen: Seen) -> Iterator[Finding]:

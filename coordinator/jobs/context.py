@@ -20,6 +20,7 @@ from common.noderpc.roster import Rosters
 from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
+from common.rpc.envelope import said_by_node
 from coordinator.jobs.running import DETAIL, MESSAGE, RunningJob, ended
 from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
@@ -145,9 +146,7 @@ class JobContext:
                 case TaskState.CANCELLED:
                     raise Cancelled(f"Job {self._running.id} was cancelled by the operator.")
                 case TaskState.FAILED:
-                    raise GntError.from_code(
-                        status.error_code, status.message, dict(status.error_detail)
-                    )
+                    raise said_by_node(status.error_code, status.message, dict(status.error_detail))
                 case TaskState.RUNNING:
                     continue
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeVar
 
-from common.errors import Expired, Unreachable
+from common.errors import BadAnswer, Expired, Unreachable
 from common.model.node import Node
 from common.names import CallId, Epoch, JobId
 from common.rpc.client import stub
@@ -111,6 +111,11 @@ class _Line:
             epoch=self.nodes.epoch, call=call_id, job=self.job, good_until=good_until
         )
         reply = await self.nodes.dial.send(self.node, call, envelope, body)
+        if len(reply.body) > call.largest_answer:
+            raise BadAnswer(
+                f"{self.peer} answered {call.name} with {len(reply.body)} bytes, and "
+                f"{call.largest_answer} are the most that are taken."
+            )
         if reply.shown is not None:
             clocks.heard(self.node.uuid, reply.shown, loop.time())
         return reply

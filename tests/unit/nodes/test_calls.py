@@ -8,7 +8,15 @@ from typing import TypeVar
 
 import pytest
 
-from common.errors import Conflict, Expired, GntError, InvalidRequest, Unreachable
+from common.errors import (
+    BadAnswer,
+    Conflict,
+    Expired,
+    GntError,
+    InvalidRequest,
+    NodeFailure,
+    Unreachable,
+)
 from common.messages import to_json
 from common.model.node import Node
 from common.names import CallId, Epoch, GroupId, JobId, NodeName
@@ -164,14 +172,14 @@ def test_each_gives_an_answer_or_an_error_for_each() -> None:
 
 def test_an_answer_that_is_no_answer_is_told() -> None:
     for body in (b"<html>", b"[]", to_json({"result": {"master": 7}})):
-        with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
+        with pytest.raises(BadAnswer, match=r"the answer of alpha to mastership\.vote"):
             simulate(ask(nodes(FakeDial(Reply(200, body))).service(Mastership, ALPHA).vote()))
 
 
 @pytest.mark.parametrize("epoch", [-1, 2**53 + 1, 2**63 - 1, 2**64, 10**400])
 def test_a_number_beyond_its_bounds_is_no_answer(epoch: int) -> None:
     body = b'{"result": {"master": "alpha", "epoch": %d}}' % epoch
-    with pytest.raises(InvalidRequest, match=r"the answer of alpha to mastership\.vote"):
+    with pytest.raises(BadAnswer, match=r"the answer of alpha to mastership\.vote"):
         simulate(ask(nodes(FakeDial(Reply(200, body))).service(Mastership, ALPHA).vote()))
 
 
@@ -235,4 +243,26 @@ def test_an_order_refused_as_late_is_given_again_with_what_the_refusal_told() ->
 def test_a_node_that_always_refuses_is_not_asked_for_ever() -> None:
     dial = FakeDial(*[shown(EXPIRED, 500)] * 3)
     with pytest.raises(Expired):
+        simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
+
+
+@pytest.mark.parametrize("code", ["cancelled", "stuck", "unreachable", "error", "x" * 200])
+def test_a_node_cannot_say_what_only_the_coordinator_knows(code: str) -> None:
+    body = to_json({"error": {"code": code, "message": "No.", "detail": {}}})
+    with pytest.raises(NodeFailure, match="No"):
+        simulate(ask(nodes(FakeDial(Reply(502, body))).service(Mastership, ALPHA).vote()))
+
+
+def test_what_a_node_says_of_an_error_is_cut_to_what_can_be_kept() -> None:
+    told = {"code": "conflict", "message": "x" * 500_000, "detail": {"log": "y" * 500_000}}
+    dial = FakeDial(Reply(409, to_json({"error": told})))
+    with pytest.raises(Conflict) as raised:
+        simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
+    assert len(raised.value.message) < 5000
+    assert raised.value.detail == {}
+
+
+def test_an_answer_that_is_too_large_is_the_nodes_failure() -> None:
+    dial = FakeDial(Reply(200, to_json({"result": {"master": "x" * (2 << 20)}})))
+    with pytest.raises(BadAnswer, match=r"alpha answered mastership\.vote with 20\d+ bytes"):
         simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
