@@ -11,6 +11,8 @@ import os
 import socket
 from collections.abc import Mapping
 
+from common.log_lines import LineFormatter
+
 PINGS = 3  # in the time after which systemd takes us for dead
 
 _PRIORITIES = ((logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))  # syslog(3)
@@ -59,12 +61,12 @@ class Supervisor:
             await asyncio.sleep(self.patience_s / PINGS)
 
 
-class JournalFormatter(logging.Formatter):
+class JournalFormatter(LineFormatter):
     """Marks each line with its priority; the journal adds the time and the program by itself."""
 
     def format(self, record: logging.LogRecord) -> str:
         mark = next((rank for level, rank in _PRIORITIES if record.levelno >= level), _DEBUG)
-        return "\n".join(f"<{mark}>{line}" for line in super().format(record).splitlines())
+        return "\n".join(f"<{mark}>{line}" for line in super().format(record).split("\n"))
 
 
 def is_journalled(environment: Mapping[str, str] = os.environ) -> bool:

@@ -12,6 +12,7 @@ import queue
 import sys
 from pathlib import Path
 
+from common.log_lines import LineFormatter
 from common.systemd import JournalFormatter, is_journalled
 
 CONSOLE = Path("/dev/console")
@@ -28,7 +29,7 @@ class FileOrConsole(logging.Handler):
 
     def __init__(self, file: Path, console: Path = CONSOLE) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(FORMAT))
+        self.setFormatter(LineFormatter(FORMAT))
         self._path = file
         self._file: int | None = None
         self._console = _open(console, os.O_WRONLY | os.O_NOCTTY)
@@ -92,7 +93,7 @@ def begin_logging(file: Path, *, verbose: bool = False) -> logging.handlers.Queu
     visible = logging.StreamHandler(sys.stderr)
     journalled = is_journalled()
     visible.setLevel(logging.NOTSET if journalled else logging.WARNING)
-    visible.setFormatter((JournalFormatter if journalled else logging.Formatter)("%(message)s"))
+    visible.setFormatter((JournalFormatter if journalled else LineFormatter)("%(message)s"))
     listener = logging.handlers.QueueListener(
         records, FileOrConsole(file), visible, respect_handler_level=True
     )
@@ -102,6 +103,11 @@ def begin_logging(file: Path, *, verbose: bool = False) -> logging.handlers.Queu
 
 class _Dropping(logging.handlers.QueueHandler):
     """Never waits, and says nothing about a full queue: there is nowhere to say it."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Settle the message now; its traceback stays apart, as the lines that are ours."""
+        record.msg, record.args = record.getMessage(), None
+        return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
         with contextlib.suppress(queue.Full):

@@ -9,6 +9,7 @@ from common.errors import GntError, InvalidRequest
 from common.luxi.client import NoCoordinator
 from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA, Area, Command
+from coordinator.cli.output import printable_output
 
 INTERRUPTED = 130  # as shells report SIGINT
 PIPE_CLOSED = 141  # as shells report SIGPIPE
@@ -87,9 +88,11 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
 
 def guarded(run: Callable[[], int]) -> int:
     """Run a command; whatever goes wrong becomes a sentence on stderr and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal may not know every character
-            stream.reconfigure(errors="replace")
+    with printable_output():
+        return _guarded(run)
+
+
+def _guarded(run: Callable[[], int]) -> int:
     try:
         code = run()
         sys.stdout.flush()

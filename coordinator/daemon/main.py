@@ -12,6 +12,7 @@ from typing import NoReturn
 import uvloop
 
 from common.errors import Bug, Deposed, GntError
+from common.log_lines import LineFormatter
 from common.model.node import Node
 from common.paths import GANETIS_ALLOCATORS, Paths
 from common.ports import port
@@ -50,7 +51,7 @@ def _begin_logging() -> None:
     handler.setFormatter(
         JournalFormatter("%(message)s")
         if is_journalled()
-        else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+        else LineFormatter("%(asctime)s %(levelname)s %(message)s")
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 

@@ -107,7 +107,7 @@ class LuxiServer:
         except GntError as error:
             return failure(error, request)
         except (TypeError, ValueError) as error:
-            log.info("bad arguments for %s", request.method, exc_info=error)
+            log.info("bad arguments for %s: %s", request.method, error)
             told = InvalidRequest(f"The arguments of {request.method} do not fit: {error}.")
             return failure(told, request)
         except Exception as error:

@@ -7,6 +7,7 @@ import sys
 import time
 
 from common.errors import Bug, Deposed, GntError
+from common.log_lines import LineFormatter
 from common.luxi.client import Client, NoCoordinator
 from common.paths import Paths
 from common.systemd import JournalFormatter, is_journalled
@@ -65,7 +66,7 @@ def hold(conversation: Round, client: Client) -> list[Told]:
 
 
 def _begin_logging() -> None:
-    form = JournalFormatter("%(message)s") if is_journalled() else logging.Formatter("%(message)s")
+    form = JournalFormatter("%(message)s") if is_journalled() else LineFormatter("%(message)s")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(form)
     logging.basicConfig(level=logging.INFO, handlers=[handler])

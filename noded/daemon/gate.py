@@ -24,7 +24,7 @@ KEPT_SHAKING = 2  # of these, for where candidates have been seen
 MOST_SHAKING_EACH = 3  # with others
 MOST_CANDIDATES = 64
 MOST_OTHERS, MOST_EACH_OTHER = 6, 3
-MOST_BODY_OTHER = 4 << 10  # bytes; the calls that are open to nodes have few arguments
+MOST_BODY_OTHER = 256 << 10  # bytes; large calls are those of candidates
 MOST_KNOWN = 64  # sources of candidates that are remembered
 HANDSHAKE_PATIENCE_S = 10.0
 HURRY_S = 1.0  # for a handshake when others wait
@@ -137,7 +137,7 @@ class Gate:
             self._refusals.add(source, "others took its place")
             if goes.transport:
                 goes.transport.abort()
-        if peer and not peer.candidate and isinstance(connection, web.BoundedHandler):
+        if peer and not self._is_candidate(peer) and isinstance(connection, web.BoundedHandler):
             connection.most_body = MOST_BODY_OTHER
 
     def _know(self, source: str) -> None:

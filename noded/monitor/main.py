@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from common.errors import GntError, NodeFailure
+from common.log_lines import LineFormatter
 from common.places import Places, source_of
 from common.ports import own_port
 from common.systemd import Supervisor
@@ -36,7 +37,9 @@ log = logging.getLogger(__name__)
 def main() -> int:
     """Run the agent until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LineFormatter("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
         asyncio.run(_serve(options.address, options.port, options.every))
     except GntError as error:

@@ -469,7 +469,7 @@ def test_whoever_may_not_ask_is_told_before_any_argument_is_read(
             await cluster.join(node, "beta")
             reader, writer = await asyncio.open_connection(
                 LOCALHOST, node.port, server_hostname="beta",
-                ssl=client_context(cluster.identity("gamma", candidate=False)),
+                ssl=client_context(cluster.identity("gamma")),
             )  # fmt: skip
             writer.write(request + b"Content-Length: 1000\r\n\r\n")  # and no argument follows
             answer = await reader.read()

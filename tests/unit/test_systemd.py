@@ -88,7 +88,7 @@ def test_lines_for_the_journal_begin_with_their_priority() -> None:
 
     assert line(logging.DEBUG, "a") == "<7>a"
     assert line(logging.INFO, "a") == "<6>a"
-    assert line(logging.WARNING, "first\nsecond") == "<4>first\n<4>second"
+    assert line(logging.WARNING, "first\nsecond") == "<4>first\\u000asecond"
     assert line(logging.CRITICAL, "a") == "<3>a"
 
 
