@@ -1,18 +1,17 @@
 """What chaos watches, where it was once not so."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from common.model.job import Status
-from coordinator.operations.base import Operation
+from common.names import JobId
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
 from tests.sim.stories import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.faults import Failing, Slow
+from tests.support.faults import Failing, Gate, Slow
 from tests.support.network import Trip
 
 
@@ -20,27 +19,65 @@ def _starts(trip: Trip) -> bool:
     return trip.call.name == "instances.ensure_running"
 
 
-@pytest.mark.parametrize("order", [lambda: create("web1", "gamma"), lambda: Delay(duration=5.0)])
-def test_a_job_keeps_its_locks_until_its_end_is_durable(
-    order: Callable[[], Operation[object]],
-) -> None:
+async def _watched_to_its_end(cluster: SimulatedCluster, number: JobId) -> Status:
+    """Look all the time whether everything holds; return how the job ended."""
+    invariants = Invariants(cluster)
+    while not (job := cluster.state.jobs[number]).status.is_final:
+        await invariants.check()
+        await asyncio.sleep(0.01)
+    await invariants.check()
+    return job.status
+
+
+@pytest.mark.parametrize("end", [Status.SUCCESS, Status.ERROR, Status.CANCELED])
+def test_a_job_keeps_its_locks_until_its_end_is_durable(end: Status) -> None:
     """Else another job could change what a successor, who knows of no end, then undoes again."""
 
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            number = await cluster.submit(order())
-            cluster.network.faults += [Slow(lambda trip: trip.is_commit, 0.5), Failing(_starts)]
+            order = Delay(duration=5.0) if end is Status.CANCELED else create("web1", "gamma")
+            number = await cluster.submit(order)
+            cluster.network.faults.append(Slow(lambda trip: trip.is_commit, 0.5))
+            if end is Status.ERROR:
+                cluster.network.faults.append(Failing(_starts))
             await asyncio.sleep(0.1)
-            if isinstance(order(), Delay):
+            if end is Status.CANCELED:
                 await cluster.master.luxi("CancelJob", number)
-            await _watched_to_its_end(cluster, number)
+            assert await _watched_to_its_end(cluster, number) is end
 
     simulate(scenario())
 
 
-async def _watched_to_its_end(cluster: SimulatedCluster, number: int) -> None:
-    invariants = Invariants(cluster)
-    while not (job := cluster.state.jobs[number]).status.is_final:  # type: ignore[index]
-        await invariants.check()
-        await asyncio.sleep(0.01)
-    assert job.status in (Status.ERROR, Status.CANCELED)
+def test_a_resumed_job_holds_the_locks_of_its_row() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.network.faults.append(Slow(_starts, 2.0))
+            number = await cluster.submit(create("web1", "gamma"))
+            await asyncio.sleep(1.0)
+            await cluster.crash_master()
+            await cluster.start_master("alpha")
+            assert await _watched_to_its_end(cluster, number) is Status.SUCCESS
+
+    simulate(scenario())
+
+
+def test_a_successor_knows_that_a_job_has_failed_before_anything_is_undone() -> None:
+    """Else it would go forward from a step whose undoing has begun."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            undoing = Gate(lambda trip: trip.call.name == "disks.ensure_absent")
+            cluster.network.faults += [Failing(_starts), undoing]
+            number = await cluster.submit(create("web1", "gamma"))
+            # Starting it is undone first; of that, nothing is stored but what the failure stored.
+            undoing.which = lambda trip: trip.call.name == "instances.ensure_gone"
+            await undoing.until_held()
+            await cluster.crash_master()
+            undoing.opened.set()
+            cluster.network.faults.clear()
+            await cluster.take_over("beta")
+            assert (await cluster.finished(number)).status is Status.ERROR
+            assert not cluster.shared.disks
+            assert (await cluster.snapshot()).guests["gamma"] == {}
+
+    simulate(scenario())

@@ -13,11 +13,11 @@ from coordinator.master.confirm import NotMaster
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
-from coordinator.quorum.question import Word
+from coordinator.quorum.question import Mode, Word
 from tests.sim.stories import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.faults import Failing, Slow
+from tests.support.faults import Failing, Gate, Slow
 from tests.support.network import Line
 
 
@@ -219,6 +219,53 @@ def test_what_is_acknowledged_during_a_take_over_survives_it() -> None:
             submitting.cancel()
             assert len(taken) > 10
             assert set(taken) <= set(cluster.state.jobs)
+
+    simulate(scenario())
+
+
+def test_what_is_acknowledged_until_the_last_grant_survives_a_take_over() -> None:
+    """A ballot from before its node's grant says nothing about what was stored in between."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            gate = Gate(lambda t: t.source == "beta" and t.call.name == "mastership.grant")
+            cluster.network.faults.append(gate)
+            taking = asyncio.ensure_future(cluster.take_over("beta"))
+            await gate.until_held(2)
+            await asyncio.sleep(0.1)
+            order = Delay(duration=0.0).to_input()
+            # Of the candidates, beta alone is left behind: it has to fetch what it misses.
+            cluster.cut("alpha", "beta")
+            number = await old.luxi("SubmitJob", [order])
+            cluster.heal()
+            gate.opened.set()
+            await taking
+            assert number in cluster.state.jobs
+
+    simulate(scenario())
+
+
+def test_a_master_that_comes_back_does_not_depose_the_one_who_is_being_made_meanwhile() -> None:
+    """Its ballots are from before the other's first order; its grants come after."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.crash_master()
+            orders = Gate(lambda t: t.source == "beta" and t.call.fenced)
+            grants = Gate(lambda t: t.source == "alpha" and t.call.name == "mastership.grant")
+            cluster.network.faults += [orders, grants]
+            taking = asyncio.ensure_future(cluster.start_master("beta", Mode.TAKE_OVER))
+            await orders.until_held(2)
+            returning = asyncio.ensure_future(cluster.start_master("alpha"))
+            await grants.until_held(2)
+            orders.opened.set()
+            beta = await taking
+            grants.opened.set()
+            with pytest.raises(NotMaster, match="beta"):
+                await returning
+            cluster.master_is(beta)
+            await cluster.run(Delay(duration=0.0))
 
     simulate(scenario())
 

@@ -219,6 +219,29 @@ def test_promises_outlive_their_coordinator(seed: int) -> None:
     simulate(scenario())
 
 
+def test_room_for_those_evacuated_is_kept_at_a_take_over() -> None:
+    """Their jobs wait in the queue, and more important ones would take the room before them."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3) as cluster:
+            for machine in cluster.machines.values():
+                machine.shrink_memory(OWN_MIB + 2048)
+            places = ["alpha"] * 6 + ["beta"] * 6 + ["gamma"] * 2
+            orders = [order(f"web{number}", pnode=node) for number, node in enumerate(places)]
+            assert all(await made(cluster, await submit(cluster, orders)))
+            await allow_jobs(cluster, 1)
+            moves = (await cluster.run(EvacuateNode(node_name=NodeName("gamma"))))["jobs"]
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            late = [order(f"late{number}", pnode="alpha") for number in range(2)]
+            numbers = [await cluster.submit(each, priority=-20) for each in late]
+            assert all(await made(cluster, [JobId(number) for _, number in moves]))
+            assert sum(await made(cluster, numbers)) == 1
+            await check_not_overcommitted(cluster)
+
+    simulate(scenario())
+
+
 def test_instances_for_a_named_node_do_not_take_more_than_it_has() -> None:
     async def scenario() -> None:
         async with simulated_cluster(nodes=3) as cluster:

@@ -16,26 +16,37 @@ from common.errors import (
     Unreachable,
 )
 from common.luxi.failures import JobLost, QueueDrained
+from common.messages import from_json
 from common.model.disk import DiskTemplate
 from common.model.job import Job, Status
 from common.names import InstanceName, JobId
-from common.noderpc.instances import GuestState
+from common.noderpc.instances import GuestState, Instances
+from coordinator.nodes.calls import Nodes
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.test.delay import Delay
 from tests.sim.stories import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Gate
+from tests.support.image import uuid_of
+from tests.support.network import Line, Trip
 
 
 async def _cancel(cluster: SimulatedCluster, number: JobId) -> tuple[bool, str]:
     done, told = await cluster.master.luxi("CancelJob", number)
     return done, told
+
+
+def read_arguments(trip: Trip) -> dict[str, Any]:
+    """Return what a call was made with."""
+    return dict(from_json(trip.body, dict[str, Any], what="a call"))
 
 
 async def _until_step(cluster: SimulatedCluster, number: JobId, title: str) -> None:
@@ -83,6 +94,49 @@ def test_a_job_that_waits_for_locks_is_cancelled_at_once() -> None:
             await _cancel(cluster, moving)
             assert (await cluster.finished(moving)).status is Status.CANCELED
             assert before.differences(await cluster.snapshot()) == []
+
+    simulate(scenario())
+
+
+def test_a_job_that_waited_locks_what_it_needs_by_now() -> None:
+    """While it waits for the instance, that moves: its node is another one then."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            moving = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+            await asyncio.sleep(0.1)
+            waiting = await cluster.submit(ShutDownInstance(instance_name=WEB1))
+            assert (await cluster.finished(moving)).status is Status.SUCCESS
+            await _until_step(cluster, waiting, "shut down")
+            alpha, gamma = (f"NODE/{uuid_of(name)}" for name in ("alpha", "gamma"))
+            locked = {lock for lock, _ in (await _shown(cluster, waiting)).ops[0].locks}
+            assert alpha in locked
+            assert gamma not in locked
+            assert (await cluster.finished(waiting)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
+def test_a_shutdown_that_was_undone_cannot_begin_any_more() -> None:
+    """Its order may still be on its way, or be given again by whoever was told nothing."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            lost = Gate(lambda trip: trip.call.name == "instances.begin_shutdown")
+            cluster.network.faults.append(lost)
+            number = await cluster.submit(ShutDownInstance(instance_name=WEB1))
+            assert (await cluster.finished(number)).status is Status.ERROR
+            late = lost.held[0]
+            begun = read_arguments(late)
+            line = Line(cluster.network, cluster.machines["alpha"])
+            nodes = Nodes(line, cluster.state.stamp.epoch, cluster.random)
+            cluster.network.faults.clear()
+            gamma = nodes.service(Instances, cluster.config.node("gamma"))
+            await gamma.begin_shutdown(**begun)
+            await asyncio.sleep(600)
+            assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
 
     simulate(scenario())
 

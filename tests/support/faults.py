@@ -10,6 +10,8 @@ from common.errors import NodeFailure
 from common.rpc.server import Reply, refusal
 from tests.support.network import Fault, Trip
 
+LONGEST_WAIT_S = 600.0
+
 Which = Callable[[Trip], bool]
 
 
@@ -130,6 +132,37 @@ class Lossy(Fault):
                 raise ConnectionResetError("the connection was reset")
             await asyncio.Future()
         return reply
+
+
+@dataclass
+class Gate(Fault):
+    """Holds the calls that ``which`` picks until it is opened, or else their answers."""
+
+    which: Which
+    answers: bool = False
+    held: list[Trip] = field(default_factory=list)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if not self.answers:
+            await self._wait(trip)
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if self.answers:
+            await self._wait(trip)
+        return reply
+
+    async def until_held(self, count: int = 1) -> None:
+        """Return when so many have come."""
+        async with asyncio.timeout(LONGEST_WAIT_S):
+            while len(self.held) < count:  # noqa: ASYNC110  # time costs nothing here
+                await asyncio.sleep(0.001)
+
+    async def _wait(self, trip: Trip) -> None:
+        if self.which(trip) and not self.opened.is_set():
+            self.held.append(trip)
+            await self.opened.wait()
 
 
 @dataclass

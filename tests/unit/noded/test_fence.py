@@ -56,6 +56,18 @@ def test_an_epoch_is_granted_once(path: Path) -> None:
     simulate(scenario())
 
 
+def test_orders_of_an_epoch_are_taken_from_its_master_alone(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        await fence.advance(epoch(3), ALPHA)
+        await fence.admit(epoch(3), ALPHA)
+        with pytest.raises(Deposed, match="Epoch 3 is alpha's here, not beta's"):
+            await fence.admit(epoch(3), BETA)
+        assert fence.grant.master == ALPHA
+
+    simulate(scenario())
+
+
 def test_two_who_ask_at_once_cannot_both_get_it(path: Path) -> None:
     async def scenario() -> None:
         fence = fence_at(path)
