@@ -1,0 +1,1 @@
+"""Faults planted on purpose: each breaks a promise, and some test has to notice it."""

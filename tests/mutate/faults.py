@@ -1,0 +1,214 @@
+"""The faults, in the order of the code that they are planted in."""
+
+from tests.mutate.fault import Fault
+
+POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
+MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
+QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
+REPLICA = "tests/contract/test_replica.py"
+FENCE = "tests/unit/noded/test_fence.py"
+
+FAULTS = (
+    # noded: who is obeyed
+    Fault(
+        "epoch of another master", "orders of an epoch are its master's alone",
+        "noded/calls/fence.py",
+        "if self._grant.master not in (None, caller):", "if False:",
+        (FENCE, MASTERSHIP),
+    ),
+    Fault(
+        "order of an epoch that ended meanwhile", "an order that waited is refused once its "
+        "epoch is over",
+        "noded/calls/fence.py",
+        "        self.check(epoch)\n        number = next(self._numbers)",
+        "        number = next(self._numbers)",
+        (FENCE, "tests/unit/noded/test_node.py"),
+    ),
+    Fault(
+        "grant that waits for nobody", "a grant returns when orders of older epochs have ended",
+        "noded/calls/fence.py",
+        "while any(call.epoch < epoch for call in self._running.values()):",
+        "while False:",
+        (FENCE, MASTERSHIP),
+    ),
+    Fault(
+        "grant not synced", "a grant outlives a power cut",
+        "noded/calls/grants.py",
+        "await in_thread(write_durably, self._path, to_json(grant))",
+        "await in_thread(self._path.write_bytes, to_json(grant))",
+        (DISKS, POWER_CUTS),
+    ),
+    Fault(
+        "names not synced", "a small file is on disk, its name included, when told so",
+        "noded/durable_file.py",
+        "            raise\n        sync_directory(path.parent)", "            raise",
+        (DISKS, "tests/unit/noded/test_durable_file.py"),
+    ),
+    Fault(
+        "order carried out twice", "a call that comes again gets the recorded answer",
+        "noded/calls/recorded.py",
+        "known = self._calls.get((caller, call))", "known = None",
+        ("tests/sim/test_reality.py", "tests/unit/noded/test_recorded.py"),
+    ),
+    Fault(
+        "task begun after its cancellation", "a task that was cancelled is not begun later",
+        "noded/tasks/registry.py",
+        "            self._entries[task] = _Entry(_cancelled(task))\n"
+        "            self._remember_end(task)",
+        "            return",
+        ("tests/unit/noded/test_tasks.py",),
+    ),
+    # noded: the replica
+    Fault(
+        "replica never synced", "an acknowledged commit outlives a power cut",
+        "noded/replica/schema.py",
+        "PRAGMA synchronous=FULL", "PRAGMA synchronous=OFF",
+        (DISKS, POWER_CUTS),
+    ),
+    Fault(
+        "replica synced now and then", "an acknowledged commit outlives a power cut",
+        "noded/replica/schema.py",
+        "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL",
+        (DISKS, POWER_CUTS),
+    ),
+    Fault(
+        "another history accepted", "a commit is only stored on the history it was made on",
+        "noded/replica/store.py",
+        "if known and known[-1].digest != digest_at(db, stamp, known[-1].serial):", "if False:",
+        (REPLICA,),
+    ),
+    Fault(
+        "numbers of jobs forgotten", "a number is given to one job for ever",
+        "noded/replica/tables.py",
+        "UPDATE meta SET newest_job = max(newest_job, ?)",
+        "UPDATE meta SET newest_job = min(newest_job, ?)",
+        (REPLICA, f"{REPLICA[:-3]}_file.py"),
+    ),
+    # calls
+    Fault(
+        "disks deleted for a deposed master", "every order is fenced",
+        "common/noderpc/disks.py",
+        "    @rpc(timeout=120, safe_to_repeat=True)\n    @abstractmethod\n"
+        "    async def ensure_absent",
+        "    @rpc(timeout=120, safe_to_repeat=True, fenced=False)\n    @abstractmethod\n"
+        "    async def ensure_absent",
+        ("tests/unit/test_fenced_calls.py",),
+    ),
+    # coordinator: becoming master
+    Fault(
+        "states seen before the grants", "the newest state is one seen after the grants",
+        "coordinator/master/asking.py",
+        "        mastership = self.call(Mastership, node)\n        try:",
+        "        mastership = self.call(Mastership, node)\n"
+        "        before = await mastership.vote()\n        try:",
+        (MASTERSHIP,),
+        also=((
+            "        return await mastership.vote()",
+            "        from msgspec.structs import replace\n"
+            "        return replace(await mastership.vote(), stamp=before.stamp)",
+        ),),
+    ),
+    Fault(
+        "only_if_named not sent", "a deposed master does not come back by old ballots",
+        "coordinator/master/asking.py",
+        "only_if_named=self._question.only_if_named", "only_if_named=False",
+        (MASTERSHIP, "tests/unit/master"),
+    ),
+    Fault(
+        "newer lists not asked", "those are asked whom the newest state names",
+        "coordinator/master/confirm.py",
+        "if newest == self._electorate:", "if True:",
+        (MASTERSHIP, "tests/unit/master"),
+    ),
+    Fault(
+        "no first commit", "a master acts once a commit of its own epoch is durable",
+        "coordinator/master/master.py",
+        "            await self.store.commit(self._taken_over)\n            publishing",
+        "            publishing",
+        (MASTERSHIP,),
+    ),
+    # coordinator: the state
+    Fault(
+        "only the pool after counts", "a change of the pool needs a majority of both pools",
+        "coordinator/state/replication.py",
+        "for pool in (self.pool, after) if pool]", "for pool in (after,) if pool]",
+        ("tests/unit/state/test_pool.py",),
+    ),
+    Fault(
+        "half is enough", "a commit is acknowledged by more than half of the candidates",
+        "coordinator/quorum/majority.py",
+        "return 2 * count > of", "return 2 * count >= of",
+        ("tests/unit/quorum",),
+    ),
+    # coordinator: jobs
+    Fault(
+        "resumed without locks", "a resumed job has the locks it had",
+        "coordinator/jobs/executor.py",
+        "                await self._locks.acquire("
+        "running.owner, wanted, timeout=None, priority=-20)",
+        "                del wanted",
+        (INVARIANTS,),
+    ),
+    Fault(
+        "locks that are not those needed", "what was waited for is looked at again",
+        "coordinator/jobs/executor.py",
+        "if chosen.locks(self._store.state.config) != wanted:", "if False:",
+        (QUEUE, "tests/unit/jobs"),
+    ),
+    Fault(
+        "locks released before the end", "a job has its locks until its end is durable",
+        "coordinator/jobs/executor.py",
+        "            await self._end_badly(running, index, error)\n        finally:",
+        "            self._locks.release(running.owner)\n"
+        "            await self._end_badly(running, index, error)\n        finally:",
+        (INVARIANTS,),
+    ),
+    Fault(
+        "locks released before success", "a job has its locks until its end is durable",
+        "coordinator/jobs/executor.py",
+        "            batches = operation.jobs(plan)",
+        "            self._locks.release(running.owner)\n"
+        "            batches = operation.jobs(plan)",
+        (INVARIANTS,),
+    ),
+    Fault(
+        "failure not durable", "whoever goes on with a failing job goes back, too",
+        "coordinator/jobs/journal.py",
+        "failure=failure_of(failure))\n        await self._store.commit([self._running.put()])",
+        "failure=failure_of(failure))",
+        ("tests/unit/jobs", INVARIANTS),
+    ),
+    Fault(
+        "start not noted", "a step is begun once its beginning is durable",
+        "coordinator/jobs/recipe.py",
+        'await journal.write("started", step.title)', 'journal.note("started", step.title)',
+        ("tests/unit/jobs/test_recipe.py", OPERATIONS),
+    ),
+    Fault(
+        "undone from the front", "steps are undone in reverse",
+        "coordinator/jobs/recipe.py",
+        "for step in reversed(begun):", "for step in begun:",
+        ("tests/unit/jobs/test_recipe.py",),
+    ),
+    Fault(
+        "undone beyond the point of no return", "what cannot be undone is not",
+        "coordinator/jobs/recipe.py",
+        "            begun.clear()\n", "            pass\n",
+        ("tests/unit/jobs/test_recipe.py",),
+    ),
+    Fault(
+        "promises not kept at a take-over", "a place that was promised is not given away",
+        "coordinator/jobs/queue.py",
+        "                    self._executor.reserve(running)\n                    "
+        "self._enqueue(running)\n        self._fill()",
+        "                    self._enqueue(running)\n        self._fill()",
+        ("tests/sim/test_placement.py kept_at_a_take_over",),
+    ),
+    # coordinator: operations
+    Fault(
+        "shutdown that goes on", "a guest whose shutdown is undone stays",
+        "coordinator/operations/steps/guests.py",
+        '        await cluster.tasks(node).cancel(task=cluster.task_id("shutdown"))\n', "",
+        (QUEUE,),
+    ),
+)  # fmt: skip
