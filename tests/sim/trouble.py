@@ -37,6 +37,7 @@ class Trouble:
         self._cluster, self._random, self._note = cluster, random, note
         self._invariants, self._operators = invariants, operators
         self._dead: asyncio.Task[None] | None = None  # the story of a machine given up
+        self._off = ""  # the machine of that story, while it is switched off
         self._is_ending = False
         self._faults: dict[str, Fault] = {
             "calls and answers get lost": Lossy(random, 0.02),
@@ -63,7 +64,7 @@ class Trouble:
         await self.heal()
         for name, machine in self._cluster.machines.items():
             self._cluster.resume(name)
-            if machine.noded is None and self._dead is None:
+            if machine.noded is None and name != self._off:
                 await machine.boot()
         if self._dead is not None:
             await self._dead
@@ -187,10 +188,12 @@ class Trouble:
 
     async def _be_dead(self, name: str) -> None:
         self._note(f"{name} dies")
+        self._off = name
         await self._cluster.lose_power(name)
         await self._see_done(ModifyNode(node_name=NodeName(name), offline=True, force=True))
         await asyncio.sleep(self._random.uniform(0, 30))
         self._note(f"{name} is back")
+        self._off = ""
         await self._cluster.machines[name].boot()
         await self._see_done(ModifyNode(node_name=NodeName(name), offline=False))
         self._dead = None
