@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 from common.errors import GntError
+from common.model.stamp import Stamp
 from common.names import NodeName
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.quorum.question import Word
@@ -15,11 +16,12 @@ from tests.sim.invariants import Invariants
 from tests.sim.operators import Operators
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
-from tests.support.faults import Late, Lossy, Repeated
+from tests.support.faults import Late, Lossy, Repeated, Slow
 from tests.support.network import Fault
 
 TROUBLE_EVERY_S = 8.0
 PATIENCE_S = 60.0
+SLOW_S = 1.0  # each way; the word waits longer for whoever can be reached
 CLOCK_JUMPS_S = (-7200.0, -60.0, -1.0, 1.0, 60.0, 600.0)
 
 
@@ -99,30 +101,34 @@ class Trouble:
         await self.take_over(self._name())
 
     async def _give_a_word(self) -> None:
-        """Say what is true: no other master runs, and the newest state is within reach."""
+        """Say what is true: no other master runs, and whoever is up can be reached, if slowly.
+
+        A word that is given while others can do without this node costs what it does from then
+        on; so is it with one that leaves out who has the newest state. Neither is a fault of ours.
+        """
+        up = [name for name in self._cluster.names if name != self._off]
+        if not all(self._is_up(name) for name in up):
+            return
         for coordinator in self._cluster.masters():
             await coordinator.kill()
-        name = self._name()
-        machine = self._cluster.machines[name]
-        newest = [each for each in self._cluster.names if self._has_newest(each)]
-        if name in newest:
-            await self.take_over(name, self._random.choice((Word.NO_VOTING, Word.LOCAL_IS_RIGHT)))
-        elif machine.noded is not None and any(self._hears(name, other) for other in newest):
-            self._cluster.network.faults.clear()
-            await self.take_over(name, Word.NO_VOTING)
+        await self.heal()
+        name, slow = self._random.choice(up), self._random.choice(up)
+        delay_s = self._random.uniform(0, SLOW_S)
+        self._cluster.network.faults.append(Slow(lambda trip: trip.target == slow, delay_s))
+        newest = self._stamp_of(name).age >= self._invariants.newest.age
+        words = (Word.NO_VOTING, Word.LOCAL_IS_RIGHT) if newest else (Word.NO_VOTING,)
+        await self.take_over(name, self._random.choice(words))
+        self._cluster.network.faults.clear()
 
-    def _has_newest(self, name: str) -> bool:
+    def _is_up(self, name: str) -> bool:
         machine = self._cluster.machines[name]
-        if machine.noded is None or machine.process.is_suspended:
-            return False
-        replica = ReplicaFile(machine.paths.replica)
+        return machine.noded is not None and not machine.process.is_suspended
+
+    def _stamp_of(self, name: str) -> Stamp:
+        replica = ReplicaFile(self._cluster.machines[name].paths.replica)
         stamp = replica.stamp()
         replica.close()
-        return stamp.age >= self._invariants.newest.age
-
-    def _hears(self, name: str, other: str) -> bool:
-        one, two = (self._cluster.machines[each].ip for each in (name, other))
-        return self._cluster.network.reaches(one, two)
+        return stamp
 
     async def _isolate(self) -> None:
         name = self._name()
