@@ -44,6 +44,7 @@ class Asked:
         self._question, self._voters = question, electorate.voters
         self._nodes, self._patience_s, self._unread = nodes, patience_s, unread
         self._silent: set[NodeName] = set()
+        self._name_others: frozenset[NodeName] = frozenset()
         self.unheard: tuple[NodeName, ...] = ()
         self.deaf: dict[NodeName, tuple[NodeName, ...]] = {}  # do not listen to us, but to these
 
@@ -60,6 +61,10 @@ class Asked:
         )
         for node, stamp in states_shown(self._question, ballots).items():
             seen[node] = max(stamp, seen.get(node, stamp), key=lambda each: each.age)
+        me = self._question.me
+        self._name_others = frozenset(
+            node for node, ballot in ballots.items() if me not in (ballot.master, ballot.holder)
+        )
         for told in sort_out(ballots, self._question.candidates)[1]:
             log.warning("%s", told)
         return verdict
@@ -77,9 +82,10 @@ class Asked:
     async def _grant(self, node: NodeName, epoch: Epoch) -> Ballot:
         """Ask for the epoch; the ballot taken afterwards shows whether it was granted."""
         mastership = self.call(Mastership, node)
+        only_if_named = self._question.only_if_named and node not in self._name_others
         try:
             await mastership.grant(
-                epoch=epoch, master=self._question.me, only_if_named=self._question.only_if_named
+                epoch=epoch, master=self._question.me, only_if_named=only_if_named
             )
         except Deposed as error:
             log.info("%s does not grant epoch %s: %s", node, epoch, error)

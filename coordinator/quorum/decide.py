@@ -26,10 +26,13 @@ So a master begins like this:
 A take-over may fail or die on its way, and must leave the cluster with its master. So a node
 names the one whose orders it *obeyed* last, and a grant without an order changes nothing of that:
 until the first commit of the new epoch is on the disks of a majority of the candidates, the old
-master may come back with a plain start, in a higher epoch; from then on it may not, since a plain
-start needs to be named by a majority of the candidates, too, and the two majorities have one in
-common. (It asks with ``only_if_named``, so that holds for the moment of the grant as well.) An old
-master leaves a take-over the time to end (``Question.yields``); safety does not depend on that.
+master may come back with a plain start, in a higher epoch; from then on it may not. For a plain
+start at least half of the candidates have to name me, both before they are asked for the epoch
+and after they granted it. Half and a majority have a candidate in common: if it obeyed the other
+before, it does not name me; if it granted me the epoch before, it refuses the other's commit.
+(Half is enough, and a majority would be too much: of two candidates one may have stored the commit
+that the other never saw.) An old master leaves a take-over the time to end (``Question.yields``);
+safety does not depend on that.
 
 Nodes may lie, and only majorities decide: one node cannot veto, neither by claiming that a later
 epoch was granted, which only means that *its* grant is missing, nor by absurd numbers (``astray``).
@@ -225,12 +228,15 @@ def _shortfalls(
     if not is_majority(len(showing | hoped & candidates), len(candidates)):
         missing = tuple(sorted(candidates - showing))
         yield NoCandidateMajority(len(showing), len(candidates), missing, asked)
-    if asked is None and poll.question.mode is Mode.START:
-        for group in (voters, candidates):
-            naming = poll.naming(poll.question.me, candidates=group is candidates)
-            if not is_majority(len(naming | hoped & group), len(group)):
-                yield _named_other(poll, len(naming), group)
-                return
+    if poll.question.mode is not Mode.START:
+        return
+    naming = poll.naming(poll.question.me, candidates=True) & in_favour
+    if 2 * len(naming | hoped & candidates) < len(candidates):
+        yield _named_other(poll, len(naming), candidates)
+        return
+    naming = poll.naming(poll.question.me, candidates=False)
+    if asked is None and not is_majority(len(naming | hoped), len(voters)):
+        yield _named_other(poll, len(naming), voters)
 
 
 def _named_other(poll: _Poll, count: int, group: frozenset[NodeName]) -> NamedOther:
@@ -239,7 +245,7 @@ def _named_other(poll: _Poll, count: int, group: frozenset[NodeName]) -> NamedOt
     others = Counter(other for other in named.values() if other not in (None, me))
     master = others.most_common(1)[0][0] if others else None
     by = tuple(node for node, other in named.items() if master and other == master)
-    of = "nodes" if group is poll.question.voters else "master candidates"
+    of = "nodes" if group == poll.question.voters else "master candidates"
     return NamedOther(me, count, len(group), master, by, of)
 
 

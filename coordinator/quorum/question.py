@@ -38,9 +38,9 @@ class Question:
 
     @property
     def only_if_named(self) -> bool:
-        """Whether nodes shall refuse the grant unless they obeyed me last, or granted me an epoch.
+        """Whether nodes that did not name another shall refuse the grant unless they name me.
 
-        Between a node's ballot and its grant another node may have taken over. This makes
-        sure that a deposed master cannot come back with ballots from before that.
+        Between a node's ballot and its grant another may have taken over. A deposed master that
+        comes back with ballots from before that must not disturb the new one.
         """
         return self.mode is Mode.START and self.word is Word.NONE

@@ -71,6 +71,7 @@ class Contender:
     name: NodeName
     question: Question | None = None
     asked: Epoch | None = None  # the epoch it asks the nodes for
+    name_others: frozenset[NodeName] = frozenset()  # by their first ballots
     ballots: dict[NodeName, Ballot] = field(default_factory=dict)
     epoch: Epoch | None = None  # the one it is master of
     history: History = ()
@@ -131,22 +132,30 @@ class World:
     def campaign(self, contender: Contender, question: Question) -> None:
         for node in self.reach():
             if contender.asked:
-                self.ask_for_grant(node, question, contender.asked)
+                self.ask_for_grant(node, contender, question, contender.asked)
             if self.random.random() >= self.loses:
                 contender.ballots[node.name] = node.ballot()
         if self.random.random() < 0.5:
             silent = question.voters if self.random.random() < 0.3 else frozenset()
             self.judge(contender, question, silent)
 
-    def ask_for_grant(self, node: Node, question: Question, epoch: Epoch) -> None:
+    def ask_for_grant(
+        self, node: Node, contender: Contender, question: Question, epoch: Epoch
+    ) -> None:
         if question.mode is Mode.TAKE_OVER:
             self.take_overs.add((question.me, epoch))
-        node.grant(epoch, question.me, only_if_named=question.only_if_named)
+        only_if_named = question.only_if_named and node.name not in contender.name_others
+        node.grant(epoch, question.me, only_if_named=only_if_named)
 
     def judge(self, contender: Contender, question: Question, silent: frozenset[NodeName]) -> None:
         if contender.asked is None:
             verdict = decide(question, contender.ballots, silent=silent)
             if isinstance(verdict, Won):
+                contender.name_others = frozenset(
+                    name
+                    for name, ballot in contender.ballots.items()
+                    if question.me not in (ballot.master, ballot.holder)
+                )
                 contender.asked, contender.ballots = verdict.epoch, {}
         else:
             verdict = confirm(question, contender.asked, contender.ballots, silent=silent)

@@ -130,7 +130,7 @@ def expected(case: Case, mode: Mode, word: Word) -> Stamp | None:
             or (
                 2 * sum(says.names_me for says in case.all) > len(case.all)
                 and 2 * sum(says.names_me for says in (case.mine, *case.candidates))
-                > 1 + len(case.candidates)
+                >= 1 + len(case.candidates)
             )
         )
     )

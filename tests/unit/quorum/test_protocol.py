@@ -9,7 +9,7 @@ import pytest
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot
 from coordinator.quorum.decide import confirm, decide
-from coordinator.quorum.objection import NoMajority
+from coordinator.quorum.objection import NamedOther, NoMajority, Objection
 from coordinator.quorum.question import Mode, Question
 from coordinator.quorum.verdict import Refused, Won
 from tests.unit.quorum.protocol import History, Node, World, extended
@@ -104,8 +104,11 @@ class Cluster:
 
 
 @pytest.mark.parametrize("only_if_named", [True, False])
-def test_a_deposed_master_does_not_come_back_with_old_ballots(only_if_named: bool) -> None:
-    """A asks D, then B takes over with B, C and D, then A asks the others."""
+def test_a_deposed_master_does_not_come_back_with_old_ballots(*, only_if_named: bool) -> None:
+    """A asks D, then B takes over with B, C and D, then A asks the others.
+
+    Even if nobody were asked to refuse, too few of those who grant it would still name it.
+    """
     cluster = Cluster()
     old = cluster.ballots(D)
     epoch, found = cluster.take_over(B, B, C, D)
@@ -116,10 +119,10 @@ def test_a_deposed_master_does_not_come_back_with_old_ballots(only_if_named: boo
     for node in cluster.nodes.values():
         node.grant(won.epoch, A, only_if_named=only_if_named)
     verdict = confirm(question, won.epoch, cluster.ballots(*FIVE))
-    if only_if_named:
-        assert verdict == Refused(NoMajority(2, 5, (B, C, D), won.epoch))
-    else:
-        assert isinstance(verdict, Won), "this is what the rule is for"
+    refusal: Objection = NoMajority(2, 5, (B, C, D), won.epoch)
+    if not only_if_named:
+        refusal = NamedOther(A, 2, 5, B, (B, C, D))
+    assert verdict == Refused(refusal)
 
 
 @pytest.mark.parametrize("own_commit_first", [True, False])
@@ -167,3 +170,23 @@ def test_a_take_over_that_succeeded_lasts() -> None:
         verdict = decide(cluster.question(A, Mode.START), cluster.ballots(*some), silent=set(FIVE))
         assert isinstance(verdict, Refused), some
     assert isinstance(decide(cluster.question(B, Mode.START), cluster.ballots(*FIVE)), Won)
+
+
+def test_a_take_over_that_one_of_two_heard_of_leaves_somebody() -> None:
+    """B's first commit is on B alone. It was acknowledged to nobody, so A may come back."""
+    for nodes in ((A, B), (A, B, C)):
+        pool = frozenset({A, B})
+        cluster = Cluster()
+        for name in nodes:
+            cluster.nodes[name].grant(Epoch(2), B, only_if_named=False)
+        cluster.store(Epoch(2), B, cluster.nodes[B].history, B)
+        able = []
+        for me in (A, B):
+            question = Question(me, frozenset(nodes), pool, Mode.START)
+            won = decide(question, cluster.ballots(*nodes))
+            if isinstance(won, Won):
+                able.append(me)
+                for name in nodes:  # those who name the other are not asked to name me
+                    cluster.nodes[name].grant(won.epoch, me, only_if_named=False)
+                assert isinstance(confirm(question, won.epoch, cluster.ballots(*nodes)), Won)
+        assert able
