@@ -24,6 +24,7 @@ from coordinator.jobs.queue import JobQueue
 from coordinator.locks.manager import LockManager
 from coordinator.master.authority import StateAuthority
 from coordinator.master.confirm import Confirmed, become_master
+from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
 from coordinator.nodes.calls import Nodes
@@ -136,6 +137,7 @@ class Master:
             publishing = group.create_task(
                 Publisher(self.store, self._nodes).run(), name="publisher"
             )
+            learning = group.create_task(learn_keys(self.store, self._nodes), name="keys")
             try:
                 self.queue.resume()
                 log.info("%s is master, epoch %s", self._me, self.confirmed.won.epoch)
@@ -143,6 +145,7 @@ class Master:
                 await storing
             finally:
                 publishing.cancel()
+                learning.cancel()
                 await self.queue.close()
                 await self._around.close()
 

@@ -4,13 +4,15 @@ import asyncio
 import shutil
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.model.job import Status
-from common.names import NodeName
+from common.names import KeyId, NodeName
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
+from coordinator.state.rows import Put
 from noded.replica.store import ReplicaFile
 from tests.sim.stories import create
 from tests.support.clock import simulate
@@ -21,10 +23,14 @@ ALPHA, BETA, GAMMA, DELTA = (NodeName(name) for name in ("alpha", "beta", "gamma
 SOON_S = 10.0
 
 
-def listened_to(cluster: SimulatedCluster, name: str) -> list[str]:
+def keys_at(cluster: SimulatedCluster, name: str) -> dict[NodeName, KeyId]:
     noded = cluster.machines[name].noded
     assert noded is not None
-    return sorted(noded.candidates.roster.candidates)
+    return noded.candidates.roster.candidates
+
+
+def listened_to(cluster: SimulatedCluster, name: str) -> list[str]:
+    return sorted(keys_at(cluster, name))
 
 
 def add_delta(cluster: SimulatedCluster, **fields: object) -> AddNode:
@@ -102,6 +108,25 @@ def test_a_master_that_was_promoted_a_moment_ago_is_known_everywhere() -> None:
             await cluster.settle()
             for name in ("beta", "gamma", "delta", "epsilon"):
                 assert listened_to(cluster, name) == ["alpha", "beta", "gamma"]
+
+    simulate(scenario())
+
+
+def test_keys_of_nodes_that_joined_under_an_older_version_are_learnt() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            known = {node.name: node.key for node in cluster.config.nodes.values()}
+            for node in cluster.config.sorted_nodes():
+                await cluster.master.running.store.commit([Put(replace(node, key=KeyId("")))])
+            await cluster.machines["gamma"].kill_noded()
+            await cluster.crash_master()
+            await cluster.start_master("alpha")
+            await cluster.settle()
+            assert keys_at(cluster, "beta") == {name: known[name] for name in (ALPHA, BETA)}
+            assert not cluster.config.node(GAMMA).key
+            await cluster.machines["gamma"].start_noded()
+            await cluster.settle(60)
+            assert {node.name: node.key for node in cluster.config.nodes.values()} == known
 
     simulate(scenario())
 
