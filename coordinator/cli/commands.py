@@ -40,6 +40,9 @@ AREAS = {
                 for_json={"findings": True},
             ),
             "modify": Command("change the cluster's parameters", opcode="OP_CLUSTER_SET_PARAMS"),
+            "renew-crypto": Command(
+                "renew the certificates of nodes", opcode="OP_CLUSTER_RENEW_CRYPTO"
+            ),
             "master-failover": Command("make this node the master", "begin:take_over"),
             "allocate": Command("tell where an instance would go, and why", "placing:allocate"),
             "capacity": Command("tell how many instances fit", "placing:capacity"),

@@ -12,6 +12,7 @@ from coordinator.operations.base import REGISTRY, Operation
 
 MODULES = {
     "OP_CLUSTER_DESTROY": "coordinator.operations.cluster.destroy",
+    "OP_CLUSTER_RENEW_CRYPTO": "coordinator.operations.cluster.renew_crypto",
     "OP_CLUSTER_SET_PARAMS": "coordinator.operations.cluster.modify",
     "OP_CLUSTER_VERIFY": "coordinator.operations.cluster.verify",
     "OP_CLUSTER_VERIFY_CONFIG": "coordinator.operations.cluster.verify_config",

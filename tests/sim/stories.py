@@ -10,6 +10,7 @@ from common.model.group import Group
 from common.names import GroupId, GroupName, InstanceName, NodeId, NodeName
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -193,6 +194,7 @@ STORIES = {
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
     ),
+    "renew certificates": Story(RenewCrypto(node_certificates=True)),
     "change the cluster": Story(
         ModifyCluster(
             default_iallocators={"allocate": "hail", "relocate": "none"},

@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.model.job import Status
 from common.names import KeyId, NodeName
+from common.tls.certificate import read_pem
+from common.tls.context import CERTIFICATE
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
@@ -108,6 +111,46 @@ def test_a_master_that_was_promoted_a_moment_ago_is_known_everywhere() -> None:
             await cluster.settle()
             for name in ("beta", "gamma", "delta", "epsilon"):
                 assert listened_to(cluster, name) == ["alpha", "beta", "gamma"]
+
+    simulate(scenario())
+
+
+def test_who_was_away_for_too_long_is_won_back_by_a_master_that_it_knows() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=5, candidates=2) as cluster:
+            await cluster.lose_power("epsilon")
+            await cluster.run(ModifyNode(node_name=GAMMA, master_candidate=True))
+            await cluster.take_over("gamma")
+            await cluster.machines["epsilon"].boot()
+            await cluster.settle()
+            assert listened_to(cluster, "epsilon") == ["alpha", "beta"]
+            with pytest.raises(GntError, match="Node epsilon listens to alpha, beta"):
+                await cluster.run(create("web1", "epsilon"))
+            await cluster.take_over("alpha")
+            await cluster.settle()
+            await cluster.take_over("gamma")
+            await cluster.run(create("web1", "epsilon"))
+            assert listened_to(cluster, "epsilon") == ["alpha", "beta", "gamma"]
+
+    simulate(scenario())
+
+
+def test_a_renewed_certificate_is_another_one_for_the_same_key() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            files = [cluster.machines[name].paths.identity / CERTIFICATE for name in cluster.names]
+            before, listed = [file.read_text() for file in files], keys_at(cluster, "beta")
+            await cluster.lose_power("gamma")
+            number = await cluster.submit(RenewCrypto(node_certificates=True))
+            job = await cluster.finished(number)
+            told = [entry.message for entry in job.ops[0].log]
+            assert any("gamma keeps its old certificate" in message for message in told)
+            after = [file.read_text() for file in files]
+            assert [old == new for old, new in zip(before, after, strict=True)] == [
+                False, False, True,
+            ]  # fmt: skip
+            assert [read_pem(text).key for text in after] == [read_pem(text).key for text in before]
+            assert keys_at(cluster, "beta") == listed
 
     simulate(scenario())
 
