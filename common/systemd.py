@@ -2,13 +2,15 @@
 
 Nothing of it does anything where systemd did not start us.
 
-Source: sd_notify(3), sd_watchdog_enabled(3), sd-daemon(3); $JOURNAL_STREAM in systemd.exec(5).
+Source: sd_notify(3), sd_pid_notify_with_fds(3), sd_watchdog_enabled(3), sd-daemon(3);
+$JOURNAL_STREAM in systemd.exec(5).
 """
 
 import contextlib
 import logging
 import os
 import socket
+import struct
 from collections.abc import Mapping
 
 from common.log_lines import LineFormatter
@@ -40,6 +42,18 @@ class Supervisor:
             return
         with contextlib.suppress(OSError):
             self._socket.sendto("\n".join(lines).encode(), socket.MSG_DONTWAIT, self._address)
+
+    def keep(self, descriptor: int, name: str) -> None:
+        """Have a descriptor kept open for whoever is started in our place; never fails.
+
+        It is kept until this service is stopped, not restarted, by an operator.
+        """
+        if self._socket is None:
+            return
+        words = f"FDSTORE=1\nFDNAME={name}\nFDPOLL=0".encode()
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", descriptor))
+        with contextlib.suppress(OSError):
+            self._socket.sendmsg([words], [rights], socket.MSG_DONTWAIT, self._address)
 
     def close(self) -> None:
         """Have nothing more to say."""

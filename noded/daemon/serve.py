@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import errno
 import logging
 import os
 import signal
@@ -12,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.errors import Conflict, NodeFailure
 from common.paths import Paths
 from common.systemd import Supervisor
 from common.tasks import Background
 from common.version import VERSION
 from noded.console_log import begin_logging
 from noded.daemon.node import Drivers, Node
+from noded.daemon.port import open_port
 from noded.daemon.server import Server
 from noded.daemon.single import SingleInstance
 from noded.durable_file import explaining
@@ -51,17 +50,20 @@ def run(paths: Paths, options: argparse.Namespace) -> None:
             directory.mkdir(parents=True, exist_ok=True)
             directory.chmod(0o755)  # whatever the umask: others look for ssconf and sockets here
     single = SingleInstance(paths.runtime / "noded.lock")
-    listener = _listen(options.address, options.port)
+    supervisor = Supervisor()
+    listener = open_port(options.address, options.port, supervisor)
     writer = begin_logging(paths.logs / "noded.log", verbose=options.debug)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(paths, options, listener))
+            runner.run(_serve(paths, options, listener, supervisor))
     finally:
         writer.stop()
         single.release()
 
 
-async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.socket) -> None:
+async def _serve(
+    paths: Paths, options: argparse.Namespace, listener: socket.socket, supervisor: Supervisor
+) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="driver"))
     stop = asyncio.Event()
@@ -69,7 +71,7 @@ async def _serve(paths: Paths, options: argparse.Namespace, listener: socket.soc
         loop.add_signal_handler(number, stop.set)
     locked = not options.no_mlock and lock_memory()
     node = Node(paths, _drivers(paths, options, locked=locked))
-    supervisor, background = Supervisor(), Background()
+    background = Background()
     try:
         await node.start()
         server = Server(node, paths, listener)
@@ -124,30 +126,3 @@ def _ready(node: Node, paths: Paths, listener: socket.socket, *, locked: bool) -
     )
     memory = "locked" if locked else "not locked"
     return f"noded {VERSION} is ready: {who}; listens on {host} port {port}; memory {memory}."
-
-
-def _listen(address: str, port: int) -> socket.socket:
-    """Bind the port; without an address on all of them, IPv6 too where there is any.
-
-    Raises:
-        Conflict: somebody else listens there.
-        NodeFailure: the address is none of this machine.
-    """
-    try:
-        if not address and socket.has_dualstack_ipv6():
-            try:
-                return socket.create_server(
-                    ("::", port), family=socket.AF_INET6, dualstack_ipv6=True
-                )
-            except OSError as error:
-                if error.errno != errno.EAFNOSUPPORT:
-                    raise
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return socket.create_server((address or "0.0.0.0", port), family=family)  # noqa: S104
-    except OSError as error:
-        where = f"{address or 'all addresses'} port {port}"
-        if error.errno == errno.EADDRINUSE:
-            raise Conflict(
-                f"Cannot listen on {where}: another program does; “ss -ltnp” tells which."
-            ) from error
-        raise NodeFailure(f"Cannot listen on {where}: {error.strerror or error}.") from error

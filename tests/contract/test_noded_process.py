@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +20,13 @@ from noded.daemon.single import SingleInstance
 from tests.support.https_node import LOCALHOST, run
 
 Process = asyncio.subprocess.Process
+
+HAND_ON = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 async def start(root: Path, *options: str, **environment: str) -> Process:
@@ -102,6 +110,60 @@ def test_a_taken_port_is_told_with_a_way_to_find_who_has_it(tmp_path: Path) -> N
         status, told = run(failed(tmp_path, "--address", LOCALHOST, "--port", port))
     assert status == 4
     assert f"Cannot listen on {LOCALHOST} port {port}: another program does" in told
+
+
+def test_its_port_is_nobody_elses_while_it_is_down(tmp_path: Path) -> None:
+    """A systemd of ours keeps what it is handed, and hands it on to the next noded."""
+
+    async def scenario() -> None:
+        with socket.create_server((LOCALHOST, 0)) as probe:
+            port = probe.getsockname()[1]
+        told, kept = await asyncio.to_thread(started_and_killed, tmp_path, port)
+        assert {"FDSTORE=1", "FDNAME=port"} < set(told)
+        with socket.socket(fileno=kept) as listener:
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server((LOCALHOST, port))
+            caller = socket.create_connection((LOCALHOST, port))  # waits in the queue
+            environment = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "port"}
+            number = str(listener.fileno())
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-Ic", HAND_ON, number, *command(port),
+                pass_fds=(listener.fileno(),),
+                env=os.environ | environment | {"GANTRY_ROOT": str(tmp_path)},
+                stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert process.stdout
+            assert f"port {port}" in (await process.stdout.readline()).decode()
+            held = await asyncio.to_thread(Path(f"/proc/{process.pid}/fdinfo/3").read_text)
+            assert int(held.split("flags:")[1].split()[0], 8) & os.O_CLOEXEC
+            caller.sendall(b"no TLS\r\n\r\n")
+            assert await asyncio.to_thread(caller.recv, 100)  # TLS's word for that
+            caller.close()
+            process.kill()
+            await process.communicate()
+
+    run(scenario())
+
+
+def command(port: int) -> tuple[str, ...]:
+    address = ("--address", LOCALHOST, "--port", str(port))
+    return (sys.executable, "-m", "noded.daemon.main", *address, "--no-mlock")
+
+
+def started_and_killed(root: Path, port: int) -> tuple[list[str], int]:
+    """Start noded as systemd does, and kill it; return the first it told, and what it handed."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(f"{root}/notify")
+        manager.settimeout(30)
+        environment = {"NOTIFY_SOCKET": f"{root}/notify", "GANTRY_ROOT": str(root)}
+        with subprocess.Popen(command(port), env=os.environ | environment) as process:
+            try:
+                words, kept, _, _ = socket.recv_fds(manager, 4096, 1)
+                while b"READY=1" not in manager.recv(4096):
+                    pass
+            finally:
+                process.kill()
+    return words.decode().splitlines(), kept[0]
 
 
 def test_an_address_of_another_machine_is_refused(tmp_path: Path) -> None:
