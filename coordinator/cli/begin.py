@@ -12,6 +12,7 @@ from common.names import ClusterName, NodeName
 from common.paths import Paths
 from common.ports import port
 from coordinator.cli import service
+from coordinator.cli.address import find_address
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import typed
 from coordinator.cli.follow import follow
@@ -106,9 +107,9 @@ def _init_parser(command: str) -> Parser:
     parser = Parser(command, "Make a cluster with this node as its first and its master.")
     parser.add_argument("name", metavar="NAME", help="of the cluster")
     parser.add_argument("--node-name", metavar="NAME", help="of this node (its host name)")
-    parser.add_argument("--address", "--primary-ip", dest="address", metavar="IP",
+    parser.add_argument("--address", "--primary-ip", dest="address", metavar="IP|HOST",
                         help="of this node, for the others (found by its name)")  # fmt: skip
-    parser.add_argument("-s", "--secondary-ip", default="", metavar="IP",
+    parser.add_argument("-s", "--secondary-ip", default="", metavar="IP|HOST",
                         help="for replication and migration")  # fmt: skip
     _add_port(parser)
     parser.add_argument("-C", "--candidate-pool-size", type=int, default=5, metavar="N",
@@ -150,8 +151,8 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "name": ClusterName(options.name),
         "node": NodeName(node),
-        "primary_ip": options.address or own_address(node),
-        "secondary_ip": options.secondary_ip,
+        "primary_ip": find_address(options.address) if options.address else own_address(node),
+        "secondary_ip": find_address(options.secondary_ip) if options.secondary_ip else "",
         "port": options.port,
         "candidate_pool_size": options.candidate_pool_size,
         "enabled_hypervisors": tuple(split_escaped(options.enabled_hypervisors)),

@@ -16,6 +16,7 @@ from common.errors import InvalidRequest
 from common.model.parameters import HYPERVISORS, Backend, NodeParameters
 from common.names import MiB
 from common.units import parse_mib
+from coordinator.cli.address import find_address
 from coordinator.cli.keyval import (
     DEFAULT,
     parse_devices,
@@ -99,6 +100,9 @@ def typed(values: dict[str, Any], *kinds: type[msgspec.Struct]) -> dict[str, Any
     hints: dict[str, Any] = {"memory": MiB}  # Ganeti's word for maxmem and minmem
     for kind in kinds:
         hints |= typing.get_type_hints(kind)
+    for key, value in values.items():
+        if value is True and key in hints and _bare(hints[key]) is not bool:
+            raise InvalidRequest(f"{key} needs a value, as in {key}=VALUE.")
     return {
         key: _named(key, value, hints[key])
         if isinstance(value, str) and value != DEFAULT and key in hints
@@ -108,6 +112,7 @@ def typed(values: dict[str, Any], *kinds: type[msgspec.Struct]) -> dict[str, Any
 
 
 _METAVARS = {
+    Syntax.ADDRESS: "IP|HOST",
     Syntax.DEVICES: "N:NAME=VALUE,…",
     Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
     Syntax.KEYVAL: "NAME=VALUE,…",
@@ -160,6 +165,8 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: parse_devices(word)}
         case Syntax.LIST:
             return {name: split_escaped(word)}
+        case Syntax.ADDRESS:
+            return {name: find_address(word)}
         case Syntax.JOIN_TOKEN:
             return {name: read_secret(word)}
 

@@ -8,6 +8,7 @@ from common.errors import Cancelled, GntError, Unreachable
 from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import JobLost, from_ganeti, from_wire
 from coordinator.cli.cell import plain
+from coordinator.cli.colour import paint_finding
 
 NEWS_S = 20.0  # how long the coordinator may keep us waiting for news
 PATIENCE_S = 300.0  # how long a coordinator may be away before we give up watching
@@ -95,7 +96,7 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, det
             for entry in entries or ():
                 serial = max(serial, entry[0])
                 if out is not None and (details or entry[2] != DETAIL):
-                    print(prefix + format_log(entry), file=out, flush=True)
+                    print(paint_finding(prefix + format_log(entry), out), file=out, flush=True)
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):
             return

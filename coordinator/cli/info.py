@@ -6,8 +6,9 @@ from typing import Any
 from common.units import format_mib
 from coordinator.cli.cell import cell, format_time
 from coordinator.cli.connection import connect
-from coordinator.cli.lists import as_objects, print_json, query
+from coordinator.cli.lists import as_objects, query
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
 
 _STATIC_INSTANCE = (
@@ -38,7 +39,7 @@ def instance_info(command: str, words: Sequence[str]) -> int:
         parser.error("name an instance, or give --all")
     fields = _STATIC_INSTANCE if options.static else _STATIC_INSTANCE + _LIVE_INSTANCE
     found = query("instance", fields, _named(options.names))
-    return _show(found, describe_instance, as_json=options.json)
+    return _show(found, describe_instance, form=options.json)
 
 
 def node_info(command: str, words: Sequence[str]) -> int:
@@ -47,7 +48,7 @@ def node_info(command: str, words: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NODE", help="its name; none: all nodes")
     add_json(parser)
     options = parser.parse_args(words)
-    return _show(query("node", _NODE, _named(options.names)), describe_node, as_json=options.json)
+    return _show(query("node", _NODE, _named(options.names)), describe_node, form=options.json)
 
 
 def cluster_info(command: str, words: Sequence[str]) -> int:
@@ -58,7 +59,7 @@ def cluster_info(command: str, words: Sequence[str]) -> int:
     with connect() as client:
         told = client.call("QueryClusterInfo")
     if options.json:
-        print_json(told)
+        write(options.json, told, indent=2)
     else:
         print("\n".join(tree(describe_cluster(told))))
     return 0
@@ -170,11 +171,11 @@ def _named(names: Sequence[str]) -> Any:
     return ["|", *(["==", "name", name] for name in names)] if names else None
 
 
-def _show(found: Any, describe: Any, *, as_json: bool) -> int:
+def _show(found: Any, describe: Any, *, form: str) -> int:
     definitions, rows = found
     objects = as_objects(definitions, rows)
-    if as_json:
-        print_json(objects)
+    if form:
+        write(form, objects, indent=2)
         return 0
     print("\n\n".join("\n".join(tree(describe(told))) for told in objects))
     return 0

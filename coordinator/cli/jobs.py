@@ -1,6 +1,5 @@
 """``gnt-job``: info, watch, wait, cancel, archive."""
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from coordinator.cli.cell import format_moment
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow, format_log
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.telling import tell
+from coordinator.cli.telling import print_failure, tell, write
 from coordinator.cli.tree import tree
 
 _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
@@ -29,7 +28,7 @@ def info(command: str, words: Sequence[str]) -> int:
     missing = [number for number, row in zip(numbers, rows, strict=True) if row is None]
     jobs = [dict(zip(_FIELDS, row, strict=True)) for row in rows if row is not None]
     if options.json:
-        print(json.dumps(jobs, indent=2, ensure_ascii=False))
+        write(options.json, jobs, indent=2)
     else:
         for job in jobs:
             print("\n".join(tree(_describe(job))))
@@ -96,7 +95,7 @@ def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
             if not done:
                 failures.append(GntError(f"Job {number} is as it was."))
     for failure in failures[:-1]:
-        print(f"Failure: {failure.message}", file=sys.stderr)
+        print_failure(failure)
     if failures:
         raise failures[-1]
     return 0

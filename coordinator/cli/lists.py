@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from common.errors import GntError, InvalidRequest
 from coordinator.cli.cell import RIGHT, cell
+from coordinator.cli.colour import paint, status_colour
 from coordinator.cli.connection import connect
 from coordinator.cli.parser import Parser, add_list_options, add_table_options
 from coordinator.cli.table import table
+from coordinator.cli.telling import write
 
 Definition = dict[str, str]
 Entry = tuple[int, Any]
@@ -111,7 +113,7 @@ def list_fields(command: str, words: Sequence[str]) -> int:
         told = client.call("QueryFields", _LISTINGS[command.split()[0]].what, options.names or None)
     definitions = _definitions(told)
     if options.json:
-        print_json(definitions)
+        write(options.json, definitions, indent=2)
         return 0
     rows = [
         (field["name"], _KINDS.get(field["kind"], "?"), field["title"], field["doc"])
@@ -139,13 +141,6 @@ def query(
     return _definitions(told), rows
 
 
-def print_json(value: Any) -> None:
-    """Print a value for programs."""
-    import json
-
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
 def as_objects(
     definitions: Sequence[Definition], rows: Sequence[Sequence[Entry]]
 ) -> list[dict[str, Any]]:
@@ -170,7 +165,7 @@ def _condition(options: argparse.Namespace, listing: Listing) -> Any:
 def _show(listing: Listing, condition: Any, options: argparse.Namespace) -> int:
     definitions, rows = query(listing.what, _fields(listing, options.output), condition)
     if options.json:
-        print_json(as_objects(definitions, rows))
+        write(options.json, as_objects(definitions, rows), indent=2)
         return _check_known(definitions)
     kinds = [_SHOWN_AS.get(field["name"], field["kind"]) for field in definitions]
     units = options.units or ("h" if options.separator is None else "m")
@@ -183,7 +178,14 @@ def _show(listing: Listing, condition: Any, options: argparse.Namespace) -> int:
     ]
     titles = None if options.no_headers else [field["title"] for field in definitions]
     right = [kind in RIGHT for kind in kinds]
-    _print(table(titles, cells, right=right, separator=options.separator))
+    status = next((n for n, field in enumerate(definitions) if field["name"] == "status"), None)
+
+    def dye(column: int, padded: str) -> str:
+        if column != status:
+            return padded
+        return paint(padded, status_colour(padded.strip()), sys.stdout)
+
+    _print(table(titles, cells, right=right, separator=options.separator, dye=dye))
     return _check_known(definitions)
 
 

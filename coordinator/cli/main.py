@@ -55,7 +55,10 @@ def run_umbrella(words: Sequence[str]) -> int:
         return run_command(f"gantry {name}", UMBRELLA[name], rest)
     if f"gnt-{name}" in AREAS:
         return run_area(f"gnt-{name}", rest)
-    raise InvalidRequest(f"There is no “gantry {name}”; see “gantry --help”.")
+    areas = [area.removeprefix("gnt-") for area in AREAS]
+    raise InvalidRequest(
+        f"There is no “gantry {name}”{_guess(name, [*areas, *UMBRELLA], 'gantry')}"
+    )
 
 
 def run_area(program: str, words: Sequence[str]) -> int:
@@ -70,7 +73,8 @@ def run_area(program: str, words: Sequence[str]) -> int:
         _print_area(program, area)
         return 0
     if name not in area.commands:
-        raise InvalidRequest(f"There is no “{program} {name}”; see “{program} --help”.")
+        known = [*area.commands, *area.aliases]
+        raise InvalidRequest(f"There is no “{program} {name}”{_guess(name, known, program)}")
     return run_command(f"{program} {name}", area.commands[name], rest)
 
 
@@ -84,6 +88,14 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     run: Callable[[str, Sequence[str]], int]
     run = getattr(import_module(f"coordinator.cli.{module}"), function)
     return run(name, words)
+
+
+def _guess(word: str, known: Sequence[str], program: str) -> str:
+    """Return the end of a sentence: what was meant perhaps, or where all are listed."""
+    from difflib import get_close_matches  # only now is it worth the import
+
+    near = get_close_matches(word, known, n=1)
+    return f"; did you mean “{near[0]}”?" if near else f"; see “{program} --help”."
 
 
 def guarded(run: Callable[[], int]) -> int:
@@ -125,7 +137,9 @@ def _area(program: str) -> int:
 
 
 def _fail(error: GntError) -> int:
-    print(f"Failure: {error.message}", file=sys.stderr)
+    from coordinator.cli.telling import print_failure
+
+    print_failure(error)
     return error.exit_code
 
 

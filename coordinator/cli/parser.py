@@ -16,7 +16,21 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-d", "--debug", action="count", default=0, help=argparse.SUPPRESS)
 
     def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            raise InvalidRequest(self._unknown(unknown.split()))
         raise InvalidRequest(f"{message[:1].upper()}{message[1:]}; see “{self.prog} --help”.")
+
+    def _unknown(self, words: list[str]) -> str:
+        """Name the option that is none, without the words after it, and what was meant perhaps."""
+        from difflib import get_close_matches  # only now is it worth the import
+
+        options = [word.partition("=")[0] for word in words if word.startswith("-")]
+        if not options:
+            return f"“{' '.join(words)}” is too much; see “{self.prog} --help”."
+        near = get_close_matches(options[0], self._option_string_actions, n=1)
+        hint = f"did you mean “{near[0]}”?" if near else f"see “{self.prog} --help”."
+        return f"There is no option “{options[0]}”; {hint}"
 
 
 def _help(prog: str) -> argparse.HelpFormatter:
@@ -29,7 +43,12 @@ def _help(prog: str) -> argparse.HelpFormatter:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    """Add ``--json`` and ``--yaml``: ``options.json`` is then the name of one, or nothing."""
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_const", const="json", default="",
+                       help="print JSON, for programs")  # fmt: skip
+    forms.add_argument("--yaml", dest="json", action="store_const", const="yaml",
+                       help="print the same as YAML")  # fmt: skip
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:

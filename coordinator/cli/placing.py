@@ -47,7 +47,8 @@ def capacity(command: str, words: Sequence[str]) -> int:
     with connect() as client:
         question = {"type": "capacity", "limit": options.limit, **_wish(options)}
         told = client.call("AskAllocator", question)
-    sentences = [f"{told['count']} instances fit."]
+    count = told["count"]
+    sentences = ["1 instance fits." if count == 1 else f"{count} instances fit."]
     if options.nodes:
         places = enumerate(told["placements"], 1)
         sentences += [f"{number:6}. {', '.join(nodes)}" for number, nodes in places]

@@ -1,7 +1,6 @@
 """The commands that submit a job: ask, submit, and follow it to its end."""
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.selection import Chosen, add_selection, choose
-from coordinator.cli.telling import in_words
+from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.registry import find_operation
 
@@ -158,7 +157,7 @@ def run_jobs(
         for number in accepted:
             print(f"JobID: {number}", file=sys.stderr)
         if options.json:
-            print(json.dumps([{"job": number} for number in accepted]))
+            write(options.json, [{"job": number} for number in accepted])
         return _report([n for n in numbers if isinstance(n, GntError)])
     progress = sys.stderr if options.json else sys.stdout
     details = getattr(options, "verbose", False)
@@ -170,7 +169,7 @@ def run_jobs(
     ]
     ended += _follow_others(client, ended, progress, details=details)
     if options.json:
-        print(json.dumps([end.to_json() for end in ended], indent=2, ensure_ascii=False))
+        write(options.json, [end.to_json() for end in ended], indent=2)
     elif options.dry_run:
         taken = [job for job, number in zip(jobs, numbers, strict=True) if number in accepted]
         for job, end in zip(taken, ended, strict=False):
@@ -242,7 +241,7 @@ def _report(failures: Sequence[GntError]) -> int:
     if not failures:
         return 0
     for failure in failures[:-1]:
-        print(f"Failure: {failure.message}", file=sys.stderr)
+        print_failure(failure)
     raise failures[-1]
 
 

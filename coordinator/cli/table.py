@@ -1,6 +1,6 @@
 """Rows and columns, as Ganeti's list commands print them (INTERFACES (d), Output rules)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 
 def table(
@@ -9,6 +9,7 @@ def table(
     *,
     right: Sequence[bool],
     separator: str | None = None,
+    dye: Callable[[int, str], str] = lambda _, text: text,
 ) -> Iterator[str]:
     """Yield the lines of a table.
 
@@ -17,6 +18,7 @@ def table(
         rows: cells, one a column.
         right: for each column, whether it is aligned to the right.
         separator: goes between cells, which are then not padded; None: one space, padded.
+        dye: gets a column's number and a padded cell, and may colour it.
     """
     lines = rows if titles is None else [titles, *rows]
     if separator is not None:
@@ -30,4 +32,4 @@ def table(
         ]
         if cells and not right[-1]:
             cells[-1] = line[-1]  # trailing spaces would only get in the way
-        yield " ".join(cells)
+        yield " ".join(dye(column, text) for column, text in enumerate(cells))

@@ -2,8 +2,12 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
+
+from common.errors import GntError
+from coordinator.cli.colour import RED, paint
 
 MOST_NAMED = 10
 
@@ -16,6 +20,21 @@ def in_words(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
+def write(form: str, value: Any, *, indent: int | None = None) -> None:
+    """Print a value for programs, as ``json`` or ``yaml``."""
+    if form == "yaml":
+        from coordinator.cli.yaml import to_yaml
+
+        print(to_yaml(value), end="")
+    else:
+        print(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def print_failure(error: GntError) -> None:
+    """Say on standard error what went wrong."""
+    print(f"{paint('Failure:', RED, sys.stderr)} {error.message}", file=sys.stderr)
+
+
 def tell(options: argparse.Namespace, told: Any, *sentences: str) -> None:
     """Print what came of a command.
 
@@ -25,7 +44,7 @@ def tell(options: argparse.Namespace, told: Any, *sentences: str) -> None:
         sentences: for people, one a line.
     """
     if options.json:
-        print(json.dumps(told, ensure_ascii=False))
+        write(options.json, told)
     else:
         for sentence in sentences:
             print(sentence)

@@ -69,7 +69,7 @@ def _leave(error: GntError, supervisor: Supervisor) -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gantry-coordinator", description=__doc__)
+    parser = argparse.ArgumentParser(prog="gantry-coordinator", description="The master daemon.")
     parser.add_argument("--port", type=port, default=1811, help="of this node's noded (1811)")
     parser.add_argument(
         "--take-over", action="store_true",
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "--local-is-right", action="store_true",
         help="with --no-voting: start from this node's state even if another one's is newer",
     )  # fmt: skip
-    parser.add_argument("--yes-do-it", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--yes-do-it", action="store_true", help="confirm --no-voting")
     return parser
 
 

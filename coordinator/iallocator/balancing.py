@@ -58,7 +58,9 @@ def balance(cluster: Inventory, request: BalanceCluster, options: Options) -> An
         f"group {cluster.groups[group].name} from {before:.8f} to {now:.8f}"
         for group, (before, now) in scores.items()
     )
-    info = f"{len(jobs)} moves" + (f", score of {told}" if told else ": no move is worth it")
+    info = f"{len(jobs)} move{'s' * (len(jobs) != 1)}" + (
+        f", score of {told}" if told else ": no move is worth it"
+    )
     return Answer(info, [moved, [], jobs], after=after)
 
 

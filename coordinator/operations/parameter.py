@@ -21,6 +21,7 @@ class Syntax(StrEnum):
     HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     LIST = "list"  # a,b -> ["a", "b"]
+    ADDRESS = "address"  # an IP address, or a host name that leads to one
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
 
 

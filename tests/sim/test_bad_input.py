@@ -119,6 +119,10 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
             _about("NODE_SET_PARAMS", node_name="beta", offline=True),
             Conflict, "has instances .*--force",
         ),
+        (
+            _about("NODE_SET_PARAMS", node_name="beta", secondary_ip="no ip"),
+            InvalidRequest, "“no ip” is no IP address",
+        ),
         (_about("NODE_REMOVE", node_name="alpha"), Conflict, "is the master"),
         (_about("NODE_REMOVE", node_name="beta"), Conflict, "still has instances"),
         (_about("NODE_POWERCYCLE", node_name="alpha"), Conflict, "--force"),

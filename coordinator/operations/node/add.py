@@ -36,8 +36,12 @@ class AddNode(Operation[AddPlan], kw_only=True):
 
     node_name: Annotated[NodeName, argument("name of the new node")]
     primary_ip: Annotated[
-        str, option("--address", "--primary-ip", help="its address; it must be reachable now")
-    ]
+        str,
+        option(
+            "--address", "--primary-ip", help="its address; it must be reachable now",
+            syntax=Syntax.ADDRESS,
+        ),
+    ]  # fmt: skip
     token: Annotated[
         str,
         option(
@@ -47,7 +51,8 @@ class AddNode(Operation[AddPlan], kw_only=True):
     ]  # fmt: skip
     port: Annotated[int, option("--port", help="of its noded (1811)")] = 1811
     secondary_ip: Annotated[
-        str | None, option("-s", "--secondary-ip", help="for replication and migration")
+        str | None,
+        option("-s", "--secondary-ip", help="for replication and migration", syntax=Syntax.ADDRESS),
     ] = None
     group: Annotated[str | None, option("-g", "--node-group", help="default: the first")] = None
     master_capable: Annotated[

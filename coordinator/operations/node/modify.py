@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
+from common.addresses import check_ip
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
@@ -56,7 +57,8 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         bool | None, option("--vm-capable", help="may run instances", syntax=Syntax.YES_NO)
     ] = None
     secondary_ip: Annotated[
-        str | None, option("-s", "--secondary-ip", help="for replication and migration")
+        str | None,
+        option("-s", "--secondary-ip", help="for replication and migration", syntax=Syntax.ADDRESS),
     ] = None
     ndparams: Annotated[
         dict[str, Any] | None,
@@ -87,6 +89,8 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
 
     async def prepare(self, cluster: Cluster) -> ModifyPlan:
         config = cluster.config
+        if self.secondary_ip:
+            check_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
         before = config.node(self.node_name)
         after = self._changed(before, cluster.now())
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):

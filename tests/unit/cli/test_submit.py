@@ -1,4 +1,5 @@
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,8 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "beta", "offline": True,
              "master_candidate": False, "ndparams": {"cpu_speed": 1.5}},
         ),
+        ("gnt-node modify -s 192.0.2.7 beta",
+         {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "beta", "secondary_ip": "192.0.2.7"}),
         ("gnt-node powercycle -f beta",
          {"OP_ID": "OP_NODE_POWERCYCLE", "node_name": "beta", "force": True}),
         ("gnt-debug delay 1.5", {"OP_ID": "OP_TEST_DELAY", "duration": 1.5}),
@@ -89,6 +92,31 @@ def test_words_become_an_operation(
     if "--reason" in line:
         assert isinstance(reason, list)
         assert reason[0][:2] == ["gnt:client:gnt-instance", "tidy"]
+
+
+def test_hosts_are_given_by_name_or_by_address(
+    run: Run, submitted: list[list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {
+        "beta.example.com": ["2001:db8::2", "192.0.2.2"], "beta": ["127.0.1.1"],
+        "192.0.2.9": ["192.0.2.9"],
+    }  # fmt: skip
+
+    def look_up(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        if host not in known:
+            raise socket.gaierror(-2, "Name or service not known")
+        return [(2, 1, 6, "", (address, 0)) for address in known[host]]
+
+    monkeypatch.setattr("coordinator.cli.address.socket.getaddrinfo", look_up)
+    assert run("gnt-node modify -s beta.example.com beta").code == 0
+    assert run("gnt-node modify -s 192.0.2.9 beta").code == 0
+    assert [job[0]["secondary_ip"] for job in submitted] == ["192.0.2.2", "192.0.2.9"]
+    ran = run("gnt-node modify -s gamma.example.com beta")
+    assert ran.code == 2
+    assert "no name service knows a host of that name" in ran.err
+    ran = run("gnt-node modify -s beta beta")
+    assert ran.code == 2
+    assert "leads to 127.0.1.1 here" in ran.err
 
 
 def test_a_secret_comes_from_a_file(
@@ -138,6 +166,11 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance add web1 -t sharedfile --disk 0:mode=ro", 2, "size"),
         ("gnt-instance add web1 -t wood", 2, "“wood” is none of"),
         ("gnt-instance add web1", 2, "--disk-template"),
+        ("gnt-instance add web1 -t diskless -B memory", 2, "memory needs a value"),
+        ("gnt-instance shutdown --primry beta", 2, "did you mean “--primary”?"),
+        ("gnt-instance migrate --warp web1 web2", 2, "There is no option “--warp”; see"),
+        ("gnt-debug delay 1 2", 2, "“2” is too much"),
+        ("gnt-instance strat web1", 2, "There is no “gnt-instance strat”; did you mean “start”?"),
         ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
         ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),
         ("gnt-instance shutdown --timeout=soon web1", 2, "--timeout: “soon” is no number"),
@@ -223,6 +256,15 @@ def test_a_dry_run_prints_the_steps(run: Run, coordinator: ScriptedCoordinator) 
     ran = run("gnt-instance remove web1 --dry-run")
     assert ran == (0, "Would do:\n  * make the disk\n  * start the guest\n", "")
     assert coordinator.submitted[0][0]["dry_run"] is True
+
+
+def test_findings_are_told_to_programs(run: Run, coordinator: ScriptedCoordinator) -> None:
+    found = [{"severity": "ERROR", "code": "ENODEHV", "name": "beta", "message": "No."}]
+    coordinator.script_job(result=found)
+    ran = run("gnt-cluster verify --json")
+    assert ran.code == 1
+    assert json.loads(ran.out)[0]["results"] == [found]
+    assert coordinator.submitted[0][0]["findings"] is True
 
 
 def test_a_refused_dry_run_tells_why_and_nothing_else(
