@@ -114,6 +114,7 @@ def _tail(program: str, codes: Callable[[], Iterator[tuple[str, str]]]) -> str:
             "can live on one machine.",
         ),
         (roff.bold("GANTRY_DEBUG"), "If set, a command that hits a bug shows where."),
+        (roff.bold("NO_COLOR"), "If set, nothing is coloured, on a terminal neither."),
     ]
     if program in ("gnt-instance", "gnt-node"):
         name = program.upper().replace("-", "_") + "_LIST"
