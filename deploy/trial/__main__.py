@@ -15,6 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="deploy/demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="stop after act 3, leave it all up")
     parser.add_argument("--stop", action="store_true", help="take a kept cluster down")
+    parser.add_argument("--again", action="store_true", help="the same, and play once more")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("deploy/demo makes network namespaces, so it needs root.")
@@ -24,6 +25,11 @@ def main() -> int:
         story.clear()
         print("The demonstration is gone.")
         return 0
+    if story.place.kept.exists() and not options.again:
+        sys.exit(
+            "deploy/demo --keep has left a cluster up, with what you did in it. “deploy/demo "
+            "--stop” takes it down; “deploy/demo --again” does, too, and plays once more."
+        )
     if left_over(story.place):
         told.say("an earlier demonstration is taken down first")
     story.clear()
@@ -45,6 +51,7 @@ def main() -> int:
         if not kept:
             story.clear()
     if kept:
+        story.place.kept.touch()
         _explain(story)
     return told.verdict()
 

@@ -44,6 +44,11 @@ class Place:
         return self.base / "shared"
 
     @property
+    def kept(self) -> Path:
+        """Is there while a cluster is left up on purpose, which nothing takes down unasked."""
+        return self.base / "kept"
+
+    @property
     def guest(self) -> Path:
         """Kernel and initrd of the guest."""
         return self.base / "guest"
