@@ -35,7 +35,7 @@ def _of(program: str, name: str, line: Line) -> Iterator[str]:
         flags = " ".join(
             f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags
         )
-        values = "" if option.values is None else f" -r {_values(option.values)}".rstrip()
+        values = "" if option.values is None else f" {_values(option.values) or '-r'}"
         yield f"{begin} {flags} -d {_quoted(option.help)}{values}"
 
 
@@ -43,7 +43,7 @@ def _values(values: tuple[str, ...]) -> str:
     if values == ("@files",):
         return "-F"
     words = " ".join(_LISTS.get(value, value) for value in values)
-    return f"-a {_quoted(words)}" if words else ""
+    return f"-x -a {_quoted(words)}" if words else ""
 
 
 def _none(program: str) -> str:
