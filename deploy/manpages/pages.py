@@ -1,6 +1,6 @@
 """The pages: what is the same on all of them, and what is said about each program."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -11,6 +11,7 @@ from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA
 from deploy.manpages import roff
+from deploy.manpages.parameters import BACKEND, HYPERVISOR
 from deploy.manpages.parsers import commands, daemons, parser_of
 from deploy.manpages.tools import tool_pages
 from deploy.manpages.words import DAEMONS, EXAMPLES, EXIT_CODES, INTRODUCTIONS
@@ -34,15 +35,19 @@ def _area(program: str) -> str:
         told = (f"{alias} is {name}" for alias, name in area.aliases.items())
         text += roff.section("OTHER NAMES", [roff.sentence(", ".join(told))])
     if program == "gnt-instance":
-        text += _parameters("HYPERVISOR PARAMETERS", KvmParameters, "-H, for the hypervisor kvm")
-        text += _parameters("BACK-END PARAMETERS", Backend, "-B; memory sets maxmem and minmem")
+        text += _parameters(
+            "HYPERVISOR PARAMETERS", KvmParameters, HYPERVISOR, "-H, for the hypervisor kvm"
+        )
+        text += _parameters(
+            "BACK-END PARAMETERS", Backend, BACKEND, "-B; memory sets maxmem and minmem"
+        )
     return text + _examples(program) + _tail(program, _exit_codes)
 
 
-def _parameters(title: str, kind: type[Order], what: str) -> str:
-    """Return the names that an option knows, with their defaults."""
+def _parameters(title: str, kind: type[Order], words: Mapping[str, str], what: str) -> str:
+    """Return the names that an option knows, what they mean, and their defaults."""
     rows = (
-        (roff.bold(field.name), f"Default: {_shown(field.default)}.")
+        (roff.bold(field.name), f"{words[field.name]} Default: {_shown(field.default)}.")
         for field in msgspec.structs.fields(kind)
     )
     return f".SH {title}\n{roff.escaped(f'Given with {what}.')}\n{roff.items(rows)}"

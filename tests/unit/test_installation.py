@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from common.errors import Deposed
+from common.model.parameters import Backend, KvmParameters
 from common.paths import Paths
 from coordinator.cli import service
 from deploy.launchers import write_launchers
+from deploy.manpages import roff
+from deploy.manpages.pages import pages
+from deploy.manpages.parameters import BACKEND, HYPERVISOR
 from noded.identity.store import MEMBER
 
 PROJECT = Path(__file__).parents[2]
@@ -121,3 +125,10 @@ def test_every_unit_is_put_in_place(unit: Path) -> None:
     assert f"systemd/*{unit.suffix}" in text
     if unit.suffix in (".path", ".timer"):  # what they start has the same name
         assert unit.with_suffix(".service").exists()
+
+
+def test_the_manual_tells_what_every_parameter_means() -> None:
+    for kind, words in ((KvmParameters, HYPERVISOR), (Backend, BACKEND)):
+        assert set(words) == set(kind.__struct_fields__)
+    text = pages()["gnt-instance.8"]
+    assert all(roff.escaped(line) in text for line in HYPERVISOR.values())
