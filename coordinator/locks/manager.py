@@ -125,6 +125,11 @@ class LockManager:
         """List the locks that are held or waited for."""
         return lock_rows(self._table)
 
+    def obstacles(self, owner: Owner) -> list[tuple[LockName, list[Owner], list[Owner]]]:
+        """Return each lock that ``owner`` waits for, who holds it, and who is to get it before."""
+        waiter = self._table.waiter(owner)
+        return [] if waiter is None else list(self._table.obstacles(waiter))
+
     def explain(self, owner: Owner) -> tuple[str, ...]:
         """Say what ``owner`` waits for: "job 12 waits for node/alpha, held by job 9"."""
         return explain(self._table, owner)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from common.errors import BadAnswer, Expired, Unreachable
 from common.model.node import Node
 from common.names import CallId, Epoch, JobId
-from common.rpc.client import stub
+from common.rpc.client import Transport, stub
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import Envelope
 from common.rpc.server import Reply
@@ -48,7 +48,11 @@ class Nodes:
                 ``stranger`` for one that shows no certificate of this cluster.
             GntError: whatever the node raised.
         """
-        return stub(kind, _Line(self, node, job))
+        return stub(kind, self.line(node, job))
+
+    def line(self, node: Node, job: JobId | None = None) -> Transport:
+        """Return what carries the calls of ``service``."""
+        return _Line(self, node, job)
 
     def with_epoch(self, epoch: Epoch) -> "Nodes":
         """Return the same for another mastership."""

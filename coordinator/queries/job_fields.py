@@ -1,6 +1,7 @@
 """The fields of a job; names, titles, kinds and texts are Ganeti's (INTERFACES (i)).
 
-``opfailure`` is ours: Ganeti's ``opresult`` tells less of what went wrong.
+``opfailure`` and ``waits`` are ours: Ganeti's ``opresult`` tells less of what went wrong, and its
+``status`` less of what is missing.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +10,19 @@ from typing import Any
 from common.errors import GntError, InvalidRequest
 from common.luxi.failures import to_ganeti
 from common.model.job import Job, LogEntry, OperationRecord, Timestamp
+from common.names import JobId
 from coordinator.queries.field import Field, Kind, Missing, table
 
 
 class JobRow:
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    """A job, and who can tell what a job waits for."""
+
+    def __init__(self, job: Job, waits: Callable[[JobId], str] = lambda _: "") -> None:
+        self.job, self._waits = job, waits
+
+    @property
+    def waits(self) -> str:
+        return "" if self.job.status.is_final else self._waits(self.job.id)
 
 
 def wire_time(time: Timestamp | None) -> Any:
@@ -114,6 +122,8 @@ _FIELDS: tuple[Field[JobRow], ...] = (
     Field("status", "Status", Kind.TEXT, "Job status", lambda row: row.job.status),
     Field("summary", "Summary", Kind.OTHER, "List of per-opcode summaries",
           _each(lambda op: op.summary)),
+    Field("waits", "Waits_for", Kind.TEXT, "What a job that has not ended waits for",
+          lambda row: row.waits),
 )
 # fmt: on
 

@@ -23,6 +23,7 @@ class Source:
     state: State
     asker: Asker
     locks: Callable[[], Sequence[LockRow]] = tuple
+    waits: Callable[[JobId], str] = lambda _: ""  # what a job waits for, in words
     archive: Archive | None = None
     archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 

@@ -1,12 +1,13 @@
 """What can be queried: its fields, and how its rows are found."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.errors import InvalidRequest
 from common.luxi.failures import JobLost
 from common.names import JobId
+from coordinator.locks.report import LockRow
 from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
 from coordinator.queries.field import Field, Kind, Table, table
 from coordinator.queries.group_fields import GROUP_FIELDS, GroupRow
@@ -15,6 +16,7 @@ from coordinator.queries.instance_row import InstanceRow
 from coordinator.queries.job_fields import JOB_FIELDS, JobRow
 from coordinator.queries.live import Live
 from coordinator.queries.lock_fields import LOCK_FIELDS
+from coordinator.queries.lock_names import named
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
 from coordinator.queries.source import Source
 
@@ -66,11 +68,17 @@ def _named_groups(source: Source, live: Live, names: Sequence[Any]) -> Iterable[
 
 def _jobs(source: Source, _: Live) -> Iterable[JobRow]:
     jobs = {**source.archived, **source.state.jobs}
-    return (JobRow(job) for _, job in sorted(jobs.items()))
+    return (JobRow(job, source.waits) for _, job in sorted(jobs.items()))
 
 
 def _named_jobs(source: Source, _: Live, ids: Sequence[Any]) -> Iterable[JobRow]:
     return [find_job(source, text) for text in ids]
+
+
+def _locks(source: Source, _: Live) -> Iterable[LockRow]:
+    config = source.state.config
+    rows = [replace(row, name=named(row.name, config)) for row in source.locks()]
+    return sorted(rows, key=lambda row: row.name)
 
 
 def find_job(source: Source, text: Any) -> JobRow:
@@ -87,7 +95,7 @@ def find_job(source: Source, text: Any) -> JobRow:
     job = source.state.jobs.get(number) or source.archived.get(number)
     if job is None:
         raise JobLost(f"There is no job {number}.", job=number)
-    return JobRow(job)
+    return JobRow(job, source.waits)
 
 
 # fmt: off
@@ -101,7 +109,7 @@ SUBJECTS: dict[str, Subject] = {
     "group": Subject(GROUP_FIELDS, "name", _groups, _named_groups),
     "instance": Subject(INSTANCE_FIELDS, "name", _instances, _named_instances),
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
-    "lock": Subject(LOCK_FIELDS, "name", lambda source, _: source.locks()),
+    "lock": Subject(LOCK_FIELDS, "name", _locks),
     "node": Subject(NODE_FIELDS, "name", _nodes, _named_nodes),
 }
 # fmt: on

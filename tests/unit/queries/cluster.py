@@ -165,4 +165,6 @@ LOCKS = (
 
 
 def source(asker: RecordedAsker | None = None) -> Source:
-    return Source(state=STATE, asker=asker or RecordedAsker(), locks=lambda: LOCKS)
+    return Source(
+        state=STATE, asker=asker or RecordedAsker(), locks=lambda: LOCKS, waits=lambda _: "a place"
+    )

@@ -15,7 +15,7 @@ from coordinator.queries.subject import SUBJECTS
 
 GANETI = json.loads(Path(__file__).with_name("fields.json").read_text())
 OURS = {
-    "job": {"opfailure"},
+    "job": {"opfailure", "waits"},
     "instance": {"hv/accelerator", "guest_state", "maybe_on"},
     "node": {"port"},
 }
