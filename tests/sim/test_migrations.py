@@ -14,7 +14,7 @@ import pytest
 
 from common.errors import Conflict
 from common.model.job import Status
-from common.names import InstanceId, JobId
+from common.names import InstanceId, InstanceName, JobId
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
@@ -23,7 +23,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from noded.hypervisor.fake_guest import Phase
-from tests.sim.stories import GAMMA, WEB1, create
+from tests.sim.stories import BETA, GAMMA, WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.seeds import is_thorough, seeds
@@ -167,6 +167,28 @@ def test_shutdown_ends_an_instance_wherever_it_may_be() -> None:
             await cluster.run(ShutDownInstance(instance_name=WEB1, force=True))
             assert not any(machine.guests.has(uuid) for machine in cluster.machines.values())
             assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
+def test_node_that_comes_back_is_cleared_of_guests_that_ended_there() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            await cluster.run(create("web2", SOURCE))
+            machine = cluster.machines[SOURCE]
+            await machine.kill_noded()
+            uuids = [InstanceId(cluster.config.instance(name).uuid) for name in ("web1", "web2")]
+            for uuid in uuids:
+                machine.guests.crash(uuid)  # every process of the node was killed
+            await cluster.run(ModifyNode(node_name=BETA, offline=True, force=True))
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node=TARGET))
+            await machine.start_noded()
+            await cluster.run(ModifyNode(node_name=BETA, offline=False))
+            assert [machine.guests.has(uuid) for uuid in uuids] == [False, True]
+            assert {tap.instance for tap in await machine.network.taps()} == {uuids[1]}
+            await cluster.run(StartInstance(instance_name=InstanceName("web2")))
+            assert machine.guests.lives(uuids[1])
 
     simulate(scenario())
 

@@ -23,6 +23,7 @@ from coordinator.operations.node.pool import (
     some,
     successors,
 )
+from coordinator.operations.node.remnants import clear_remnants
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step
@@ -126,6 +127,8 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         left = before.master_candidate or before.offline  # while it was offline, perhaps
         if left and not after.master_candidate and plan.reachable:
             yield erase_state(cluster, after)
+        if before.offline and plan.reachable:
+            yield clear_remnants(cluster, after)
 
     def result(self, plan: ModifyPlan) -> list[list[Any]]:
         before, after = plan.before[0], plan.after[0]
