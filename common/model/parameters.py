@@ -71,6 +71,7 @@ class NicParameters(Order):
     mode: str = "bridged"  # bridged, routed, openvswitch
     link: str = "br0"
     vlan: str = ""
+    guarded: bool = True  # ours: the guest can send with the nic's own addresses only
 
 
 class NodeParameters(Order):

@@ -41,6 +41,7 @@ class NodeFacts(Report):
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
     guests: dict[Word, MiB] | None = None
+    unguarded: Sentence = ""  # why guests can send with addresses of others, if they can
 
 
 class Facts(NodeService, prefix="facts"):

@@ -17,6 +17,7 @@ class NicSpec(Order, kw_only=True):
     mode: str  # bridged, routed, openvswitch
     link: str
     vlan: str = ""
+    guarded: bool = True  # the guest can send with this MAC, and this IP if there is one, only
 
 
 class TapReport(Report):

@@ -114,6 +114,9 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
             if not present:
                 message = f"has no bridge {link}, which its instances are plugged into"
                 yield Finding("ENODENET", "node", node.name, message)
+        if reason := report.facts.unguarded:
+            message = f"its guests can send with the addresses of others: {reason}"
+            yield Finding("ENODENET", "node", node.name, message, Severity.NOTICE)
         if not report.facts.memory_locked:
             message = "noded's memory is not locked; it may not answer when the disk is dead"
             yield Finding("ENODESETUP", "node", node.name, message, Severity.NOTICE)

@@ -141,7 +141,7 @@ def _init_parser(command: str) -> Parser:
 
 def _wanted(options: argparse.Namespace) -> dict[str, Any]:
     """Turn the words into what a new cluster is made of."""
-    from common.model.parameters import HYPERVISORS, Backend
+    from common.model.parameters import HYPERVISORS, Backend, NicParameters
 
     hvparams = {}
     for text in options.hypervisor_parameters:
@@ -163,7 +163,7 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
         "mac_prefix": options.mac_prefix,
         "hvparams": hvparams,
         "beparams": _both_memories(typed(parse_keyval(options.backend_parameters), Backend)),
-        "nicparams": parse_keyval(options.nic_parameters),
+        "nicparams": typed(parse_keyval(options.nic_parameters), NicParameters),
     }
 
 

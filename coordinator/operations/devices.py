@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
@@ -16,6 +16,7 @@ from common.units import parse_mib
 from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 _ASK = ("", "auto", "generate")
 
 MODES = ("bridged", "routed")  # that nodes can make
@@ -50,6 +51,7 @@ class NicRequest(Order):
     link: str | None = None
     vlan: str | None = None
     bridge: str | None = None  # Ganeti's old name for the link
+    guarded: bool | Literal["yes", "no"] | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -69,7 +71,12 @@ class NicRequest(Order):
         return "" if self.mac in _ASK else self.mac.lower()
 
     def parameters(self) -> dict[str, Any]:
-        told = {"mode": self.mode, "link": self.link or self.bridge, "vlan": self.vlan}
+        told: dict[str, Any] = {
+            "mode": self.mode,
+            "link": self.link or self.bridge,
+            "vlan": self.vlan,
+        }
+        told |= {"guarded": _BOOLEANS.get(self.guarded, self.guarded)}
         return {key: value for key, value in told.items() if value is not None}
 
 

@@ -73,6 +73,7 @@ def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
     return NicSpec(
         id=NicId(nic.uuid), instance=InstanceId(instance.uuid), mac=nic.mac, ip=nic.ip,
         mode=parameters.mode, link=parameters.link, vlan=parameters.vlan,
+        guarded=parameters.guarded,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ PACKAGES = (
     "kmod",
     "lvm2",
     "netbase",
+    "nftables",
     "openssh-server",
     "python3-pip-whl",
     "python3.11",

@@ -89,8 +89,9 @@ class Node:
         self.consoles = GuestConsoles(self.instances.find_console)
         self._facts = FactsHandlers(
             self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
-            instances=self.instances, storage=drivers.storage, power=drivers.power,
-            now=drivers.now, memory_locked=drivers.memory_locked, background=self._background,
+            instances=self.instances, network=drivers.network, storage=drivers.storage,
+            power=drivers.power, now=drivers.now, memory_locked=drivers.memory_locked,
+            background=self._background,
         )  # fmt: skip
         self._dispatcher = Dispatcher(
             DiskHandlers(drivers.storage),

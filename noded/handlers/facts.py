@@ -14,6 +14,7 @@ from noded.hypervisor.interface import Hypervisor
 from noded.identity.store import IdentityStore
 from noded.machine.driver import Machine
 from noded.machine.parse import split_memory
+from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
 from noded.storage.interface import Storage
 
@@ -32,6 +33,7 @@ class FactsHandlers(Facts):
         machine: Machine,
         hypervisors: Mapping[str, Hypervisor],
         instances: Instances,
+        network: NetworkDriver,
         storage: Storage,
         power: PowerSwitch,
         now: Callable[[], float],
@@ -42,6 +44,7 @@ class FactsHandlers(Facts):
         self._machine = machine
         self._hypervisors = hypervisors
         self._instances = instances
+        self._network = network
         self._storage = storage
         self._power = power
         self._now = now
@@ -54,6 +57,7 @@ class FactsHandlers(Facts):
     async def prepare(self) -> None:
         """Find out beforehand what takes seconds to find out: whether KVM works here."""
         await self._versions()
+        await self._network.prepare()
         await self._accelerator()
 
     async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
@@ -84,6 +88,7 @@ class FactsHandlers(Facts):
             storage=await self._spaces(storage),
             memory_locked=self._memory_locked(),
             guests={guest.id: guest.memory for guest in guests},
+            unguarded=self._network.unguarded,
         )
 
     async def powercycle(self) -> None:

@@ -13,6 +13,13 @@ class NetworkDriver(Protocol):
     instance. Every method may be repeated.
     """
 
+    async def prepare(self) -> None:
+        """Find out what this node can do, before anybody asks."""
+
+    @property
+    def unguarded(self) -> str:
+        """Why guests here can send with the addresses of others; empty if they cannot."""
+
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         """Check that taps for ``nics`` could be made and plugged in.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from common.errors import NodeFailure
 from common.names import NicId
 from common.noderpc.network import NicSpec, TapReport
+from noded.network.guard import Guard
 from noded.network.interface import NetworkDriver
 from noded.network.naming import (
     PREFIX,
@@ -29,6 +30,14 @@ class LinuxNetwork(NetworkDriver):
     def __init__(self) -> None:
         # So that a tap without a label is one whose making was cut short, not one being made.
         self._changing = asyncio.Lock()
+        self._guard = Guard()
+
+    async def prepare(self) -> None:
+        await self._guard.prepare()
+
+    @property
+    def unguarded(self) -> str:
+        return self._guard.problem
 
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         await in_thread(_check, nics)
@@ -37,11 +46,15 @@ class LinuxNetwork(NetworkDriver):
         for nic in nics:
             check_nic(nic)
         async with self._changing:
-            return await in_thread(_ensure_all, nics)
+            names = await in_thread(_make_all, nics)
+            # Before they are plugged in, so that no guest is ever without.
+            await self._guard.protect(zip(names, nics, strict=True))
+            await in_thread(_connect_all, nics)
+            return names
 
     async def remove_taps(self, nics: tuple[NicId, ...]) -> None:
         async with self._changing:
-            await in_thread(_remove, frozenset(nics))
+            await self._guard.forget(await in_thread(_remove, frozenset(nics)))
 
     async def taps(self) -> tuple[TapReport, ...]:
         return await in_thread(_list_taps)
@@ -50,27 +63,44 @@ class LinuxNetwork(NetworkDriver):
         return await in_thread(_tell_bridges, names)
 
 
-def _ensure_all(nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
-    return tuple(map(_ensure, nics))
+def _make_all(nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
+    return tuple(map(_make, nics))
 
 
-def _ensure(nic: NicSpec) -> str:
+def _make(nic: NicSpec) -> str:
     name = tap_name(nic.id)
     with open_netlink(f"make the tap {name}") as netlink:
+        if nic.mode == "bridged":
+            _bridge(netlink, nic.link)  # without one, there shall be no tap either
+        _tap(netlink, name, nic)
+    return name
+
+
+def _connect_all(nics: tuple[NicSpec, ...]) -> None:
+    for nic in nics:
+        _connect(nic)
+
+
+def _connect(nic: NicSpec) -> None:
+    name = tap_name(nic.id)
+    with open_netlink(f"plug in the tap {name}") as netlink:
         if nic.mode == "bridged":
             bridge = _bridge(netlink, nic.link)
             _plug_in(netlink, _tap(netlink, name, nic), bridge, nic)
         else:
             _route_to(netlink, _tap(netlink, name, nic), nic)
-    return name
 
 
-def _remove(nics: frozenset[NicId]) -> None:
+def _remove(nics: frozenset[NicId]) -> tuple[str, ...]:
+    """Delete taps; return their names."""
+    removed = []
     with open_netlink("remove taps") as netlink:
         for link in filter(_may_be_ours, netlink.all()):
             label = read_alias(link.alias)
             if label[0] in nics if label else not link.alias:
                 netlink.delete(link)
+                removed.append(link.name)
+    return tuple(removed)
 
 
 def _check(nics: tuple[NicSpec, ...]) -> None:

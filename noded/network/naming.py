@@ -48,7 +48,8 @@ def host_route(nic: NicSpec) -> str:
         return str(ipaddress.ip_network(nic.ip))
     except ValueError as error:
         raise InvalidRequest(
-            f"A routed nic needs an IP address; {nic.ip!r} is none.", nic=nic.id
+            f"A routed nic needs an IP address, and others may have one; {nic.ip!r} is none.",
+            nic=nic.id,
         ) from error
 
 
@@ -80,6 +81,8 @@ def check_nic(nic: NicSpec) -> None:
         raise InvalidRequest("Nic and instance are told apart by UUIDs.", nic=nic.id)
     if not _MAC.fullmatch(nic.mac):
         raise InvalidRequest(f"{nic.mac!r} is no MAC address like aa:00:00:12:34:56.", nic=nic.id)
+    if nic.ip:
+        host_route(nic)
     match nic.mode:
         case "bridged":
             if nic.vlan:

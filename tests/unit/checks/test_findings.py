@@ -206,6 +206,10 @@ FLAWS = {
                           problem="not mounted"),
         )),
     ),
+    "guests can pretend to be others": Flaw(
+        "ENODENET", "addresses of others: no nft", beta=_facts(unguarded="no nft"),
+        severity=Severity.NOTICE,
+    ),
     "a bridge is missing": Flaw("ENODENET", "no bridge br0", beta={"links": {"br0": False}}),
     "memory is not locked": Flaw(
         "ENODESETUP", "memory is not locked", beta=_facts(memory_locked=False),

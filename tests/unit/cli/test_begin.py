@@ -17,7 +17,7 @@ from tests.unit.cli.coordinator import ScriptedCoordinator
 def test_words_become_a_cluster() -> None:
     words = (
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
-        "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1 "
+        "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
         "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
     )
     wanted = _wanted(_init_parser("gnt-cluster init").parse_args(words.split()))
@@ -30,7 +30,7 @@ def test_words_become_a_cluster() -> None:
     assert wanted["hvparams"] == {
         "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},
     }  # fmt: skip
-    assert wanted["nicparams"] == {"link": "br1"}
+    assert wanted["nicparams"] == {"link": "br1", "guarded": False}
 
 
 def test_the_address_is_that_of_the_name_unless_it_is_local(
