@@ -26,3 +26,10 @@ def parse_duration(text: str) -> float:
         wrong = "no time at all" if seconds == 0 else "more than a century"
         raise InvalidRequest(f"“{text}” is {wrong}.", duration=text)
     return seconds
+
+
+def spoken(seconds: float) -> str:
+    """Return a span of time for people to read: ``12 s``, ``3 minutes``, ``5 hours``."""
+    if seconds < 120:
+        return f"{max(0, round(seconds))} s"
+    return f"{round(seconds / 60)} minutes" if seconds < 7200 else f"{round(seconds / 3600)} hours"

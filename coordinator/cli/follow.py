@@ -4,6 +4,7 @@ import sys
 import time
 from typing import Any, NamedTuple, TextIO
 
+from common.durations import spoken
 from common.errors import Cancelled, GntError, Unreachable
 from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import JobLost, from_ganeti, from_wire
@@ -11,14 +12,12 @@ from coordinator.cli.cell import plain
 from coordinator.cli.colour import paint_finding
 
 NEWS_S = 20.0  # how long the coordinator may keep us waiting for news
+SILENCE_S = 2.0  # how long a job may wait before we say for what
 PATIENCE_S = 300.0  # how long a coordinator may be away before we give up watching
 RETRY_S = 0.5
 DETAIL = "detail"  # kind of log entries that are left out, unless asked for
 
-_WAITING = {
-    "queued": "Job {} is waiting in queue",
-    "waiting": "Job {} is trying to acquire all necessary locks",
-}
+_WAITING = ("queued", "waiting")
 
 
 class Interrupted(GntError):
@@ -85,12 +84,20 @@ def format_log(entry: list[Any]) -> str:
     return f"{time.ctime(seconds)} {plain(message)}"
 
 
+def waits_for(job: int, what: str, for_s: float | None) -> str:
+    """Say what a job waits for, and for how long it has."""
+    since = "" if for_s is None else f", for {spoken(for_s)} now"
+    return f"Job {job} waits for {plain(what)}{since}."
+
+
 def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, details: bool) -> None:
     info: Any = None
     serial = -1
-    told = ""
+    told: list[str] = []
+    status = "queued"
     while True:
-        news = _ask(client, "WaitForJobChange", job, ["status"], info, serial, NEWS_S)
+        patience_s = SILENCE_S if status in _WAITING and not told else NEWS_S
+        news = _ask(client, "WaitForJobChange", job, ["status"], info, serial, patience_s)
         if news != "nochange":
             info, entries = news
             for entry in entries or ():
@@ -100,9 +107,12 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, det
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):
             return
-        if news == "nochange" and status in _WAITING and status != told:
-            told = status
-            print(prefix + _WAITING[status].format(job), file=sys.stderr, flush=True)
+        if news == "nochange" and status in _WAITING:
+            _, reasons = _ask(client, "WhyJob", job)
+            if reasons and [what for what, _ in reasons] != told:
+                told = [what for what, _ in reasons]
+                for reason in reasons:
+                    print(prefix + waits_for(job, *reason), file=sys.stderr, flush=True)
 
 
 def _ask(client: Client, method: str, *args: Any) -> Any:

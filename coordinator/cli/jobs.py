@@ -1,21 +1,24 @@
-"""``gnt-job``: info, watch, wait, cancel, archive."""
+"""``gnt-job``: info, watch, wait, why, cancel, change-priority, archive, autoarchive."""
 
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from common.durations import parse_duration
 from common.errors import GntError, InvalidRequest
 from common.luxi.failures import JobLost
 from coordinator.cli.cell import format_moment
 from coordinator.cli.connection import connect
-from coordinator.cli.follow import follow, format_log
+from coordinator.cli.follow import follow, format_log, waits_for
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.priority import read_priority
 from coordinator.cli.telling import print_failure, tell, write
 from coordinator.cli.tree import tree
 
+PART_S = 10.0  # one call's share of a long archiving
 _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
            "opresult", "opfailure", "oplog", "opstart", "opexec", "opend", "oppriority",
-           "summary")  # fmt: skip
+           "summary", "waits")  # fmt: skip
 
 
 def info(command: str, words: Sequence[str]) -> int:
@@ -61,6 +64,48 @@ def archive(command: str, words: Sequence[str]) -> int:
     return _for_each(parser, words, "ArchiveJob")
 
 
+def autoarchive(command: str, words: Sequence[str]) -> int:
+    """``gnt-job autoarchive``: in parts, until nothing is left to do."""
+    parser = Parser(command, "Put jobs out of sight that ended long ago; delete old archived ones.")
+    parser.add_argument(
+        "age", metavar="AGE", help="since when they have ended, as in 6h; “all”: however long"
+    )
+    add_json(parser)
+    options = parser.parse_args(words)
+    age_s = -1.0 if options.age == "all" else parse_duration(options.age)
+    archived = 0
+    with connect() as client:
+        done, left = client.call("AutoArchiveJobs", age_s, PART_S)
+        while done:
+            archived += done
+            done, left = client.call("AutoArchiveJobs", age_s, PART_S)
+    told = {"archived": archived, "left": left}
+    tell(options, told, f"Archived {archived} jobs, {left} are left in sight.")
+    return 0
+
+
+def change_priority(command: str, words: Sequence[str]) -> int:
+    """``gnt-job change-priority``."""
+    parser = _parser(command, "Have jobs that wait go earlier or later.", many=True)
+    parser.add_argument("--priority", required=True, metavar="low|normal|high",
+                        help="or a number, -20 being the most urgent")  # fmt: skip
+    return _for_each(parser, words, "ChangeJobPriority")
+
+
+def why(command: str, words: Sequence[str]) -> int:
+    """``gnt-job why``: what jobs wait for, who has it, and since when."""
+    parser = _parser(command, "Tell what jobs wait for, and who has it.", many=True)
+    options = parser.parse_args(words)
+    with connect() as client:
+        for number in _numbers(options.jobs):
+            status, reasons = client.call("WhyJob", number)
+            waits = [{"for": what, "seconds": for_s} for what, for_s in reasons]
+            nothing = f"Job {number} waits for nothing; its status is {status}."
+            sentences = [waits_for(number, *reason) for reason in reasons] or [nothing]
+            tell(options, {"id": number, "status": status, "waits": waits}, *sentences)
+    return 0
+
+
 def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
     options = parser.parse_args(words)
     (number,) = _numbers(options.jobs)
@@ -77,11 +122,13 @@ def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
 
 def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
     options = parser.parse_args(words)
+    # What the method takes besides the number of a job.
+    further = (read_priority(options.priority),) if method == "ChangeJobPriority" else ()
     failures: list[GntError] = []
     with connect() as client:
         for number in _numbers(options.jobs):
             try:
-                told = client.call(method, number)
+                told = client.call(method, number, *further)
             except GntError as error:
                 failures.append(error)
                 continue
@@ -119,6 +166,7 @@ def _describe(job: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {
         "Job ID": job["id"],
         "Status": job["status"] + (" (archived)" if job["archived"] else ""),
+        **({"Waits for": job["waits"]} if job["waits"] else {}),
         "Received": format_moment(job["received_ts"]),
         "Processing start": format_moment(job["start_ts"]),
         "Processing end": format_moment(job["end_ts"]),

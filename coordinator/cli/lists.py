@@ -85,6 +85,8 @@ def list_jobs(command: str, words: Sequence[str]) -> int:
         parser.add_argument(f"--{state}", action="store_true", help=f"only {state} jobs")
     parser.add_argument("--archived", action="store_true", help="only archived jobs")
     options = parser.parse_args(words)
+    if options.pending or options.running:
+        listing = listing._replace(usual=f"{listing.usual},waits")
     wanted = [s for name, states in _JOB_STATES.items() if getattr(options, name) for s in states]
     conditions = [
         _condition(options, listing),

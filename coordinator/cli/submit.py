@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
+from common.errors import Conflict, GntError, NoCapacity
 from common.luxi.client import Client, ConnectionLost
 from common.luxi.failures import from_ganeti
 from coordinator.cli.commands import Command
@@ -14,12 +14,11 @@ from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.priority import read_priority
 from coordinator.cli.selection import Chosen, add_selection, choose
 from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.registry import find_operation
-
-PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 
 
 class NeedsConfirmation(Conflict):
@@ -123,7 +122,7 @@ def common_fields(program: str, options: argparse.Namespace) -> dict[str, Any]:
     if options.dry_run:
         wire["dry_run"] = True
     if options.priority != "normal":
-        wire["priority"] = _priority(options.priority)
+        wire["priority"] = read_priority(options.priority)
     if options.reason:
         wire["reason"] = [[f"gnt:client:{program}", options.reason, time.time_ns()]]
     return wire
@@ -268,15 +267,3 @@ def _print_dry_run(job: Sequence[dict[str, Any]], end: Ended) -> None:
     for wire, result in zip(job, end.results, strict=True):
         if isinstance(result, list):
             print(*find_operation(wire["OP_ID"]).show_dry_run(result), sep="\n")
-
-
-def _priority(text: str) -> int:
-    if text in PRIORITIES:
-        return PRIORITIES[text]
-    try:
-        number = int(text)
-    except ValueError:
-        number = 99
-    if not -20 <= number <= 19:
-        raise InvalidRequest(f"--priority: “{text}” is none of low, normal, high, -20 … 19.")
-    return number

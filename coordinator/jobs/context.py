@@ -22,6 +22,7 @@ from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
 from common.rpc.envelope import said_by_node
 from coordinator.jobs.running import DETAIL, MESSAGE, RunningJob, ended
+from coordinator.jobs.shown_calls import ShownCalls
 from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
@@ -175,10 +176,10 @@ class JobContext:
         return self._service(Tasks, node)
 
     def identity(self, node: Node) -> Identity:
-        return self._around.nodes.service(Identity, node, self._running.id)
+        return self._reach(Identity, node)
 
     def mastership(self, node: Node) -> Mastership:
-        return self._around.nodes.service(Mastership, node, self._running.id)
+        return self._reach(Mastership, node)
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         return stub(Join, self._around.strangers(node, fingerprint))
@@ -220,4 +221,8 @@ class JobContext:
         node = self.config.nodes.get(uuid)
         if node is None:
             raise NotFound(f"Node {uuid} is not in the configuration any more.", node=uuid)
-        return self._around.nodes.service(kind, node, self._running.id)
+        return self._reach(kind, node)
+
+    def _reach(self, kind: type[S], node: Node) -> S:
+        line = self._around.nodes.line(node, self._running.id)
+        return stub(kind, ShownCalls(line, self._running, self.now))

@@ -16,7 +16,7 @@ from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
 from coordinator.jobs.running import Doing, RunningJob, ended
 from coordinator.locks.manager import LockManager, LocksBusy
-from coordinator.locks.names import Wanted
+from coordinator.locks.names import LockName, Owner, Wanted
 from coordinator.operations.base import Batches, Operation, StaleChoice, read_operation
 from coordinator.operations.locking import from_rows, to_rows
 from coordinator.state.store import Store
@@ -197,6 +197,10 @@ class Executor:
             log.warning("job %s has nothing reserved: %s", running.id, error)
             return
         context.promise(*promises)
+
+    def obstacles(self, running: RunningJob) -> list[tuple[LockName, list[Owner], list[Owner]]]:
+        """Return the locks that a job waits for, who holds each, and who is to get it before."""
+        return self._locks.obstacles(running.owner)
 
     def change_priority(self, running: RunningJob, priority: int) -> None:
         """Have a job that waits for locks wait with another priority."""

@@ -15,6 +15,7 @@ from coordinator.jobs.executor import Executor
 from coordinator.jobs.line import Dependencies, Line, Rank
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority, dependencies_of, read_job
+from coordinator.jobs.why import Reason, Standing, reasons
 from coordinator.operations.base import Batches
 from coordinator.state.archive import Archive
 from coordinator.state.state import State
@@ -251,6 +252,28 @@ class JobQueue:
         self._executor.change_priority(running, priority)
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
+
+    def why(self, number: JobId) -> list[Reason]:
+        """Say what a job that has not ended waits for; nothing of any other."""
+        running = self._live.get(number)
+        if running is None or running.job.status.is_final:
+            return []
+        standing = Standing(
+            running,
+            dependencies=self._dependencies.of(number),
+            before=self._line.before(number) if number in self._line else None,
+            places=self._places,
+            obstacles=self._executor.obstacles(running),
+        )
+        return reasons(standing, self.find, self._store.state.config)
+
+    async def explain(self, number: JobId) -> tuple[Job, list[Reason]]:
+        """Return a job, and what it waits for.
+
+        Raises:
+            JobLost: no such job.
+        """
+        return self.find(number) or await self._archived(number), self.why(number)
 
     def read(
         self, batches: Batches, archived: Mapping[JobId, Job] = NOTHING

@@ -46,7 +46,9 @@ class LuxiMethods:
         queue: JobQueue,
         source: Callable[[], Source],
         look: Callable[[], Awaitable[Look]],
+        now: Callable[[], float],
     ) -> None:
+        self._now = now
         self._store, self._queue, self._source, self._look = store, queue, source, look
         self._asking = asyncio.Lock()
         self._methods: dict[str, Method] = {
@@ -68,6 +70,7 @@ class LuxiMethods:
             "ArchiveJob": self._archive_job,
             "AutoArchiveJobs": self._auto_archive_jobs,
             "ChangeJobPriority": self._change_job_priority,
+            "WhyJob": self._why_job,
             "SetDrainFlag": self._set_drain_flag,
             "SetWatcherPause": self._set_watcher_pause,
             "AskAllocator": self._ask_allocator,
@@ -156,6 +159,15 @@ class LuxiMethods:
 
     async def _change_job_priority(self, number: Any, priority: Any) -> Any:
         return await self._queue.change_priority(_job_id(number), int(priority))
+
+    async def _why_job(self, number: Any) -> Any:
+        """Ours: a job's status, and for each thing that it waits for what, and for how long."""
+        job, reasons = await self._queue.explain(_job_id(number))
+        now = self._now()
+        return [
+            job.status,
+            [[each.what, None if each.since is None else now - each.since] for each in reasons],
+        ]
 
     async def _set_drain_flag(self, drained: Any) -> bool:
         await self._store.commit(

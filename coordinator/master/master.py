@@ -95,7 +95,7 @@ class Master:
             lambda: self._nodes.service(Replica, self._node()), lambda: self.store.state.stamp
         )
         self.queue = JobQueue(self.store, executor, self.archive, outside.now)
-        self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look)
+        self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look, outside.now)
 
     @classmethod
     async def confirm(
@@ -179,4 +179,5 @@ class Master:
             asker=NodeAsker(self._nodes),
             locks=self.locks.rows,
             archive=self.archive,
+            waits=lambda job: "; ".join(reason.what for reason in self.queue.why(job)),
         )

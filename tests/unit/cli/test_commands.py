@@ -237,3 +237,51 @@ def test_a_list_imports_nothing_heavy(root: Path, coordinator: ScriptedCoordinat
     )
     done = subprocess.check_output([sys.executable, "-c", code], cwd=CHECKOUT, text=True)
     assert done == "web1.example.com\nweb2.example.com\n[]\n"
+
+
+def test_why_tells_what_jobs_wait_for(run: Run, coordinator: ScriptedCoordinator) -> None:
+    waits = {
+        7: ["waiting", [["instance web1, held by job 3 (INSTANCE_MIGRATE(web1), running)", 200.0]]],
+        8: ["success", []],
+    }
+    coordinator.methods["WhyJob"] = lambda number: waits[number]
+    ran = run("gnt-job why 7 8")
+    assert ran.out == (
+        "Job 7 waits for instance web1, held by job 3 (INSTANCE_MIGRATE(web1), running), "
+        "for 3 minutes now.\n"
+        "Job 8 waits for nothing; its status is success.\n"
+    )
+    told = json.loads(run("gnt-job why --json 8").out)
+    assert told == {"id": 8, "status": "success", "waits": []}
+
+
+def test_priorities_are_changed_by_word_or_number(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    asked = []
+
+    def change(number: int, priority: int) -> list[object]:
+        asked.append((number, priority))
+        return [True, f"Job {number} has priority {priority} now."]
+
+    coordinator.methods["ChangeJobPriority"] = change
+    assert run("gnt-job change-priority --priority high 7").out == "Job 7 has priority -10 now.\n"
+    assert run("gnt-job change-priority --priority -3 7 8").code == 0
+    assert asked == [(7, -10), (7, -3), (8, -3)]
+    assert run("gnt-job change-priority --priority soon 7").code == 2
+
+
+def test_autoarchive_goes_on_until_nothing_is_left_to_do(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    asked, answers = [], [[100, 20], [20, 0], [0, 0], [0, 4]]
+
+    def archive(age_s: float, patience_s: float) -> list[int]:
+        asked.append((age_s, patience_s))
+        return answers.pop(0)
+
+    coordinator.methods["AutoArchiveJobs"] = archive
+    assert run("gnt-job autoarchive 2h").out == "Archived 120 jobs, 0 are left in sight.\n"
+    assert {age_s for age_s, _ in asked} == {7200.0}
+    assert json.loads(run("gnt-job autoarchive all --json").out) == {"archived": 0, "left": 4}
+    assert asked[-1][0] == -1.0

@@ -56,6 +56,8 @@ node/beta                 -         -     {""}
         ("gnt-node list --no-headers -o name not~offline~and~not~master", "beta\n"),
         ("gnt-job list --error --no-headers", "2 error NODE_ADD(delta)\n"),
         ("gnt-job list --pending --running -o id --no-headers", "3\n"),
+        ("gnt-job list --pending", "ID Status Summary       Waits_for\n"
+                                   " 3 queued TEST_DELAY(9) a place\n"),
         ("gnt-job list --archived --no-headers -o received_ts", "1970-01-01 00:00:10.250000\n"),
         ("gnt-job list --no-headers -o id,start_ts 3", "3 -\n"),
         ("gnt-job list --finished --pending --no-headers -o id status~==~'queued'", "3\n"),

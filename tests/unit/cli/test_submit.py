@@ -213,12 +213,14 @@ def test_progress_is_shown_while_the_job_runs(run: Run, coordinator: ScriptedCoo
         [["running"], [[1, [0, 5], "message", "* creating disks"]]],
         [["running"], [[2, [60, 5], "message", "* starting"]]],
     )
+    lock = "instance web1, held by job 7 (INSTANCE_MIGRATE(web1), running)"
+    coordinator.methods["WhyJob"] = lambda number: ["queued", [[lock, 2.5]]]
     ran = run("gnt-debug delay 1")
     assert (
         ran.out
         == "Thu Jan  1 00:00:00 1970 * creating disks\nThu Jan  1 00:01:00 1970 * starting\n"
     )
-    assert ran.err == "Job 41 is waiting in queue\n"
+    assert ran.err == f"Job 41 waits for {lock}, for 2 s now.\n"
 
 
 def test_with_json_progress_stays_out_of_the_way(
