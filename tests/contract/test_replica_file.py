@@ -7,21 +7,31 @@ import threading
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.errors import InvalidRequest
 from common.model.commit import Change, Commit, next_commit
 from common.model.stamp import Stamp
 from common.names import Epoch
 from noded.handlers.replica import ReplicaHandlers
+from noded.replica.schema import ARCHIVE_TABLES
 from noded.replica.store import ReplicaFile
-from noded.replica.tables import ARCHIVED_IDS
+from noded.replica.tables import (
+    ARCHIVED_IDS,
+    COUNT_ARCHIVED,
+    NEXT_ARCHIVED,
+    archived_spans,
+)
 from tests.support.clock import simulate
 from tests.support.replicas import delete, history, put, row
 
 COMMITS = history(20, Random(1))
+SPAN_BLOCK = "noded.replica.tables.SPAN_BLOCK"
 
 
 def test_an_operator_can_read_the_file(tmp_path: Path) -> None:
@@ -148,5 +158,21 @@ def test_the_numbers_in_the_archive_are_found_without_reading_it(tmp_path: Path)
     replica.append((next_commit(Stamp(), Epoch(1), (put("archive", "50", {}),)),))
     replica.close()
     with closing(sqlite3.connect(path)) as db:
-        plan = db.execute(f"EXPLAIN QUERY PLAN {ARCHIVED_IDS}").fetchall()
-    assert [row[3] for row in plan] == ["SCAN archive USING COVERING INDEX archive_ids"]
+        for query, values in (
+            (ARCHIVED_IDS, (1, 9)), (COUNT_ARCHIVED, (1, 9)), (NEXT_ARCHIVED, (1,)),
+        ):  # fmt: skip
+            ((_, _, _, plan),) = db.execute(f"EXPLAIN QUERY PLAN {query}", values)
+            assert "USING COVERING INDEX archive_ids" in plan
+
+
+@given(st.sets(st.integers(1, 60)), st.integers(1, 9))
+def test_runs_of_numbers_in_the_archive_are_found_across_blocks(
+    numbers: set[int], block: int
+) -> None:
+    with closing(sqlite3.connect(":memory:")) as db, patch(SPAN_BLOCK, block):
+        for statement in ARCHIVE_TABLES:
+            db.execute(statement)
+        db.executemany("INSERT INTO archive VALUES (?, '{}')", [(n,) for n in numbers])
+        firsts = [n for n in sorted(numbers) if n - 1 not in numbers]
+        lasts = [n for n in sorted(numbers) if n + 1 not in numbers]
+        assert archived_spans(db) == tuple(zip(firsts, lasts, strict=True))
