@@ -18,6 +18,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.secret import Secret
 from common.noderpc.replica import Row
+from coordinator.state.foreign_jobs import read_foreign_job
 
 Stored = Cluster | Group | Node | Instance | Disk | Nic | Job | ArchivedJob | Secret
 KINDS: dict[str, type[Stored]] = {
@@ -112,11 +113,20 @@ def from_row(row: Row) -> Stored:
             "by a newer version?"
         )
     try:
-        item: Stored = _DECODERS[row.kind].decode(row.body)
+        return _decoded(row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(
             f"The state's row {row.kind} {row.id} cannot be read: {error}."
         ) from error
+
+
+def _decoded(row: Row) -> Stored:
+    try:
+        item: Stored = _DECODERS[row.kind].decode(row.body)
+    except msgspec.ValidationError:
+        if row.kind != "job":
+            raise
+        return read_foreign_job(row.body)
     return item
 
 

@@ -1,5 +1,9 @@
 """Jobs that another version of Gantry wrote: they end, and the cluster has a master."""
 
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -89,5 +93,26 @@ def test_a_job_that_depends_on_one_that_cannot_be_read_ends_too() -> None:
             await cluster.take_over("beta")
             with pytest.raises(GntError, match="Job 7, which this one depends on"):
                 outcome(await cluster.finished(after))
+
+    simulate(scenario())
+
+
+def test_a_row_with_fields_of_a_newer_version_does_not_keep_a_node_from_being_master() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            number = await cluster.submit(Delay(duration=1000.0))
+            await asyncio.sleep(1)
+            await cluster.crash_master()
+            for machine in cluster.machines.values():
+                await machine.kill_noded()
+                with closing(sqlite3.connect(machine.paths.replica)) as db:
+                    ((body,),) = db.execute("SELECT body FROM rows WHERE kind = 'job'").fetchall()
+                    job = json.loads(body) | {"colour": "red"}
+                    job["ops"][0] |= {"mood": "fine"}
+                    db.execute("UPDATE rows SET body = ? WHERE kind = 'job'", (json.dumps(job),))
+                    db.commit()
+                await machine.start_noded()
+            await cluster.take_over("beta")
+            assert (await cluster.finished(number)).status is Status.SUCCESS
 
     simulate(scenario())
