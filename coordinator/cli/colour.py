@@ -8,6 +8,7 @@ import re
 from typing import TextIO
 
 RED, GREEN, YELLOW, DIM = "31", "32", "33", "2"
+SEQUENCE = re.compile(rf"(\x1b\[(?:{RED}|{GREEN}|{YELLOW}|{DIM}|0)m)")  # all that ``paint`` makes
 
 _STATUS = {
     "running": GREEN, "success": GREEN, "up": GREEN,

@@ -10,16 +10,26 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO
 
 from common.printable import printable
+from coordinator.cli.colour import SEQUENCE, has_colour
 
 
 class PrintableStream:
-    """A text stream that writes control characters as escapes."""
+    """A text stream that writes control characters as escapes.
+
+    Our own few colours pass where there are any. Somebody else's text could have them, too,
+    which moves nothing, hides nothing, and looks like what it is.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        self._stream.write(printable(text))
+        if has_colour(self._stream):
+            plain_and_painted = SEQUENCE.split(text)
+            plain_and_painted[::2] = map(printable, plain_and_painted[::2])
+            self._stream.write("".join(plain_and_painted))
+        else:
+            self._stream.write(printable(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:

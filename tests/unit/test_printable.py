@@ -12,6 +12,7 @@ from common.log_lines import LineFormatter
 from common.printable import one_line, printable
 from common.systemd import JournalFormatter
 from coordinator.cli.main import guarded
+from coordinator.cli.output import PrintableStream
 
 EVIL = "a\x1b[2J\x9b1mb\u202ec\x07\r\x7f\u2028"
 HARMLESS = "a\\u001b[2J\\u009b1mb\\u202ec\\u0007\\u000d\\u007f\\u2028"
@@ -39,6 +40,17 @@ def test_nothing_that_commands_print_reaches_the_terminal_as_it_came(
     assert plain == f"node {HARMLESS}"
     assert json.loads(as_json) == {"name": EVIL}
     assert told.err == f"warning {HARMLESS}\nFailure: QEMU says {HARMLESS}.\n"
+
+
+def test_colours_reach_a_terminal_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for is_terminal in (True, False):
+        written = io.StringIO()
+        written.isatty = lambda: is_terminal  # type: ignore[method-assign] # noqa: B023
+        PrintableStream(written).write(f"\x1b[31mred\x1b[0m {EVIL}")
+        red = "\x1b[31mred\x1b[0m" if is_terminal else "\\u001b[31mred\\u001b[0m"
+        assert written.getvalue() == f"{red} {HARMLESS}"
 
 
 @pytest.mark.parametrize("formatter", [LineFormatter, JournalFormatter])
