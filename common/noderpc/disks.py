@@ -52,7 +52,7 @@ class Disks(NodeService, prefix="disks"):
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         """Return what is there of each disk, in the order asked; None where there is nothing."""
 
-    @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20)
+    @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20, looks=True)
     @abstractmethod
     async def inventory(self, *, directories: tuple[str, ...]) -> tuple[Path, ...]:
         """Return the paths of all disk files below ``directories``, sorted."""

@@ -47,7 +47,7 @@ class NodeFacts(Report):
 class Facts(NodeService, prefix="facts"):
     """Looks, and the power switch."""
 
-    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True)
     @abstractmethod
     async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
         """Return what this node is and has.

@@ -24,7 +24,7 @@ class Files(NodeService, prefix="files"):
             NodeFailure: the disk is full or broken.
         """
 
-    @rpc(timeout=15, safe_to_repeat=True)
+    @rpc(timeout=15, safe_to_repeat=True, looks=True)
     @abstractmethod
     async def digests(self, *, names: tuple[str, ...]) -> tuple[FileReport, ...]:
         """Return the digest of each ssconf file, in the order asked."""

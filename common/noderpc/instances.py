@@ -130,7 +130,7 @@ class Instances(NodeService, prefix="instances"):
             Conflict: it is not running here.
         """
 
-    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True)
     @abstractmethod
     async def guests(self) -> tuple[GuestReport, ...]:
         """Return every guest on this node, by name."""

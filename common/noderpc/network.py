@@ -46,12 +46,12 @@ class Network(NodeService, prefix="network"):
     async def remove_taps(self, *, nics: tuple[NicId, ...]) -> None:
         """Delete the taps of these nics; those that are not there are fine."""
 
-    @rpc(timeout=10, safe_to_repeat=True)
+    @rpc(timeout=10, safe_to_repeat=True, looks=True)
     @abstractmethod
     async def taps(self) -> tuple[TapReport, ...]:
         """Return all taps this node made for guests."""
 
-    @rpc(timeout=10, safe_to_repeat=True)
+    @rpc(timeout=10, safe_to_repeat=True, looks=True)
     @abstractmethod
     async def links(self, *, names: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for each name whether it is a bridge of this node."""

@@ -29,6 +29,7 @@ class CallSpec:
     safe_to_repeat: bool  # may the caller try again after a lost answer?
     fenced: bool  # refused when its epoch is older than the one granted?
     expires: bool  # refused when its caller has given up?
+    looks: bool  # can its caller do without an answer of a node that has been silent?
     largest_question: int  # bytes of arguments that the node reads
     largest_answer: int  # bytes of an answer that the caller reads
     arguments: type[msgspec.Struct]
@@ -67,6 +68,7 @@ def rpc(
     safe_to_repeat: bool,
     fenced: bool = True,
     expires: bool | None = None,
+    looks: bool = False,
     largest_question: int = LARGEST,
     largest_answer: int = LARGEST,
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
@@ -78,7 +80,7 @@ def rpc(
     def mark(method: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         options = {
             "timeout": timeout, "safe_to_repeat": safe_to_repeat,
-            "fenced": fenced, "expires": fenced if expires is None else expires,
+            "fenced": fenced, "expires": fenced if expires is None else expires, "looks": looks,
             "largest_question": largest_question, "largest_answer": largest_answer,
         }  # fmt: skip
         method.__rpc__ = options  # type: ignore[attr-defined]

@@ -63,6 +63,7 @@ class Surroundings:
 
     async def close(self) -> None:
         await self.placing.reports.close()
+        await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
         cluster = self.store.state.config.cluster

@@ -16,6 +16,7 @@ from common.rpc.server import Reply
 from common.tls.context import EXPIRED, NOT_YET_VALID
 from coordinator.nodes.clocks import Clocks
 from coordinator.nodes.dial import Dial
+from coordinator.nodes.silence import GLANCE_S, Silence
 
 S = TypeVar("S", bound=NodeService)
 
@@ -34,6 +35,7 @@ class Nodes:
     epoch: Epoch
     random: Random
     clocks: Clocks = field(default_factory=Clocks)
+    silence: Silence = field(default_factory=Silence)
 
     def service(self, kind: type[S], node: Node, job: JobId | None = None) -> S:
         """Return a ``kind`` whose every method is a call to ``node``, made for ``job``.
@@ -45,7 +47,8 @@ class Nodes:
         Raises (the calls):
             Unreachable: no answer in the call's time, or no connection; ``offline`` in the
                 detail is True for a node marked offline, which is not even tried, and
-                ``stranger`` for one that shows no certificate of this cluster.
+                ``stranger`` for one that shows no certificate of this cluster. Where a call
+                only looks, a node that did not answer lately is not waited for again.
             GntError: whatever the node raised.
         """
         return stub(kind, self.line(node, job))
@@ -77,8 +80,26 @@ class _Line:
                 f"Node {self.peer} is marked offline; it was not asked for {call.name}.",
                 node=self.peer, offline=True,
             )  # fmt: skip
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + call.timeout
+        silence = self.nodes.silence
+        since_s = silence.since(self.node.uuid, call.name)
+        if not call.looks or since_s is None:
+            return await self._ask(call, body)
+        outcome = await silence.glance(
+            self.node.uuid, call.name, body, lambda: self._ask(call, body)
+        )
+        if isinstance(outcome, bytes):
+            return outcome
+        silent_s = asyncio.get_running_loop().time() - since_s
+        raise outcome or Unreachable(
+            f"Node {self.peer} has not answered for {silent_s:.0f} s; "
+            f"{call.name} goes on in the background.",
+            node=self.peer, silent_s=silent_s,
+        )  # fmt: skip
+
+    async def _ask(self, call: CallSpec, body: bytes) -> bytes:
+        loop, silence = asyncio.get_running_loop(), self.nodes.silence
+        asked_s = loop.time()
+        deadline = asked_s + call.timeout
         try:
             async with asyncio.timeout_at(deadline):
                 reply = await self._try(call, body, deadline)
@@ -86,17 +107,21 @@ class _Line:
                     if reply.status != Expired.http_status:
                         break
                     reply = await self._try(call, body, deadline)
-                return reply.body
         except TimeoutError as error:
+            silence.begins(self.node.uuid, call.name, asked_s)
             raise Unreachable(
                 f"Node {self.peer} did not answer {call.name} within {call.timeout:g} seconds.",
                 node=self.peer,
             ) from error
         except OSError as error:
+            if loop.time() - asked_s > GLANCE_S:  # a router's word, perhaps, after seconds
+                silence.begins(self.node.uuid, call.name, asked_s)
             stranger = isinstance(error, ssl.SSLCertVerificationError)
             raise Unreachable(
                 _explain(self.node, call, error), node=self.peer, stranger=stranger
             ) from error
+        silence.ends(self.node.uuid, call.name)
+        return reply.body
 
     async def _try(self, call: CallSpec, body: bytes, deadline_s: float) -> Reply:
         # Under an id of its own: the refusal of one before may be recorded.

@@ -19,8 +19,9 @@ from common.errors import (
 )
 from common.messages import to_json
 from common.model.node import Node
-from common.names import CallId, Epoch, GroupId, JobId, NodeName
+from common.names import CallId, Epoch, GroupId, InstanceId, JobId, NodeName
 from common.noderpc.facts import Facts
+from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
 from common.rpc.clock import GOOD_UNTIL, Reading
 from common.rpc.declare import CallSpec
@@ -266,3 +267,74 @@ def test_an_answer_that_is_too_large_is_the_nodes_failure() -> None:
     dial = FakeDial(Reply(200, to_json({"result": {"master": "x" * (2 << 20)}})))
     with pytest.raises(BadAnswer, match=r"alpha answered mastership\.vote with 20\d+ bytes"):
         simulate(ask(nodes(dial).service(Mastership, ALPHA).vote()))
+
+
+class Silent:
+    """Answers nothing until it is woken, and then at once."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.awake = asyncio.Event()
+
+    async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
+        self.asked += 1
+        await self.awake.wait()
+        return Reply(200, to_json({"result": []}))
+
+
+async def seconds(call: Awaitable[object]) -> float:
+    """Return how long a call took to be given up."""
+    begun_s = asyncio.get_running_loop().time()
+    with pytest.raises(Unreachable):
+        await call
+    return asyncio.get_running_loop().time() - begun_s
+
+
+def test_looks_wait_once_for_a_node_that_is_silent_and_not_again() -> None:
+    async def story() -> None:
+        dial = Silent()
+        calls = Nodes(dial, Epoch(7), Random(1))
+        alpha = calls.service(Instances, ALPHA)
+        assert await seconds(alpha.guests()) == 15
+        assert await seconds(alpha.guests()) == 0.5
+        assert await seconds(alpha.guests()) == 0.0  # it goes on in the background
+        assert dial.asked == 2
+        with pytest.raises(Unreachable, match="has not answered for 16 s"):
+            await calls.service(Facts, ALPHA).facts()
+        dial.awake.set()
+        await asyncio.sleep(0)
+        assert await alpha.guests() == ()
+        await asyncio.sleep(0.1)
+        assert calls.silence.since(ALPHA.uuid, "instances.guests") is None
+        await calls.silence.close()
+
+    simulate(story())
+
+
+def test_orders_are_tried_in_full_whoever_has_been_silent() -> None:
+    async def story() -> None:
+        calls = Nodes(Silent(), Epoch(7), Random(1))
+        alpha = calls.service(Instances, ALPHA)
+        await seconds(alpha.guests())
+        assert await seconds(alpha.ensure_gone(instance=InstanceId("i"))) == 30
+
+    simulate(story())
+
+
+def test_a_node_that_is_slow_with_one_call_is_trusted_with_others() -> None:
+    async def story() -> None:
+        class SlowFacts(Silent):
+            async def send(
+                self, node: Node, call: CallSpec, envelope: Envelope, body: bytes
+            ) -> Reply:
+                if call.service == "facts":
+                    await asyncio.sleep(1000)
+                return Reply(200, to_json({"result": []}))
+
+        calls = Nodes(SlowFacts(), Epoch(7), Random(1))
+        assert await seconds(calls.service(Facts, ALPHA).facts()) == 15
+        assert await calls.service(Instances, ALPHA).guests() == ()
+        assert await seconds(calls.service(Facts, ALPHA).facts()) == 0.5
+        await calls.silence.close()
+
+    simulate(story())
