@@ -13,12 +13,15 @@ from pathlib import Path
 from common.errors import Bug, Conflict, GntError, InvalidRequest
 from common.luxi.answers import Request, failure, read_request, success, unreadable
 from common.luxi.framing import Decoder
+from common.places import Places
 from coordinator.master.roots_own import check_may, user_behind
 
 log = logging.getLogger(__name__)
 
 CHUNK = 65536
 SOCKET_MODE = 0o660
+MOST_CONNECTIONS, MOST_OF_ONE_USER = 512, 384
+READING_PATIENCE_S = 30.0  # for a client to take its answer out of our memory
 
 Handle = Callable[[Request], Awaitable[object]]
 
@@ -30,6 +33,7 @@ class LuxiServer:
         self._path = path
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._places: Places[asyncio.Task[None]] = Places(MOST_CONNECTIONS, MOST_OF_ONE_USER)
 
     async def check_free(self) -> None:
         """Refuse to be the second one on this socket.
@@ -78,17 +82,27 @@ class LuxiServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        user = user_behind(writer.get_extra_info("socket"))
         self._connections.add(task)
         try:
-            await self._talk(reader, writer)
+            if (goes := self._places.take(task, str(user))) is not None:
+                log.info("a connection of user %s is closed: too many are open", user)
+                goes.cancel()
+            await self._talk(reader, writer, user)
+        except TimeoutError:
+            log.info("a connection of user %s is closed: it does not take its answer", user)
+            writer.transport.abort()
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the client is gone, or we are going
+            pass  # the client is gone, or has to go, or we are going
         finally:
+            self._places.leave(task)
             self._connections.discard(task)
             writer.close()
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        decoder, user = Decoder(), user_behind(writer.get_extra_info("socket"))
+    async def _talk(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: int
+    ) -> None:
+        decoder = Decoder()
         while data := await reader.read(CHUNK):
             try:
                 requests = [read_request(text) for text in decoder.feed(data)]
@@ -98,7 +112,8 @@ class LuxiServer:
                 return
             for request in requests:
                 writer.write(await self._answer(request, user))
-                await writer.drain()
+                async with asyncio.timeout(READING_PATIENCE_S):
+                    await writer.drain()
 
     async def _answer(self, request: Request, user: int) -> bytes:
         try:

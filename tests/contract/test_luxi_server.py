@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import coordinator.master.luxi_server as luxi_server
 from common.errors import Conflict, NotFound
 from common.execute import execute
 from common.luxi.answers import Request
@@ -207,3 +208,43 @@ def test_members_of_the_group_are_told_apart_from_root() -> None:
     with tempfile.TemporaryDirectory(prefix="luxi-") as name:
         Path(name).chmod(0o711)
         serve(Path(name), scenario)
+
+
+async def asked(path: Path) -> asyncio.StreamWriter:
+    """Connect and have one request answered."""
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(b'{"method": "Echo", "args": [1]}' + END)
+    assert json.loads((await reader.readuntil(END))[:-1])["success"]
+    return writer
+
+
+def test_whoever_opens_too_many_connections_loses_the_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(luxi_server, "MOST_OF_ONE_USER", 3)
+
+    async def scenario(server: LuxiServer, path: Path) -> None:
+        first, _ = await asyncio.open_unix_connection(path)
+        opened = [await asked(path) for _ in range(20)]
+        assert await first.read() == b""
+        assert len(server._connections) <= 4
+        for writer in opened:
+            writer.close()
+
+    serve(tmp_path, scenario)
+
+
+def test_an_answer_that_nobody_takes_does_not_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(luxi_server, "READING_PATIENCE_S", 0.1)
+
+    async def scenario(server: LuxiServer, path: Path) -> None:
+        reader, writer = await asyncio.open_unix_connection(path, limit=1)
+        writer.write(b'{"method": "Echo", "args": ["' + b"x" * (4 << 20) + b'"]}' + END)
+        await reader.read(1)  # and no more of it
+        [talking] = server._connections
+        await asyncio.wait([talking])  # the limit of all scenarios ends it otherwise
+        writer.close()
+
+    serve(tmp_path, scenario)
