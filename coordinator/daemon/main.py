@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 import time
+from collections.abc import Callable
 from random import SystemRandom
 from typing import NoReturn
 
@@ -21,6 +22,7 @@ from common.tasks import Background
 from coordinator.master.local import calling, this_node
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.master.master import Master, Outside
+from coordinator.master.reign import reign
 from coordinator.nodes.stranger import stranger
 from coordinator.quorum.question import Mode, Word
 
@@ -139,9 +141,29 @@ async def _be_master(
 ) -> None:
     server = LuxiServer(paths.luxi_socket)
     await server.check_free()  # before asking for an epoch: that would depose the other one
-    master = await Master.confirm(me, outside, mode, word)
-    ready = asyncio.Event()
     alive = Background()
+    reigns = 0
+
+    def is_ready() -> None:
+        nonlocal reigns
+        reigns += 1
+        supervisor.tell("READY=1", f"STATUS={me.name} is the master")
+        if reigns == 1:  # in doubt, too, the daemon is alive
+            alive.start(supervisor.tell_alive(), name="tell systemd that we are alive")
+
+    try:
+        await reign(
+            me.name,
+            lambda mode, word, above: Master.confirm(me, outside, mode, word, above=above),
+            lambda master: _serve_as(master, server, is_ready),
+            mode, word,
+        )  # fmt: skip
+    finally:
+        await alive.close()
+
+
+async def _serve_as(master: Master, server: LuxiServer, is_ready: Callable[[], None]) -> None:
+    ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(master.run(on_ready=ready.set), name="master")
         await asyncio.wait(
@@ -150,12 +172,10 @@ async def _be_master(
         try:
             if ready.is_set():
                 await server.start(master.luxi)
-                alive.start(supervisor.tell_alive(), name="tell systemd that we are alive")
-                supervisor.tell("READY=1", f"STATUS={me.name} is the master")
+                is_ready()
             await running
         finally:
             ready.set()
-            await alive.close()
             await server.stop()
 
 

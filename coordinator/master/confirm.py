@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from common.errors import Conflict, GntError, Unreachable
 from common.model.stamp import Stamp
-from common.names import NodeName
+from common.names import Epoch, NodeName
 from common.noderpc.replica import Replica
 from coordinator.master.asking import Asked
 from coordinator.master.electorate import Electorate
@@ -26,7 +26,7 @@ from coordinator.quorum.objection import (
     TakingOver,
     Vanished,
 )
-from coordinator.quorum.question import Mode, Question, Word
+from coordinator.quorum.question import NO_EPOCH, Mode, Question, Word
 from coordinator.quorum.verdict import Refused, Won
 from coordinator.state.loading import Loaded, load, load_nodes
 
@@ -36,6 +36,7 @@ PATIENCE_S = (0.3, 2.0, 5.0)  # for silent nodes, in the first rounds and in all
 START_LIMIT_S = 60.0  # nodes come up slowly after a power cut (M38)
 TAKE_OVER_LIMIT_S = 10.0  # somebody is waiting
 WORD_S = 5.0  # the operator's word replaces only what cannot be had in this time
+YIELD_LOOK_S = 0.2
 YIELD_S = 15.0  # a plain start leaves a take-over so long to end, more than one can need
 
 
@@ -63,7 +64,13 @@ class Confirmed:
 
 
 async def become_master(
-    me: NodeName, loaded: Loaded, nodes: Nodes, mode: Mode, word: Word = Word.NONE
+    me: NodeName,
+    loaded: Loaded,
+    nodes: Nodes,
+    mode: Mode,
+    word: Word = Word.NONE,
+    *,
+    above: Epoch = NO_EPOCH,
 ) -> Confirmed:
     """Win an epoch and the newest state.
 
@@ -73,11 +80,12 @@ async def become_master(
         nodes: calls without an epoch.
         mode: why.
         word: what the operator vouches for.
+        above: an epoch that has been granted to another, as one node says.
 
     Raises:
         NotMaster: it is refused, and why.
     """
-    return await _Campaign(me, loaded, nodes, mode, word).win()
+    return await _Campaign(me, loaded, nodes, mode, word, above).win()
 
 
 class _Campaign:
@@ -88,8 +96,17 @@ class _Campaign:
     below it unasked.
     """
 
-    def __init__(self, me: NodeName, loaded: Loaded, nodes: Nodes, mode: Mode, word: Word) -> None:
+    def __init__(
+        self,
+        me: NodeName,
+        loaded: Loaded,
+        nodes: Nodes,
+        mode: Mode,
+        word: Word,
+        above: Epoch,
+    ) -> None:
         self._me, self._loaded, self._nodes, self._mode, self._word = me, loaded, nodes, mode, word
+        self._above = above
         self._electorate = Electorate.of(loaded.state.config.nodes.values())
         self._seen: dict[NodeName, Stamp] = {}  # the newest state that each candidate showed
         self._unread: set[NodeName] = set()  # showed a state and could not give it
@@ -115,7 +132,8 @@ class _Campaign:
                 raise refusal(f"This node does not become master: {objection}")
             if str(objection) != told:
                 log.warning("not master yet: %s", told := str(objection))
-            await asyncio.sleep(min(1.0, patience_s))
+            soon = isinstance(objection, TakingOver)  # or not at all
+            await asyncio.sleep(YIELD_LOOK_S if soon else min(1.0, patience_s))
 
     @property
     def _past_s(self) -> float:
@@ -152,7 +170,7 @@ class _Campaign:
         return Question(
             me=self._me, voters=frozenset(self._electorate.voters),
             candidates=self._electorate.candidates, mode=self._mode, word=self._word,
-            yields=self._past_s < YIELD_S,
+            above=self._above, yields=self._past_s < YIELD_S,
         )  # fmt: skip
 
     async def _is_the_electorate_of(self, won: Won, asked: Asked) -> bool:

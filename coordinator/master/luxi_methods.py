@@ -47,9 +47,11 @@ class LuxiMethods:
         source: Callable[[], Source],
         look: Callable[[], Awaitable[Look]],
         now: Callable[[], float],
+        check_master: Callable[[], Awaitable[None]],
     ) -> None:
         self._now = now
         self._store, self._queue, self._source, self._look = store, queue, source, look
+        self._check_master = check_master
         self._asking = asyncio.Lock()
         self._methods: dict[str, Method] = {
             "Query": self._query,
@@ -81,10 +83,12 @@ class LuxiMethods:
 
         Raises:
             InvalidRequest: no such method.
+            Deposed: this node turns out to be master no more.
             GntError: as the method says.
         """
         if request.method not in self._methods:
             raise InvalidRequest(f"There is no LUXI method “{request.method}”.")
+        await self._check_master()
         return await self._methods[request.method](*request.args)
 
     async def _query(self, what: str, fields: Any, qfilter: Any = None) -> Any:

@@ -6,16 +6,18 @@ The daemon wraps it in a socket and signals; a simulation runs several of them i
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
 from msgspec.structs import replace
 
-from common.errors import Deposed
+from common.errors import Deposed, GntError
 from common.model.cluster import Override
 from common.model.node import Node
-from common.names import NodeId, NodeName
+from common.names import Epoch, NodeId
+from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
 from common.rpc.client import Transport
 from coordinator.jobs.context import JobContext, Surroundings
@@ -27,13 +29,14 @@ from coordinator.master.confirm import Confirmed, become_master
 from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
+from coordinator.master.standing import Watchfulness
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.placement.look import Look, take_look
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.shared import RunProgram, SearchPath
 from coordinator.operations.registry import load_all
 from coordinator.queries.source import NodeAsker, Source
-from coordinator.quorum.question import Mode, Word
+from coordinator.quorum.question import NO_EPOCH, Mode, Word
 from coordinator.state.archive import Archive
 from coordinator.state.loading import load
 from coordinator.state.rows import Put
@@ -41,6 +44,9 @@ from coordinator.state.state import State
 from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
+
+WATCH_PAUSE_S = 0.5
+BELIEF_S = 60.0  # since most nodes confirmed this master
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,12 @@ def new_uuid(random: Random) -> str:
 class Master:
     """One mastership, from confirmation to deposition."""
 
-    def __init__(self, confirmed: Confirmed, me: NodeName, outside: Outside) -> None:
+    def __init__(self, confirmed: Confirmed, me: Node, outside: Outside) -> None:
         """Compose it; nothing runs yet."""
         self.confirmed, self._me, self._outside = confirmed, me, outside
+        loop = asyncio.get_running_loop()
+        self._doubt: asyncio.Future[Deposed] = loop.create_future()
+        self._confirmed_s = loop.time()
         epoch = confirmed.won.epoch
         self._nodes = outside.nodes.with_epoch(epoch)
         state = confirmed.loaded.state
@@ -83,7 +92,7 @@ class Master:
         )  # fmt: skip
         self.locks = LockManager()
         self._around = Surroundings(
-            self.store, self._nodes, now=outside.now, new_uuid=outside.new_uuid,
+            self.store, self._nodes.heeding(self._heed), now=outside.now, new_uuid=outside.new_uuid,
             authority=lambda now: StateAuthority(now, outside.now), strangers=outside.strangers,
             run_program=outside.run_program, search_path=outside.search_path,
         )  # fmt: skip
@@ -95,11 +104,22 @@ class Master:
             lambda: self._nodes.service(Replica, self._node()), lambda: self.store.state.stamp
         )
         self.queue = JobQueue(self.store, executor, self.archive, outside.now)
-        self.luxi = LuxiMethods(self.store, self.queue, self._source, self._look, outside.now)
+        watchfulness = Watchfulness(
+            me.name, epoch, self.store, outside.nodes, now=outside.now, doubt=self._be_in_doubt
+        )
+        self.luxi = LuxiMethods(
+            self.store, self.queue, self._source, self._look, outside.now, watchfulness.check
+        )
 
     @classmethod
     async def confirm(
-        cls, me: Node, outside: Outside, mode: Mode, word: Word = Word.NONE
+        cls,
+        me: Node,
+        outside: Outside,
+        mode: Mode,
+        word: Word = Word.NONE,
+        *,
+        above: Epoch = NO_EPOCH,
     ) -> "Master":
         """Ask the nodes whether ``me`` may be master.
 
@@ -109,8 +129,8 @@ class Master:
         """
         load_all()
         local = await load(outside.nodes.service(Replica, me))
-        confirmed = await become_master(me.name, local, outside.nodes, mode, word)
-        return cls(confirmed, me.name, outside)
+        confirmed = await become_master(me.name, local, outside.nodes, mode, word, above=above)
+        return cls(confirmed, me, outside)
 
     async def take_over(self) -> None:
         """Make it durable that this node is the master, and return.
@@ -127,25 +147,30 @@ class Master:
         """Be master, until cancelled.
 
         Raises:
-            Deposed: another node is master now.
+            Deposed: another node may be master now; the nodes have to be asked.
         """
         async with asyncio.TaskGroup() as group:
             storing = group.create_task(self._store(), name="store")
             # Only with this commit the state that was found counts as acknowledged, and
             # this node as the one to be named.
             await self.store.commit(self._taken_over)
-            publishing = group.create_task(
-                Publisher(self.store, self._nodes).run(), name="publisher"
-            )
-            learning = group.create_task(learn_keys(self.store, self._nodes), name="keys")
+            besides = [
+                group.create_task(work, name=name)
+                for name, work in {
+                    "publisher": Publisher(self.store, self._nodes).run(),
+                    "keys": learn_keys(self.store, self._nodes),
+                    "watch of the own node": self._watch_own_node(),
+                    "doubt": self._raise_doubt(),
+                }.items()
+            ]
             try:
                 self.queue.resume()
-                log.info("%s is master, epoch %s", self._me, self.confirmed.won.epoch)
+                log.info("%s is master, epoch %s", self._me.name, self.confirmed.won.epoch)
                 on_ready()
                 await storing
             finally:
-                publishing.cancel()
-                learning.cancel()
+                for task in besides:
+                    task.cancel()
                 await self.queue.close()
                 await self._around.close()
 
@@ -154,9 +179,44 @@ class Master:
         self.store.check_writable()  # it only ends when deposed, and this says by whom
         raise Deposed("The store of the cluster's state has ended.")
 
+    async def _watch_own_node(self) -> None:
+        """Hear at once that another takes over, if this node is among those that grant it."""
+        epoch = self.confirmed.won.epoch
+        own = self._outside.nodes.service(Mastership, self._me)
+        while True:
+            with suppress(GntError):  # it is being restarted
+                ballot = await own.watch(epoch=epoch)
+                if ballot.epoch > epoch:
+                    return self._be_in_doubt(
+                        Deposed(
+                            f"{self._me.name} granted epoch {ballot.epoch} to {ballot.holder}.",
+                            epoch=ballot.epoch, master=ballot.holder,
+                        )
+                    )  # fmt: skip
+            await asyncio.sleep(WATCH_PAUSE_S)
+
+    def _be_in_doubt(self, error: Deposed) -> None:
+        if not self._doubt.done():
+            self._doubt.set_result(error)
+
+    async def _raise_doubt(self) -> None:
+        raise await self._doubt
+
+    async def _heed(self, node: Node, error: Deposed) -> None:
+        """Have all nodes asked when one that has a job to do obeys another master.
+
+        The job stands where it is, and goes on with whoever is confirmed. But a node that says
+        so again soon after is not believed: one liar must not keep the master from its work.
+        """
+        if asyncio.get_running_loop().time() - self._confirmed_s < BELIEF_S:
+            log.warning("%s does not obey, though most nodes do: %s", node.name, error)
+            return
+        self._be_in_doubt(error)
+        await asyncio.Future()  # until this is cancelled with all that this master does
+
     def _taken_over(self, state: State) -> list[Put]:
         cluster = state.config.cluster
-        node = state.config.node(self._me)
+        node = state.config.node(self._me.name)
         won = self.confirmed.won
         overrides = cluster.overrides
         if won.overridden:
@@ -168,7 +228,7 @@ class Master:
         return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]
 
     def _node(self) -> Node:
-        return self.store.state.config.node(self._me)
+        return self.store.state.config.node(self._me.name)
 
     async def _look(self) -> Look:
         return await take_look(self._around.placing, lambda: self.store.state.config)

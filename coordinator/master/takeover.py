@@ -4,17 +4,24 @@ It ends with a commit of the new epoch, by which this node is the master for goo
 coordinator is then started as on any other day.
 """
 
+import asyncio
 import time
 from random import SystemRandom
 
+from common.errors import Conflict
 from common.messages import Report
+from common.model.node import Node
 from common.names import Epoch, NodeName
+from common.noderpc.mastership import Mastership
 from common.paths import Paths
 from coordinator.master.local import calling, this_node
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.master.master import Master, Outside
+from coordinator.nodes.calls import Nodes
 from coordinator.nodes.stranger import stranger
 from coordinator.quorum.question import Mode, Word
+
+ENDING_S, ENDING_LOOK_S = 5.0, 0.1  # of a coordinator that hears that it was replaced
 
 
 class TakenOver(Report):
@@ -32,9 +39,10 @@ async def take_over(paths: Paths, port: int, word: Word = Word.NONE) -> TakenOve
         Conflict: this node is the master already, and its coordinator runs.
         Unreachable: noded does not run here.
     """
-    await LuxiServer(paths.luxi_socket).check_free()
+    server = LuxiServer(paths.luxi_socket)
     me = this_node(paths, port)
     async with calling(paths) as nodes:
+        await _until_free(server, me, nodes)
         outside = Outside(nodes, stranger, time.time, SystemRandom())
         master = await Master.confirm(me, outside, Mode.TAKE_OVER, word)
         await master.take_over()
@@ -43,3 +51,24 @@ async def take_over(paths: Paths, port: int, word: Word = Word.NONE) -> TakenOve
         master=me.name, epoch=won.epoch, unheard=master.confirmed.unheard,
         overridden=tuple(str(objection) for objection in won.overridden),
     )  # fmt: skip
+
+
+async def _until_free(server: LuxiServer, me: Node, nodes: Nodes) -> None:
+    """Let the coordinator of this node end if another node has just been made the master.
+
+    Raises:
+        Conflict: it does not, or is the master's.
+        Unreachable: noded does not run here.
+    """
+    loop = asyncio.get_running_loop()
+    limit = loop.time() + ENDING_S
+    while True:
+        try:
+            await server.check_free()
+        except Conflict:
+            ballot = await nodes.service(Mastership, me).vote()
+            if ballot.master == me.name or loop.time() > limit:
+                raise
+            await asyncio.sleep(ENDING_LOOK_S)
+        else:
+            return

@@ -2,11 +2,12 @@
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from common.errors import BadAnswer, Expired, Unreachable
+from common.errors import BadAnswer, Deposed, Expired, Unreachable
 from common.model.node import Node
 from common.names import CallId, Epoch, JobId
 from common.rpc.client import Transport, stub
@@ -19,6 +20,7 @@ from coordinator.nodes.dial import Dial
 from coordinator.nodes.silence import GLANCE_S, Silence
 
 S = TypeVar("S", bound=NodeService)
+Heed = Callable[[Node, Deposed], Awaitable[None]]
 
 MOST_REFUSALS = 3  # of an order that comes too late by a clock which we did not know well enough
 CLOCKS = "Compare the clocks of both nodes first; if they are right, it has to be renewed."
@@ -28,7 +30,8 @@ CLOCKS = "Compare the clocks of both nodes first; if they are right, it has to b
 class Nodes:
     """Gives out stubs of node services, for one mastership.
 
-    ``epoch`` goes with every call; 0 before one was granted. ``random`` makes call ids.
+    ``epoch`` goes with every call; 0 before one was granted. ``random`` makes call ids. ``heed``
+    is awaited when a node says that it obeys another master, before the caller hears it.
     """
 
     dial: Dial
@@ -36,6 +39,7 @@ class Nodes:
     random: Random
     clocks: Clocks = field(default_factory=Clocks)
     silence: Silence = field(default_factory=Silence)
+    heed: Heed | None = None
 
     def service(self, kind: type[S], node: Node, job: JobId | None = None) -> S:
         """Return a ``kind`` whose every method is a call to ``node``, made for ``job``.
@@ -51,7 +55,8 @@ class Nodes:
                 only looks, a node that did not answer lately is not waited for again.
             GntError: whatever the node raised.
         """
-        return stub(kind, self.line(node, job))
+        service = stub(kind, self.line(node, job))
+        return service if self.heed is None else cast(S, _Heeded(service, node, self.heed))
 
     def line(self, node: Node, job: JobId | None = None) -> Transport:
         """Return what carries the calls of ``service``."""
@@ -60,6 +65,10 @@ class Nodes:
     def with_epoch(self, epoch: Epoch) -> "Nodes":
         """Return the same for another mastership."""
         return replace(self, epoch=epoch)
+
+    def heeding(self, heed: Heed) -> "Nodes":
+        """Return the same, with somebody who hears of nodes that obey another master."""
+        return replace(self, heed=heed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,25 @@ class _Line:
         if reply.shown is not None:
             clocks.heard(self.node.uuid, reply.shown, loop.time())
         return reply
+
+
+class _Heeded:
+    """A service that tells when its node obeys another master."""
+
+    def __init__(self, service: NodeService, node: Node, heed: Heed) -> None:
+        self._service, self._node, self._heed = service, node, heed
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._service, name)
+
+        async def call(**arguments: Any) -> Any:
+            try:
+                return await method(**arguments)
+            except Deposed as error:
+                await self._heed(self._node, error)
+                raise
+
+        return call
 
 
 def _may_pass(error: OSError) -> bool:

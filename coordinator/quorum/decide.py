@@ -54,7 +54,7 @@ from typing import Self
 
 from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
-from common.noderpc.mastership import Ballot
+from common.noderpc.mastership import REACH, Ballot
 from coordinator.quorum.astray import Astray, claimed, newest_job, sort_out
 from coordinator.quorum.majority import is_majority
 from coordinator.quorum.objection import (
@@ -99,6 +99,8 @@ def decide(
     """
     poll = _Poll.of(question, ballots, silent, seen)
     epoch = Epoch(1 + max((poll.claim_of(node) for node in poll.ballots), default=0))
+    if epoch <= question.above < epoch + REACH:
+        epoch = Epoch(question.above + 1)
     verdict = _judge(poll, frozenset(poll.ballots), epoch, asked=None)
     if isinstance(verdict, Won) and question.yields and (other := _taking_over(poll)):
         return Refused(other)

@@ -3,7 +3,9 @@
 import enum
 from dataclasses import dataclass
 
-from common.names import NodeName
+from common.names import Epoch, NodeName
+
+NO_EPOCH = Epoch(0)
 
 
 class Mode(enum.Enum):
@@ -34,6 +36,7 @@ class Question:
     candidates: frozenset[NodeName]
     mode: Mode
     word: Word = Word.NONE
+    above: Epoch = NO_EPOCH  # what one node said it granted: ask for a later one, if that is sane
     yields: bool = False  # a plain start: whether a take-over under way is left time to end
 
     @property

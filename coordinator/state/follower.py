@@ -52,6 +52,7 @@ class Follower:
         self.stored: Stamp | None = None
         self.trouble: GntError | None = None
         self.failures = 0  # since the last success
+        self.obeyed_s: float | None = None  # when the last order that went well was given
         self._source = source
         self._replica_of = replica_of
         self._position: Stamp | None = None  # what the replica last said of itself
@@ -69,7 +70,9 @@ class Follower:
         """Follow until cancelled, or until the node says that it has another master."""
         while True:
             try:
+                began_s = asyncio.get_running_loop().time()
                 if await self._advance():
+                    self.obeyed_s = began_s
                     self._succeed()
                 await self._rest()
             except Deposed as error:

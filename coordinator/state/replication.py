@@ -130,6 +130,18 @@ class Replication:
         }
 
     @property
+    def obeyed_s(self) -> float | None:
+        """Since when, by the loop's clock, nobody else can have become master; None if unknown.
+
+        A majority of the candidates has carried out an order of this epoch then or later.
+        """
+        pool = self.pool - self._excused
+        followers = [each for name, each in self._followers.items() if name in pool]
+        times = sorted((f.obeyed_s for f in followers if f.obeyed_s is not None), reverse=True)
+        enough = needed(len(pool))
+        return times[enough - 1] if len(times) >= enough else None
+
+    @property
     def writable(self) -> bool:
         """Whether, as far as is known, a majority of the candidates takes commits."""
         answering = [f.node.name for f in self._followers.values() if f.trouble is None]

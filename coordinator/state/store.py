@@ -109,6 +109,11 @@ class Store:
         """Whether, as far as is known, a majority of the candidates takes commits."""
         return self._replication.writable
 
+    @property
+    def obeyed_s(self) -> float | None:
+        """Since when, by the loop's clock, nobody else can have become master; None if unknown."""
+        return self._replication.obeyed_s
+
     def check_writable(self) -> None:
         """Refuse while the majority of the candidates is lost.
 

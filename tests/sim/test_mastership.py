@@ -9,6 +9,8 @@ from common.errors import Conflict, Deposed, GntError, Unreachable
 from common.model.job import Status
 from common.names import Epoch, NodeName
 from common.noderpc.disks import Disks
+from common.noderpc.mastership import Mastership
+from coordinator.jobs.running import ended
 from coordinator.master.confirm import NotMaster
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.node.modify import ModifyNode
@@ -17,7 +19,7 @@ from coordinator.quorum.question import Mode, Word
 from tests.sim.stories import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.faults import Failing, Gate, Slow
+from tests.support.faults import Claiming, Failing, Gate, LastCall, Slow, Watching
 from tests.support.network import Line
 
 
@@ -360,5 +362,178 @@ def test_a_node_that_is_no_candidate_any_more_leaves_the_master_alone() -> None:
             await cluster.settle(60.0)
             await cluster.run(Delay(duration=0.0))
             assert cluster.state.stamp.epoch == epoch
+
+    simulate(scenario())
+
+
+async def _has_master(cluster: SimulatedCluster, *names: str) -> str:
+    """Wait until a take-over that was cut short has come to nothing; return who is master.
+
+    Whoever runs is asked first; if nobody does, whoever is named by the nodes is started.
+    """
+    await cluster.settle(60.0)
+    running = [c for c in cluster.coordinators if c.is_alive]
+    assert len(running) <= 1, [c.name for c in running]
+    for name in names if not running else ():
+        with suppress(NotMaster):
+            running = [await cluster.start_master(name)]
+            break
+    assert running, "nobody is master"
+    cluster.master_is(running[0])
+    await cluster.run(Delay(duration=0.0))
+    assert cluster.config.master().name == running[0].name
+    return running[0].name
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_take_over_that_dies_anywhere_leaves_a_master(*, after: bool) -> None:
+    """Each call of it is the last, before it arrives or after it was carried out."""
+
+    async def scenario(index: int) -> str | None:
+        async with simulated_cluster(candidates=2, nodes=4) as cluster:
+            old = cluster.master
+            last = LastCall("beta", index, after=after)
+            cluster.network.faults.append(last)
+            taking = cluster.coordinator("beta")
+            work = asyncio.ensure_future(taking.take_over())
+            hit = asyncio.ensure_future(last.hit.wait())
+            await asyncio.wait({work, hit}, return_when=asyncio.FIRST_COMPLETED)
+            is_over = work.done()
+            await taking.kill()
+            await ended(work, hit)
+            cluster.network.faults.clear()
+            master = await _has_master(cluster, "alpha", "beta")
+            assert master == "beta" if is_over else old.is_alive == (master == "alpha")
+            return None if is_over else master
+
+    masters: list[str] = []
+    while (master := simulate(scenario(len(masters)))) is not None:
+        masters.append(master)
+    assert len(masters) > 12
+    assert masters[:10] == ["alpha"] * 10, "it has not even been granted an epoch"
+
+
+def test_a_take_over_that_fails_leaves_the_master_and_its_jobs() -> None:
+    """Beta's own node has granted it one epoch after the other when it gives up."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            number = await cluster.submit(Delay(duration=30.0))
+            lost = Failing(
+                lambda t: t.source == "beta" != t.target and t.call.name == "mastership.grant",
+                "The disk is full.",
+            )
+            cluster.network.faults.append(lost)
+            with pytest.raises(NotMaster):
+                await cluster.take_over("beta")
+            cluster.network.faults.clear()
+            cluster.master_is(old)
+            assert await _has_master(cluster) == "alpha"
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+            await cluster.settle()
+            cluster.check_replicas()
+
+    simulate(scenario())
+
+
+def test_a_grant_that_is_left_over_on_a_node_ends_no_job() -> None:
+    """Of a take-over that failed when nobody looked; the job goes on in a higher epoch."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            await cluster.settle(120.0)
+            line = Line(cluster.network, cluster.machines["beta"])
+            gamma = Nodes(line, Epoch(0), cluster.random).service(
+                Mastership, cluster.config.node("gamma")
+            )
+            left_over = Epoch(cluster.state.stamp.epoch + 3)
+            await gamma.grant(epoch=left_over, master=NodeName("beta"))
+            await cluster.run(create("web1", "gamma"))
+            assert cluster.state.stamp.epoch > left_over
+            assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+
+    simulate(scenario())
+
+
+def test_a_node_that_always_claims_another_master_stops_nobody() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            cluster.network.faults.append(Claiming("gamma", "beta"))
+            await cluster.settle(300.0)
+            for number in range(5):
+                with pytest.raises(Deposed, match="obeys beta"):
+                    await cluster.run(create("elsewhere", "gamma"))
+                await cluster.run(create(f"web{number}", "alpha"))
+                await cluster.settle(100.0)
+            await cluster.crash_master()
+            await cluster.start_master("alpha")
+            await cluster.take_over("beta")
+            await cluster.run(Delay(duration=0.0))
+
+    simulate(scenario())
+
+
+def test_the_deposed_master_hears_it_from_its_own_node_at_once() -> None:
+    """So failing back works right away, and it answers no list any more."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.settle()
+            for name in ("beta", "alpha", "gamma"):
+                old = cluster.master
+                await cluster.take_over(name)
+                await asyncio.sleep(0.3)
+                assert not old.is_alive
+                assert isinstance(old.ended_by, Deposed)
+                assert name in old.ended_by.message
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_master_that_slept_while_it_was_replaced_and_demoted_steps_down(*, asks: bool) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            old.suspend()
+            await cluster.take_over("beta")
+            await cluster.run(ModifyNode(node_name=NodeName("alpha"), offline=True))
+            await asyncio.sleep(3600)
+            old.resume()
+            if asks:  # before anything else has told it
+                with pytest.raises(Deposed, match="beta"):
+                    await old.luxi("QueryInstances", (), ["name"])
+            error = await _ends(cluster, "alpha")
+            assert isinstance(error, Deposed), error
+            assert "beta" in error.message
+
+    simulate(scenario())
+
+
+def test_a_master_that_was_cut_off_while_it_was_replaced_answers_nothing_old() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            old = cluster.master
+            cluster.network.isolate("alpha")
+            await cluster.take_over("beta")
+            await asyncio.sleep(3600)
+            assert old.is_alive
+            cluster.heal()
+            with pytest.raises(Deposed, match="beta"):
+                await old.luxi("QueryInstances", (), ["name"])
+
+    simulate(scenario())
+
+
+def test_looking_asks_nobody_while_all_is_well() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            votes = Watching(lambda trip: trip.call.name == "mastership.vote")
+            cluster.network.faults.append(votes)
+            for _ in range(100):
+                await cluster.master.luxi("QueryClusterInfo")
+                await asyncio.sleep(7.0)
+            assert not votes.seen
 
     simulate(scenario())

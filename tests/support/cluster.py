@@ -22,6 +22,7 @@ from common.errors import GntError
 from common.model.job import Job, Status
 from common.names import JobId
 from common.tasks import Background
+from coordinator.jobs.running import ended
 from coordinator.operations.base import Operation
 from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
@@ -101,7 +102,7 @@ class SimulatedCluster:
 
     def masters(self) -> list[Coordinator]:
         """Return the coordinators that believe to be master."""
-        return [c for c in self.coordinators if c.is_alive and c.master]
+        return [c for c in self.coordinators if c.is_alive and c.is_serving]
 
     def find_coordinator(self, name: str) -> Coordinator:
         """Return the coordinator that was started last on a machine and became master."""
@@ -201,10 +202,24 @@ class SimulatedCluster:
 
     async def finished(self, number: JobId) -> Job:
         """Return the job when it has ended."""
-        queue = self.master.running.queue
-        job = await queue.wait_for_change(number, lambda _: False, LONGEST_JOB_S)
-        assert job is not None, f"job {number} does not end: {queue.find(number)}"
-        return job
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LONGEST_JOB_S
+        while True:
+            coordinator = self.master
+            queue = coordinator.running.queue
+            replaced = asyncio.ensure_future(coordinator.replaced.wait())
+            ending = asyncio.ensure_future(
+                queue.wait_for_change(number, lambda _: False, deadline - loop.time())
+            )
+            await asyncio.wait({replaced, ending}, return_when=asyncio.FIRST_COMPLETED)
+            job = ending.result() if ending.done() else None
+            if job is not None and not job.status.is_final:
+                await asyncio.sleep(0.1)  # its queue has been closed, or is about to be filled
+            goes_on = coordinator.is_alive and loop.time() < deadline
+            await ended(replaced, ending)
+            if job is not None and job.status.is_final:
+                return job
+            assert goes_on, f"job {number} does not end: {queue.find(number)}"
 
     # What there is
 

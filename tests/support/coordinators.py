@@ -10,6 +10,7 @@ from common.luxi.answers import Request
 from common.model.node import Node
 from common.names import Epoch, GroupId, NodeName
 from coordinator.master.master import Master, Outside
+from coordinator.master.reign import reign
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.question import Mode, Word
 from tests.support.machine import Machine
@@ -26,7 +27,10 @@ class Coordinator:
         self.ended_by: GntError | None = None  # why it stopped by itself
         self._line = Line(network, machine)
         self._outside = Outside(
-            Nodes(self._line, Epoch(0), random), stranger(network, machine), machine.now, random
+            Nodes(self._line, Epoch(0), Random(random.getrandbits(64))),
+            stranger(network, machine),
+            machine.now,
+            random,
         )
         self._me = Node(
             uuid="", name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
@@ -34,6 +38,8 @@ class Coordinator:
         self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()
+        self.is_serving = False  # else it is being confirmed, or in doubt
+        self.replaced = asyncio.Event()  # set when ``master`` has a successor, or none
 
     @property
     def name(self) -> str:
@@ -41,7 +47,7 @@ class Coordinator:
 
     @property
     def running(self) -> Master:
-        """The master that it is."""
+        """The master that it is; another one after each time it was in doubt."""
         assert self.master is not None
         return self.master
 
@@ -55,13 +61,8 @@ class Coordinator:
         Raises:
             GntError: it does not become master, and why.
         """
-        confirming = self._process.start(self._confirm(mode, word), name=f"confirm {self.name}")
-        await asyncio.wait([confirming])
-        if confirming.cancelled():
-            return  # killed meanwhile
-        self.master = confirming.result()
         ready = asyncio.Event()
-        self._task = self._process.start(self._run(ready), name=f"master {self.name}")
+        self._task = self._process.start(self._reign(mode, word, ready), name=f"master {self.name}")
         waiting = asyncio.ensure_future(ready.wait())
         await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -111,16 +112,27 @@ class Coordinator:
             raise error
         return result
 
-    async def _confirm(self, mode: Mode, word: Word) -> Master:
-        return await Master.confirm(self._me, self._outside, mode, word)
+    async def _reign(self, mode: Mode, word: Word, ready: asyncio.Event) -> None:
+        async def confirm(mode: Mode, word: Word, above: Epoch) -> Master:
+            return await Master.confirm(self._me, self._outside, mode, word, above=above)
 
-    async def _run(self, ready: asyncio.Event) -> None:
+        async def serve(master: Master) -> None:
+            self.master = master
+            self.replaced.set()
+            self.replaced = asyncio.Event()
+            self.is_serving = True
+            try:
+                await master.run(ready.set)
+            finally:
+                self.is_serving = False
+
         try:
-            await self.running.run(ready.set)
+            await reign(self._me.name, confirm, serve, mode, word)
         except* GntError as group:
             self.ended_by = _first(group)
         finally:
             self.ended.set()
+            self.replaced.set()
 
 
 async def _outcome(asked: Awaitable[Any]) -> tuple[Any, GntError | None]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
 
-from common.errors import NodeFailure
+from common.errors import Deposed, NodeFailure
+from common.names import Epoch, NodeName
+from common.noderpc.mastership import Ballot
+from common.rpc.envelope import answer
 from common.rpc.server import Reply, refusal
 from tests.support.network import Fault, Trip
 
@@ -213,3 +216,50 @@ class Failing(Fault):
 
 def _injected(trip: Trip) -> Reply:
     return refusal(NodeFailure(f"Injected into {trip}."))
+
+
+@dataclass
+class LastCall(Fault):
+    """Has call number ``index`` from a machine be the last that it makes; then ``hit`` is set."""
+
+    source: str
+    index: int
+    after: bool  # it was carried out
+    hit: asyncio.Event = field(default_factory=asyncio.Event)
+    _count: int = 0
+    _trip: Trip | None = None
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if trip.source == self.source:
+            if self._count == self.index:
+                self._trip = trip
+            self._count += 1
+            if self.hit.is_set() or (self._trip is trip and not self.after):
+                await self._end()
+        return None
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if trip is self._trip:
+            await self._end()
+        return reply
+
+    async def _end(self) -> None:
+        self.hit.set()
+        await asyncio.Future()
+
+
+@dataclass
+class Claiming(Fault):
+    """Has a machine answer all calls of others by saying that it obeys ``master``, not them."""
+
+    liar: str
+    master: str
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if trip.target != self.liar or trip.source == self.liar:
+            return reply
+        epoch = trip.envelope.epoch + 1
+        if trip.call.returns is Ballot:
+            return Reply(200, answer(Ballot(master=NodeName(self.master), epoch=Epoch(epoch))))
+        told = f"This node obeys {self.master}, master since epoch {epoch}."
+        return refusal(Deposed(told, epoch=epoch, master=self.master))

@@ -377,6 +377,13 @@ class TestAbsurdNumbers:
         assert isinstance(verdict, Won)
         assert verdict.epoch == 4
 
+    @pytest.mark.parametrize(("above", "epoch"), [(0, 4), (3, 4), (9, 10), (2**53, 4)])
+    def test_what_one_node_said_is_gone_beyond_if_it_is_sane(self, above: int, epoch: int) -> None:
+        ballots = {ALPHA: ballot(), BETA: ballot(), GAMMA: ballot()}
+        verdict = decide(replace(ask(), above=Epoch(above)), ballots)
+        assert isinstance(verdict, Won)
+        assert verdict.epoch == epoch
+
     def test_the_own_node_astray_is_told(self) -> None:
         ballots = {ALPHA: ballot(epoch=self.ABSURD), BETA: ballot(), GAMMA: ballot()}
         assert refusal(decide(ask(), ballots)) == Astray(ALPHA, Epoch(self.ABSURD), Epoch(3))
