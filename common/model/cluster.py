@@ -5,16 +5,17 @@ from typing import Any
 from common.messages import Order
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
-from common.names import ClusterName, NodeId
+from common.names import ClusterName, JobId, NodeId
 
 
-class Override(Order):
+class Override(Order, omit_defaults=True):
     """A time the operator's word replaced the quorum (``--no-voting --yes-do-it``)."""
 
     time: float  # seconds since 1970
     epoch: int
     master: NodeId
     unheard: tuple[str, ...] = ()  # names of the nodes that had not answered
+    last_job: JobId = JobId(0)  # up to here, numbers may have been given in states set aside
 
 
 class Cluster(Entity, kw_only=True):

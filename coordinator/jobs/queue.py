@@ -53,6 +53,7 @@ class JobQueue:
         Running ones need not wait for a place: they hold locks, and each of them was let in
         before. Jobs that this version cannot read end as errors when their turn has come.
         """
+        self._next = 1 + self._store.state.newest_job  # more than at first, after a word
         for number in sorted(self._store.state.jobs):
             job = self._store.state.jobs[number]
             if not job.status.is_final:

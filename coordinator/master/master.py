@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from common.errors import Deposed, GntError
 from common.model.cluster import Override
 from common.model.node import Node
-from common.names import Epoch, NodeId
+from common.names import Epoch, JobId, NodeId
 from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
 from common.rpc.client import Transport
@@ -46,6 +46,7 @@ from coordinator.state.store import Store
 log = logging.getLogger(__name__)
 
 WATCH_PAUSE_S = 0.5
+UNKNOWN_JOBS = 10_000  # at most, that silent nodes may have heard of since they were heard last
 BELIEF_S = 60.0  # since most nodes confirmed this master
 
 
@@ -220,9 +221,13 @@ class Master:
         won = self.confirmed.won
         overrides = cluster.overrides
         if won.overridden:
+            # Tasks on nodes have the numbers of their jobs: one that is given twice would find its
+            # work done by the other. What silent nodes know of can only be guessed.
+            unknown = UNKNOWN_JOBS if self.confirmed.unheard else 0
             override = Override(
                 time=self._outside.now(), epoch=won.epoch, master=NodeId(node.uuid),
                 unheard=tuple(self.confirmed.unheard),
+                last_job=JobId(max(state.newest_job, won.newest_job) + unknown),
             )  # fmt: skip
             overrides = (*overrides, override)
         return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from immutables import Map
 
 from common.errors import Bug
+from common.model.cluster import Cluster
 from common.model.job import ArchivedJob, Job
 from common.model.secret import Secret
 from common.model.stamp import Stamp
@@ -18,7 +19,8 @@ from coordinator.state.rows import Put, Stored, Update
 class State:
     """One immutable snapshot. Equal stamps mean equal states.
 
-    ``newest_job`` is the highest job id ever given; a new job gets the next one. Archived jobs are
+    ``newest_job`` is the highest job id ever given, as far as can be known after an operator's word
+    set other states aside; a new job gets the next one. Archived jobs are
     no part of it: see ``coordinator.state.archive``.
     """
 
@@ -57,6 +59,8 @@ class State:
                     secrets = secrets.delete(item.id)
             else:
                 configured.append(update)
+                if isinstance(item, Cluster):
+                    newest = max(newest, *(each.last_job for each in item.overrides), JobId(0))
         config = self.config.apply(configured) if configured else self.config
         return State(config, jobs, secrets, self.stamp, newest)
 

@@ -182,6 +182,52 @@ def test_the_operators_word_replaces_the_majority_and_is_recorded() -> None:
     simulate(scenario())
 
 
+@pytest.mark.parametrize("hears_them", [True, False])
+def test_no_job_number_is_given_twice_after_a_state_was_set_aside(*, hears_them: bool) -> None:
+    """Nor a task's, which has its job's number: a second one would find its work done."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.settle()
+            cluster.network.isolate("beta")
+            for _ in range(3):
+                lost = await cluster.submit(Delay(duration=0.0))
+                await cluster.finished(lost)
+            await cluster.crash_master()
+            if hears_them:
+                cluster.heal()
+            await cluster.take_over("beta", Word.LOCAL_IS_RIGHT)
+            assert lost not in cluster.state.jobs
+            cluster.heal()
+            assert await cluster.submit(Delay(duration=0.0)) > lost
+            await cluster.settle()
+            await cluster.crash_master()
+            await cluster.take_over("gamma")
+            assert await cluster.submit(Delay(duration=0.0)) > lost + 1
+
+    simulate(scenario())
+
+
+def test_numbers_that_were_set_aside_stay_so_though_no_job_came_after() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.settle()
+            cluster.network.isolate("beta")
+            lost = await cluster.submit(Delay(duration=0.0))
+            await cluster.finished(lost)
+            await cluster.crash_master()
+            cluster.heal()
+            await cluster.take_over("beta", Word.LOCAL_IS_RIGHT)
+            await cluster.settle()
+            cluster.check_replicas()
+            await cluster.lose_power("alpha")  # whose replica, and gamma's, have heard of it
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            assert await cluster.submit(Delay(duration=0.0)) > lost
+
+    simulate(scenario())
+
+
 def test_what_was_acknowledged_by_a_majority_survives_the_newest_node() -> None:
     """The candidate that lagged behind takes over, and first fetches what it missed."""
 
