@@ -117,6 +117,7 @@ class Follower:
     async def _copy(self, replica: Replica) -> bool:
         """Replace whatever the replica holds."""
         state = self._source.newest
+        self._source.ring.hold(self, state.stamp.serial)
         self._copies += 1
         name = f"{self._source.epoch}.{state.stamp.serial}.{self._copies}"
         log.info("sending a whole copy of the state to %s", self.node.name)
@@ -131,6 +132,8 @@ class Follower:
         return True
 
     def _succeed(self) -> None:
+        if self._position is not None:
+            self._source.ring.reached(self, self._position.serial)
         if self.trouble is not None:
             log.info("%s stores the state again", self.node.name)
         self.trouble = None
@@ -138,6 +141,7 @@ class Follower:
         self._source.progressed(self)
 
     async def _fail(self, error: GntError) -> None:
+        self._source.ring.let_go(self)
         if isinstance(error, Diverged):
             self._diverged = True  # no wonder after a change of masters; a copy mends it
         elif self.trouble is None or self.trouble.message != error.message:

@@ -225,6 +225,6 @@ class Replication:
             self._tasks[name] = task
 
     def _drop(self, name: NodeName) -> None:
-        del self._followers[name]
+        self.ring.let_go(self._followers.pop(name))
         if name in self._tasks:
             self._tasks.pop(name).cancel()

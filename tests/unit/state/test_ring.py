@@ -38,3 +38,31 @@ def test_the_oldest_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     kept.add(huge)
     assert kept.after(49) is None
     assert kept.after(50) == (huge,)
+
+
+def test_what_is_held_stays_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ring, "KEPT_BYTES", 3000)
+    monkeypatch.setattr(ring, "HELD_BYTES", 9000)
+    kept, at = Ring(Stamp()), Stamp()
+
+    def write(count: int) -> None:
+        nonlocal at
+        for _ in range(count):
+            commit = next_commit(at, Epoch(1), (put("job", "1", "x" * 500),))
+            kept.add(commit)
+            at = commit.stamp
+
+    write(5)
+    kept.hold("a copy", 5)
+    write(8)
+    assert kept.after(5) is not None
+    kept.reached("a copy", 9)
+    kept.reached("somebody else", 13)
+    assert kept.after(9) is not None
+    write(50)
+    assert kept.after(9) is None  # it is too slow for what is written
+    kept.hold("a copy", 63)
+    write(6)
+    kept.reached("a copy", 69)
+    write(6)
+    assert kept.after(63) is None

@@ -1,15 +1,18 @@
 """Committing while candidates fail, and the end of a mastership."""
 
 import asyncio
+import itertools
 
 import pytest
 
 from common.errors import Conflict, Deposed, NodeFailure, Unreachable
 from common.names import Epoch, JobId
+from coordinator.state import follower, ring
 from coordinator.state.rows import Put
 from coordinator.state.store import Store
 from tests.support.candidates import Candidates, initialise, job, node, running, stored_rows
 from tests.support.clock import simulate
+from tests.support.replicas import MemoryReplica
 
 THREE = ("alpha", "beta", "gamma")
 
@@ -101,6 +104,38 @@ def test_a_deposed_master_fails_everything_and_says_so_once() -> None:
                 store.check_writable()
         assert len(told) == 1
         assert list(store.state.jobs) == [1]
+
+    simulate(story())
+
+
+def test_a_whole_copy_ends_although_more_is_written_meanwhile_than_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ring, "KEPT_BYTES", 4_000)
+    monkeypatch.setattr(follower, "PART_BYTES", 2_000)
+
+    async def story() -> None:
+        candidates = Candidates(*THREE)
+        store = await open_store(candidates)
+        async with running(store):
+            for number in range(1, 101):
+                await store.commit([Put(job(number, "x" * 500))])
+            candidates.replicas[node("gamma").name] = MemoryReplica(kept=5)  # a new disk
+            candidates.latency_s["gamma"] = 0.2
+
+            async def write() -> None:
+                for number in itertools.cycle(range(1, 11)):
+                    await store.commit([Put(job(number, "y" * 400))])
+                    await asyncio.sleep(0.05)
+
+            writing = asyncio.ensure_future(write())
+            await asyncio.sleep(60)
+            assert not store.troubles
+            behind = store.state.stamp.serial - candidates.replicas[node("gamma").name].at.serial
+            assert behind < 20
+            writing.cancel()
+            await asyncio.sleep(10)
+            assert candidates.rows("gamma") == stored_rows(store.state)
 
     simulate(story())
 
