@@ -119,7 +119,7 @@ class Asked:
                         elif isinstance(error, GntError):
                             silent.add(node)
                             if isinstance(error, NotListed):
-                                self.deaf[node] = tuple(error.detail.get("listed", ()))
+                                self.deaf[node] = _names(error.detail.get("listed"))
                             log.info("%s has no say: %s", node, error)
                         else:
                             raise error
@@ -136,3 +136,8 @@ class Asked:
             verdict = judge(ballots, silent)
         assert not isinstance(verdict, Wait), "there is nobody left to wait for"
         return verdict
+
+
+def _names(told: object) -> tuple[NodeName, ...]:
+    """Read names that a node told, which may be anything."""
+    return tuple(NodeName(str(name)) for name in told) if isinstance(told, list) else ()

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from common.errors import Deposed, Unreachable
+from common.errors import Deposed, NotListed, Unreachable
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot, Mastership
 from coordinator.master.electorate import Electorate
@@ -81,16 +81,18 @@ class Watchfulness:
         electorate = Electorate.of(self._store.state.config.nodes.values())
         answers = await each({name: self._vote(electorate, name) for name in electorate.voters})
         ballots = {name: told for name, told in answers.items() if isinstance(told, Ballot)}
+        deaf = {name for name, told in answers.items() if isinstance(told, NotListed)}
         standing = judge_standing(
-            self._me, self._epoch, ballots, electorate.names, electorate.candidates
+            self._me, self._epoch, ballots, electorate.names, electorate.candidates, deaf=deaf
         )
         log.info("asked %s nodes whether this is the master: %s", len(answers), standing.value)
         if standing is Standing.IN_DOUBT:
             master = named_most(tuple(ballots.values()), self._epoch)
-            newest = max(ballot.epoch for ballot in ballots.values())
+            newest = max((ballot.epoch for ballot in ballots.values()), default=self._epoch)
+            told = f" {next(answers[name] for name in sorted(deaf))}" if deaf else ""
             error = Deposed(
-                f"{self._me} is not the master any more: most nodes have granted {master} a later "
-                f"epoch than {self._epoch}. Ask there.",
+                f"{self._me} is not the master any more: most nodes have granted "
+                f"{master or 'another'} a later epoch than {self._epoch}.{told}",
                 epoch=newest, master=master,
             )  # fmt: skip
             self._doubt(error)

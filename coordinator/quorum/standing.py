@@ -12,7 +12,7 @@ from coordinator.quorum.majority import is_majority
 class Standing(enum.Enum):
     CONFIRMED = "confirmed"  # nobody else can have won an epoch before these answers were given
     UNKNOWN = "unknown"  # too few answer: as in a network that is cut
-    IN_DOUBT = "in doubt"  # a later epoch was granted, though perhaps nobody will use it
+    IN_DOUBT = "in doubt"  # most have granted a later epoch, or listen to others
 
 
 def judge_standing(
@@ -21,14 +21,16 @@ def judge_standing(
     ballots: Mapping[NodeName, Ballot],
     voters: Collection[NodeName],
     candidates: Collection[NodeName],
+    *,
+    deaf: Collection[NodeName] = (),
 ) -> Standing:
-    """Tell how ``me``, master since ``epoch``, stands.
+    """Tell how ``me``, master since ``epoch``, stands; ``deaf`` nodes do not listen to it at all.
 
     A later epoch is won with the grants of majorities of both groups only, so it was not if a
     majority of either has granted none. One node that says so is no reason for doubt.
     """
     loyal = {node for node, b in ballots.items() if (b.epoch, b.holder) == (epoch, me)}
-    later = {node for node, b in ballots.items() if b.epoch > epoch}
+    later = {node for node, b in ballots.items() if b.epoch > epoch} | set(deaf)
     for group in (set(voters), set(candidates)):
         if is_majority(len(loyal & group), len(group)):
             return Standing.CONFIRMED

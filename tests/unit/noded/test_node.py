@@ -12,6 +12,8 @@ import pytest
 
 from common.errors import Conflict, Deposed, InvalidRequest, NodeFailure, NotFound
 from common.messages import from_json, to_builtins, to_json
+from common.model.commit import next_commit
+from common.model.stamp import Stamp
 from common.names import (
     CallId,
     ClusterName,
@@ -168,6 +170,25 @@ def test_what_nobody_declared_is_not_found(rig: Rig) -> None:
             for name in ("facts.reboot", "start.", "facts.__init__", "."):
                 with pytest.raises(NotFound, match="knows no call"):
                     await rig.call(name)
+
+    simulate(scenario())
+
+
+def test_a_member_that_lost_its_grant_goes_by_its_replica(rig: Rig) -> None:
+    async def scenario() -> None:
+        async with rig.running():
+            await rig.join()
+            await _grant(rig, 4, "alpha")
+            commit = next_commit(Stamp(), Epoch(4), ())
+            await rig.call("replica.append", Stamp, commits=(commit,), epoch=4)
+        Paths(str(rig.root)).grants.unlink()
+        async with rig.running():
+            ballot = await rig.call("mastership.vote", Ballot)
+            assert (ballot.master, ballot.epoch) == (None, 4)
+            with pytest.raises(Deposed):
+                await _grant(rig, 4, "gamma")
+            with pytest.raises(Deposed, match="epoch 3 is over"):
+                await rig.call("replica.append", Stamp, commits=(), epoch=3)
 
     simulate(scenario())
 

@@ -44,6 +44,13 @@ def test_one_node_is_no_reason_for_doubt() -> None:
     assert judge_standing(ME, Epoch(4), ballots, names, names) is Standing.CONFIRMED
 
 
+def test_who_is_listened_to_by_few_is_in_doubt() -> None:
+    names = [NodeName(name) for name in "abc"]
+    for deaf, standing in ((names[1:], Standing.IN_DOUBT), (names[2:], Standing.CONFIRMED)):
+        ballots = {name: MINE for name in names if name not in deaf}
+        assert judge_standing(ME, Epoch(4), ballots, names, names, deaf=deaf) is standing
+
+
 def test_most_name_the_master() -> None:
     other = Ballot(master=NodeName("other"), epoch=Epoch(6))
     assert named_most((MINE, GRANTED, LOST, other), Epoch(4)) == RIVAL
