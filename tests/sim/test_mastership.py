@@ -190,9 +190,9 @@ def test_no_job_number_is_given_twice_after_a_state_was_set_aside(*, hears_them:
         async with simulated_cluster() as cluster:
             await cluster.settle()
             cluster.network.isolate("beta")
-            for _ in range(3):
-                lost = await cluster.submit(Delay(duration=0.0))
-                await cluster.finished(lost)
+            await cluster.run(Delay(duration=0.0))
+            lost = await cluster.submit(Delay(duration=0.0))
+            await cluster.finished(lost)
             await cluster.crash_master()
             if hears_them:
                 cluster.heal()
