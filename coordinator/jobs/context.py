@@ -225,5 +225,6 @@ class JobContext:
         return self._reach(kind, node)
 
     def _reach(self, kind: type[S], node: Node) -> S:
-        line = self._around.nodes.line(node, self._running.id)
-        return stub(kind, ShownCalls(line, self._running, self.now))
+        nodes = self._around.nodes
+        line = nodes.line(node, self._running.id)
+        return nodes.heeded(stub(kind, ShownCalls(line, self._running, self.now)), node)

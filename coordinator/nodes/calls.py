@@ -55,7 +55,10 @@ class Nodes:
                 only looks, a node that did not answer lately is not waited for again.
             GntError: whatever the node raised.
         """
-        service = stub(kind, self.line(node, job))
+        return self.heeded(stub(kind, self.line(node, job)), node)
+
+    def heeded(self, service: S, node: Node) -> S:
+        """Return a service of ``node`` that tells ``heed`` if the node obeys another master."""
         return service if self.heed is None else cast(S, _Heeded(service, node, self.heed))
 
     def line(self, node: Node, job: JobId | None = None) -> Transport:
