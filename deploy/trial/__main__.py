@@ -19,6 +19,7 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("deploy/demo makes network namespaces, so it needs root.")
+    os.umask(0o022)  # as at boot: guests' users pass through the nodes' directories
     told = Transcript()
     story = Story(place(), told)
     if options.stop:
