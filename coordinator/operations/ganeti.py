@@ -26,6 +26,13 @@ _MOVE = {
 _STATES: dict[str, tuple[Any, ...]] = {"hv_state": ({},), "disk_state": ({},)}
 
 NEUTRAL: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "OP_CLUSTER_RENEW_CRYPTO": {
+        "debug": _OFF,
+        "renew_ssh_keys": _OFF,
+        "ssh_key_bits": _NEVER,
+        "ssh_key_type": _NEVER,
+        "verbose": _OFF,
+    },
     "OP_CLUSTER_SET_PARAMS": {
         **_STATES,
         "force": _EITHER,  # it overrides checks that we do not make
