@@ -89,9 +89,10 @@ async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node)
             continue
         found = next((guest for guest in guests if guest.id == instance.uuid), None)
         if found is not None and (found.state.may_run or suspected):
+            what = "runs" if found.state.is_alive else f"has a process ({found.state})"
             raise Conflict(
-                f"Instance {instance.name} is on {node.name} ({found.state}), where it should not "
-                f"be; “gnt-instance migrate --cleanup {instance.name}” puts that right.",
+                f"Instance {instance.name} {what} on {node.name}, where it should not be; "
+                f"“gnt-instance migrate --cleanup {instance.name}” puts that right.",
                 node=node.name,
             )
 
