@@ -28,7 +28,7 @@ CHOICES = 5  # times a choice may go stale before the job gives up
 Context = Callable[[RunningJob, int], JobContext]
 
 
-class Places(Protocol):
+class Queue(Protocol):
     """The queue, as a job that runs sees it: places to run, and jobs that it has others do."""
 
     def leave_place(self, running: RunningJob) -> None:
@@ -51,7 +51,7 @@ class Executor:
     mastership): nothing is undone, and a successor goes on from the journal.
     """
 
-    queue: Places  # set by the queue itself
+    queue: Queue  # set by the queue itself
 
     def __init__(
         self, store: Store, locks: LockManager, context: Context, now: Callable[[], float]

@@ -12,7 +12,8 @@ from common.model.job import Dependency, Failure, Job, Status
 from common.names import JobId
 from coordinator.jobs.archiving import Archiving
 from coordinator.jobs.executor import Executor
-from coordinator.jobs.line import Dependencies, Line, Rank
+from coordinator.jobs.line import Dependencies
+from coordinator.jobs.places import Places
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority, dependencies_of, read_job
 from coordinator.jobs.why import Reason, Standing, reasons
@@ -38,13 +39,11 @@ class JobQueue:
         self._store, self._executor, self._archive, self._now = store, executor, archive, now
         self._archiving = Archiving(store, archive, now, self._needed)
         self._live: dict[JobId, RunningJob] = {}
-        self._line = Line()
+        self._places = Places(self._limit, self._live.get, self._start)
         self._dependencies = Dependencies()
         self._arriving: dict[JobId, RunningJob] = {}  # are being stored
-        self._placed: set[JobId] = set()  # have a place to run
         self._tasks: set[asyncio.Task[Any]] = set()
         self._next = 1 + store.state.newest_job
-        self._closed = False
         executor.queue = self
 
     def resume(self) -> None:
@@ -60,15 +59,16 @@ class JobQueue:
                 running = self._live[job.id] = RunningJob(job)
                 if any(op.plan is not None and not op.status.is_final for op in job.ops):
                     log.info("job %s is resumed from its journal", job.id)
+                    self._places.take(running)
                     self._start(running)
                 else:
                     self._executor.reserve(running)
                     self._enqueue(running)
-        self._fill()
+        self._places.fill()
 
     async def close(self) -> None:
         """Stop running jobs where they stand; a successor goes on with them."""
-        self._closed = True
+        self._places.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -170,7 +170,7 @@ class JobQueue:
         if running is None or running.job.status.is_final:
             return False, f"Job {number} has ended already ({job.status})."
         if running.task is None:
-            self._line.leave(number)
+            self._places.leave(number)
             await self._in_time(self._cancel_queued(running))
             return True, f"Job {number} is cancelled."
         if refusal := running.too_late():
@@ -248,8 +248,8 @@ class JobQueue:
             return False, f"Job {number} runs; a priority only orders jobs that wait."
         for index in waiting:
             running.change_op(index, priority=priority)
-        if number in self._line:
-            self._stand_in_line(running)
+        if self._places.before(number) is not None:
+            self._places.stand_in_line(running)
         self._executor.change_priority(running, priority)
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
@@ -262,8 +262,8 @@ class JobQueue:
         standing = Standing(
             running,
             dependencies=self._dependencies.of(number),
-            before=self._line.before(number) if number in self._line else None,
-            places=self._places,
+            before=self._places.before(number),
+            places=self._limit(),
             obstacles=self._executor.obstacles(running),
         )
         return reasons(standing, self.find, self._store.state.config)
@@ -301,7 +301,7 @@ class JobQueue:
         for job in jobs:
             self._live[job.id] = job
             self._enqueue(job)
-        self._fill()
+        self._places.fill()
 
     async def _store_jobs(self, jobs: Sequence[RunningJob]) -> None:
         try:
@@ -354,54 +354,24 @@ class JobQueue:
     def _enqueue(self, running: RunningJob) -> None:
         unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))
         if not self._dependencies.add(running.id, unmet):
-            self._stand_in_line(running)
+            self._places.stand_in_line(running)
 
     def _has_ended(self, number: JobId) -> bool:
         job = self.find(number)
         return job is None or job.status.is_final
 
-    def _stand_in_line(self, running: RunningJob) -> None:
-        ops = running.job.ops
-        priority = min((op.priority for op in ops if not op.status.is_final), default=0)
-        self._line.put(running.id, Rank(may_wait=running.turn is None, priority=priority))
-
-    def _fill(self) -> None:
-        """Let jobs run as long as there is room."""
-        while not self._closed and len(self._placed) < self._places:
-            number = self._line.pop()
-            if number is None:
-                return
-            running = self._live.get(number)
-            if running is None:
-                continue
-            if running.turn is None:
-                self._start(running)
-            elif not running.turn.done():  # else it is being cancelled
-                self._placed.add(number)
-                running.turn.set_result(None)
-
-    @property
-    def _places(self) -> int:
-        return self._store.state.config.cluster.max_running_jobs
-
     def leave_place(self, running: RunningJob) -> None:
         """Let another job run while this one waits for its locks."""
-        self._placed.discard(running.id)
-        self._fill()
+        self._places.leave(running.id)
 
     async def take_place(self, running: RunningJob) -> None:
-        """Wait for a place, ahead of jobs that have not begun: others wait for this one's locks."""
-        running.turn = asyncio.get_running_loop().create_future()
-        try:
-            self._stand_in_line(running)
-            self._fill()
-            await running.turn
-        finally:
-            self._line.leave(running.id)
-            running.turn = None
+        """Wait for a place to run."""
+        await self._places.take_again(running)
+
+    def _limit(self) -> int:
+        return self._store.state.config.cluster.max_running_jobs
 
     def _start(self, running: RunningJob) -> None:
-        self._placed.add(running.id)
         running.task = asyncio.get_running_loop().create_task(
             self._run(running), name=f"job {running.id}"
         )
@@ -417,13 +387,11 @@ class JobQueue:
         except (Deposed, Unreachable):
             return  # the store has stopped, and so does the daemon; whoever is master next goes on
         finally:
-            self._placed.discard(running.id)
             if running.task:
                 self._tasks.discard(running.task)
             if running.shown.status.is_final:
                 self._ended(running)
-            if not self._closed:
-                self._fill()
+            self._places.leave(running.id)
 
     def _is_met(self, dependency: Dependency) -> bool:
         job = self.find(dependency.job)
@@ -470,9 +438,8 @@ class JobQueue:
         for number in self._dependencies.ended(running.id):
             dependant = self._live.get(number)
             if dependant is not None and dependant.task is None:
-                self._stand_in_line(dependant)
-        if not self._closed:
-            self._fill()
+                self._places.stand_in_line(dependant)
+        self._places.fill()
 
 
 def _not_yet_stored(numbers: Sequence[JobId]) -> str:
