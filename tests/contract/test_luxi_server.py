@@ -224,11 +224,11 @@ def test_whoever_opens_too_many_connections_loses_the_oldest(
     monkeypatch.setattr(luxi_server, "MOST_OF_ONE_USER", 3)
 
     async def scenario(server: LuxiServer, path: Path) -> None:
-        first, _ = await asyncio.open_unix_connection(path)
+        first, first_writer = await asyncio.open_unix_connection(path)
         opened = [await asked(path) for _ in range(20)]
         assert await first.read() == b""
         assert len(server._connections) <= 4
-        for writer in opened:
+        for writer in (first_writer, *opened):
             writer.close()
 
     serve(tmp_path, scenario)
