@@ -98,9 +98,9 @@ FAULTS = (
     Fault(
         "states seen before the grants", "the newest state is one seen after the grants",
         "coordinator/master/asking.py",
-        "        mastership = self.call(Mastership, node)\n        try:",
+        "        mastership = self.call(Mastership, node)\n",
         "        mastership = self.call(Mastership, node)\n"
-        "        before = await mastership.vote()\n        try:",
+        "        before = await mastership.vote()\n",
         (MASTERSHIP,),
         also=((
             "        return await mastership.vote()",
@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         "only_if_named not sent", "a deposed master does not come back by old ballots",
         "coordinator/master/asking.py",
-        "only_if_named=self._question.only_if_named", "only_if_named=False",
+        "only_if_named=only_if_named", "only_if_named=False",
         (MASTERSHIP, "tests/unit/master"),
     ),
     Fault(
@@ -123,8 +123,9 @@ FAULTS = (
     Fault(
         "no first commit", "a master acts once a commit of its own epoch is durable",
         "coordinator/master/master.py",
-        "            await self.store.commit(self._taken_over)\n            publishing",
-        "            publishing",
+        "            # this node as the one to be named.\n"
+        "            await self.store.commit(self._taken_over)\n",
+        "            # this node as the one to be named.\n",
         (MASTERSHIP,),
     ),
     # coordinator: the state
@@ -210,5 +211,54 @@ FAULTS = (
         "coordinator/operations/steps/guests.py",
         '        await cluster.tasks(node).cancel(task=cluster.task_id("shutdown"))\n', "",
         (QUEUE,),
+    ),
+    Fault(
+        "move that cannot be undone", "a move is undone by asking its source",
+        "coordinator/operations/instance/migrate.py",
+        "undo=lambda: stop_transfer(cluster, plan),", "undo=None,",
+        (f"{OPERATIONS} migrate", "tests/sim/test_power_cuts.py"),
+    ),
+    Fault(
+        "shell left behind", "what was prepared for a move that failed is cleared away",
+        "coordinator/operations/instance/migrate.py",
+        "undo=lambda: target.ensure_no_shell(instance=guest),", "undo=None,",
+        (f"{OPERATIONS} migrate",),
+    ),
+    Fault(
+        "run before its source has left", "a guest runs on the target once its source has left",
+        "coordinator/operations/instance/transfer.py",
+        "left = left or await _has_left(cluster, plan)", "left = True",
+        (f"{OPERATIONS} migrate", "tests/sim"),
+    ),
+    Fault(
+        "failed transfer taken for a move", "of a transfer that failed the source is asked",
+        "coordinator/operations/instance/transfer.py",
+        "        if not await _has_left(cluster, plan):", "        if False:",
+        (f"{OPERATIONS} migrate", "tests/sim"),
+    ),
+    Fault(
+        "cancellation forgotten", "a cancellation that was promised outlives its coordinator",
+        "coordinator/jobs/queue.py",
+        "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
+        (QUEUE, "tests/sim"),
+    ),
+    Fault(
+        "order carried out late", "an order does nothing once its caller has given up",
+        "noded/calls/expiry.py",
+        "if (late_s := now.at_s - good_until.at_s) > 0:",
+        "if (late_s := now.at_s - good_until.at_s) > 1e9:",
+        ("tests/sim/test_late_orders.py",),
+    ),
+    Fault(
+        "order for the noded before", "an order is for one life of noded",
+        "noded/calls/expiry.py",
+        "if good_until.process != now.process:", "if False:",
+        ("tests/sim/test_late_orders.py",),
+    ),
+    Fault(
+        "anybody of the cluster obeyed", "only candidates give orders",
+        "noded/calls/caller.py",
+        "if not candidates.includes(caller):", "if False:",
+        ("tests/unit/noded/test_caller.py",),
     ),
 )  # fmt: skip
