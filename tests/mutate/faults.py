@@ -6,6 +6,7 @@ POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
 QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
 REPLICA = "tests/contract/test_replica.py"
+CANCELLING = "tests/sim/test_cancelling.py"
 FENCE = "tests/unit/noded/test_fence.py"
 
 FAULTS = (
@@ -216,7 +217,7 @@ FAULTS = (
         "move that cannot be undone", "a move is undone by asking its source",
         "coordinator/operations/instance/migrate.py",
         "undo=lambda: stop_transfer(cluster, plan),", "undo=None,",
-        (f"{OPERATIONS} migrate", "tests/sim/test_power_cuts.py"),
+        (f"{OPERATIONS} migrate", CANCELLING),
     ),
     Fault(
         "shell left behind", "what was prepared for a move that failed is cleared away",
@@ -228,19 +229,19 @@ FAULTS = (
         "run before its source has left", "a guest runs on the target once its source has left",
         "coordinator/operations/instance/transfer.py",
         "left = left or await _has_left(cluster, plan)", "left = True",
-        (f"{OPERATIONS} migrate", "tests/sim"),
+        (f"{OPERATIONS} migrate", CANCELLING),
     ),
     Fault(
         "failed transfer taken for a move", "of a transfer that failed the source is asked",
         "coordinator/operations/instance/transfer.py",
         "        if not await _has_left(cluster, plan):", "        if False:",
-        (f"{OPERATIONS} migrate", "tests/sim"),
+        (f"{OPERATIONS} migrate", CANCELLING),
     ),
     Fault(
         "cancellation forgotten", "a cancellation that was promised outlives its coordinator",
         "coordinator/jobs/queue.py",
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
-        (QUEUE, "tests/sim"),
+        (CANCELLING, QUEUE),
     ),
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",
