@@ -217,7 +217,7 @@ FAULTS = (
         "move that cannot be undone", "a move is undone by asking its source",
         "coordinator/operations/instance/migrate.py",
         "undo=lambda: stop_transfer(cluster, plan),", "undo=None,",
-        (f"{OPERATIONS} migrate", CANCELLING),
+        (INVARIANTS, CANCELLING),
     ),
     Fault(
         "shell left behind", "what was prepared for a move that failed is cleared away",
@@ -241,7 +241,7 @@ FAULTS = (
         "cancellation forgotten", "a cancellation that was promised outlives its coordinator",
         "coordinator/jobs/queue.py",
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
-        (CANCELLING, QUEUE),
+        (INVARIANTS, CANCELLING),
     ),
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",

@@ -6,9 +6,10 @@ import pytest
 
 from common.model.job import Status
 from common.names import JobId
+from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
-from tests.sim.stories import create
+from tests.sim.stories import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Failing, Gate, Slow
@@ -79,5 +80,39 @@ def test_a_successor_knows_that_a_job_has_failed_before_anything_is_undone() -> 
             assert (await cluster.finished(number)).status is Status.ERROR
             assert not cluster.shared.disks
             assert (await cluster.snapshot()).guests["gamma"] == {}
+
+    simulate(scenario())
+
+
+def test_a_cancellation_that_was_promised_is_kept_by_a_successor() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            starting = Gate(_starts, answers=True)
+            cluster.network.faults.append(starting)
+            number = await cluster.submit(create("web1", "gamma"))
+            await starting.until_held()
+            done, _ = await cluster.master.luxi("CancelJob", number)
+            assert done
+            await cluster.crash_master()
+            starting.opened.set()
+            await cluster.take_over("beta")
+            assert (await cluster.finished(number)).status is Status.CANCELED
+            assert (await cluster.snapshot()).guests["gamma"] == {}
+
+    simulate(scenario())
+
+
+def test_a_move_that_is_undone_has_its_source_stop_sending() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            cluster.network.faults.append(Failing(lambda trip: trip.call.name == "tasks.watch"))
+            order = MigrateInstance(instance_name=WEB1, target_node="alpha")
+            number = await cluster.submit(order)
+            assert (await cluster.finished(number)).status is Status.ERROR
+            machine = cluster.machines["gamma"]
+            assert machine.noded is not None
+            assert not machine.noded._tasks.running  # at once, not when it finds out by itself
+            assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
 
     simulate(scenario())
