@@ -49,11 +49,11 @@ def test_what_was_sent_arrives_after_its_caller_gave_up() -> None:
 def test_what_was_sent_into_a_cut_may_arrive_when_it_is_mended(seed: int) -> None:
     async def scenario() -> int:
         async with simulated_cluster(seed=seed) as cluster:
-            gamma = _orders(cluster).service(Facts, cluster.config.node("gamma"))
             seen = Watching(lambda trip: trip.call.name == "facts.facts")
             cluster.network.faults.append(seen)
             cluster.cut("alpha", "gamma")
-            for _ in range(12):
+            for _ in range(12):  # each by somebody who does not know yet that gamma is silent
+                gamma = _orders(cluster).service(Facts, cluster.config.node("gamma"))
                 with pytest.raises(Unreachable, match="did not answer"):
                     await gamma.facts()
             assert not seen.seen
