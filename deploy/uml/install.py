@@ -10,8 +10,9 @@ from deploy.uml.place import CACHE, CHECKOUT, SHARED
 # What deploy/install reads, relative to the checkout; an image is made anew when it changes.
 SOURCES = (
     "pyproject.toml", "requirements", "common", "coordinator", "noded", "systemd",
-    "deploy/__init__.py", "deploy/checked-wheels", "deploy/guests", "deploy/install",
-    "deploy/launchers.py", "deploy/manpages", "deploy/tell.sh", "deploy/wheelhouse",
+    "deploy/__init__.py", "deploy/checked-wheels", "deploy/completion", "deploy/guests",
+    "deploy/install", "deploy/launchers.py", "deploy/logrotate", "deploy/manpages",
+    "deploy/tell.sh", "deploy/wheelhouse",
 )  # fmt: skip
 WHEELS = CACHE / "wheels"  # kept: what is there is not fetched again
 FETCH_S = 300.0

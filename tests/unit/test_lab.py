@@ -1,6 +1,7 @@
 """The lab's own tools, as far as they need no node."""
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 from deploy.uml import cache, command, room
 from deploy.uml.command import LEASH, Trouble, run
+from deploy.uml.install import SOURCES
 from deploy.uml.lab import Lab
-from deploy.uml.place import Place, place
+from deploy.uml.place import CHECKOUT, Place, place
 
 
 def test_a_lab_has_a_name_that_is_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +68,9 @@ def test_what_takes_too_long_ends_with_all_that_it_started(
     beats = pulse.stat().st_size
     time.sleep(0.1)  # noqa: TID251 -- real processes, real time
     assert pulse.stat().st_size == beats
+
+
+def test_nodes_get_all_that_the_installation_reads() -> None:
+    text = (CHECKOUT / "deploy/install").read_text()
+    read = set(re.findall(r"deploy[/.][a-z][a-z_.-]*[a-z]", text)) - {"deploy/install"}
+    assert {name.replace("deploy.", "deploy/") for name in read} <= {*SOURCES}
