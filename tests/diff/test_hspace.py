@@ -14,6 +14,17 @@ SWITCHES = (
     ("-l", "5"), ("-l", "17"), ("-O", "n1.x"), ("--spindle-use=2",), ("--spindle-use=0",),
     ("--machine-readable=no",), ("-q",),
 )  # fmt: skip
+# n4 is offline with an instance that has nowhere to go; the others have room.
+LOST_NODE = """\
+default|u1|preferred||
+
+n1|259940|512|259428|2097152|1509598|36|N|u1|16||N|0|0|1.0
+n4|524288|512|376584|1017595|140150|32|Y|u1|16||N|0|0|1.0
+n5|262144|512|261632|2097152|1540352|36|N|u1|8||N|0|0|1.0
+
+i4|147192|497536|4|running|Y|n4||plain||1|1|N
+
+"""
 TEMPLATES = ("drbd", "drbd", "drbd", "plain", "sharedfile", "diskless", "rbd", "file", "blockdev")
 
 
@@ -70,6 +81,30 @@ def test_same_room_on_simulated_clusters() -> None:
             words += ["--standard-alloc=20g,1500,1", "--tiered-alloc=60g,3g,3"]
             told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
             assert told == theirs("hspace", words), " ".join(words)
+
+
+@needs("hspace")
+def test_same_room_beside_what_an_offline_node_has_lost(tmp_path: Path) -> None:
+    words = ["-t", saved(tmp_path / "cluster.data", LOST_NODE), "-l", "6", "--machine-readable"]
+    for switches in (["--independent-groups"], ["--accept"], ["--accept", "--independent-groups"]):
+        told = ours("hspace", hspace.OPTIONS, hspace.measure, [*words, *switches])
+        assert told == theirs("hspace", [*words, *switches]), switches
+        assert ("HTS_ALLOC_INSTANCES=6" in told[0]) is ("--accept" in switches)
+
+
+@needs("hspace")
+def test_same_room_in_groups_that_are_bad_already(tmp_path: Path) -> None:
+    """Each group stands for itself, and is filled although it cannot be emptied."""
+    print(f"{CASES} clusters from HTOOLS_SEED={SEED}")  # noqa: T201
+    for seed in range(SEED, SEED + CASES):
+        rng = Random(seed)
+        text = random_text(rng, replace(random_taste(rng), nodes=rng.randint(2, 4), per_node=1.5))
+        if is_split(text):
+            continue
+        words = ["-t", saved(tmp_path / "cluster.data", text), "--accept-existing-errors"]
+        words += ["--independent-groups", "-O", "n1.x", "-l", "4", *random_words(rng)]
+        told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
+        assert told == theirs("hspace", words), f"seed {seed}: {' '.join(words)}"
 
 
 @needs("hspace")

@@ -23,10 +23,10 @@ def all_can_be_emptied(
         demand: any instance.
         scored: nodes whose score decides where instances go meanwhile; None for all.
     """
-    if Redundancy(ledger, nodes, demand).is_hopeless:
+    scored = np.arange(ledger.size) if scored is None else scored
+    if Redundancy(ledger, scored, demand, emptied=nodes).is_hopeless:
         return False
     accounts = ledger.accounts
-    scored = np.arange(ledger.size) if scored is None else scored
     outlook = ledger.freight.judge(ledger, nodes, accounts.memory, accounts.disk)
     doubtful = nodes[~outlook.safe[nodes]]
     return all(
@@ -39,7 +39,7 @@ class Spare:
     """Where one more instance leaves each of some nodes such that it could be emptied."""
 
     def __init__(self, ledger: Ledger, nodes: Ints, demand: Demand) -> None:
-        self._redundancy = Redundancy(ledger, nodes, demand)
+        self._redundancy = Redundancy(ledger, np.arange(ledger.size), demand, emptied=nodes)
 
     def remains(self, nodes: tuple[int, ...]) -> bool:
         """Whether it does with the instance on ``nodes``, primary first."""

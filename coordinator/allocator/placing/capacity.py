@@ -19,16 +19,30 @@ from coordinator.allocator.placing.evacuation import can_evacuate
 class Redundancy:
     """The N+1 rule for one instance that is to be placed.
 
+    Args:
+        ledger: the books.
+        scored: nodes whose score decides where instances go while a node is emptied.
+        demand: the instance.
+        resides: its number, if it is there already.
+        emptied: nodes that have to stay such that they could be emptied; None for the scored.
+
     Attributes:
         culprit: a node that could not be emptied, once one was found; ``NOWHERE`` before.
     """
 
     def __init__(
-        self, ledger: Ledger, scored: Ints, demand: Demand, resides: int | None = None
+        self,
+        ledger: Ledger,
+        scored: Ints,
+        demand: Demand,
+        resides: int | None = None,
+        *,
+        emptied: Ints | None = None,
     ) -> None:
         self._resides = resides
         self._ledger = ledger
         self._scored = scored
+        self._emptied = scored if emptied is None else emptied
         self._demand = demand
         self._peers = ledger.peers
         self._freight = ledger.freight
@@ -45,8 +59,8 @@ class Redundancy:
             | (~accounts.offline[peers.primary] & (accounts.disk[peers.primary] <= 0))
             | self._forbidden_failovers
             | self._lacking_spindles
-        ) & among(peers.primary, self._scored, self._ledger.size)
-        outlook = self._freight.judge(self._ledger, self._scored, accounts.memory, accounts.disk)
+        ) & among(peers.primary, self._emptied, self._ledger.size)
+        outlook = self._freight.judge(self._ledger, self._emptied, accounts.memory, accounts.disk)
         lost = np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
         if len(lost):
             self.culprit = int(lost.min())
@@ -61,7 +75,7 @@ class Redundancy:
             memory = memory - self._used
             disk = disk - (demand.disk if demand.is_local else 0)
             freight = freight.with_instance(demand, np.arange(self._ledger.size))
-        return bool(freight.judge(self._ledger, self._scored, memory, disk).safe.all())
+        return bool(freight.judge(self._ledger, self._emptied, memory, disk).safe.all())
 
     def primaries(self, nodes: Ints) -> Bools:
         """Per node: whether, with the instance on it, it could still take its peers' instances."""
@@ -101,7 +115,7 @@ class Redundancy:
             if demand.is_local:
                 disk[list(nodes)] -= demand.disk
             freight = freight.with_instance(demand, np.array(nodes[:1]))
-        outlook = freight.judge(self._ledger, self._scored, memory, disk)
+        outlook = freight.judge(self._ledger, self._emptied, memory, disk)
         lost = np.flatnonzero(outlook.lost).tolist()
         if lost:
             self.culprit = lost[0]
@@ -127,7 +141,7 @@ class Redundancy:
             can_evacuate(
                 after.copy(), node, residents_of(self._ledger, node, self._resides), self._scored
             )
-            for node in self._scored.tolist()
+            for node in self._emptied.tolist()
         )
 
     def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
@@ -156,7 +170,7 @@ class Redundancy:
     def _arriving(self) -> Ints:
         """Per node: most memory that one peer's failure brings."""
         arriving = np.zeros(self._ledger.size, dtype=np.int64)
-        ours = among(self._peers.primary, self._scored, self._ledger.size)
+        ours = among(self._peers.primary, self._emptied, self._ledger.size)
         np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
         return arriving
 
