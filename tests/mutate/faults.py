@@ -202,8 +202,8 @@ FAULTS = (
         "promises not kept at a take-over", "a place that was promised is not given away",
         "coordinator/jobs/queue.py",
         "                    self._executor.reserve(running)\n                    "
-        "self._enqueue(running)\n        self._fill()",
-        "                    self._enqueue(running)\n        self._fill()",
+        "self._enqueue(running)\n",
+        "                    self._enqueue(running)\n",
         ("tests/sim/test_placement.py kept_at_a_take_over",),
     ),
     # coordinator: operations

@@ -20,6 +20,7 @@ from tests.sim.stories import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Late, Repeated, Slow, Watching
+from tests.support.image import uuid_of
 from tests.support.network import Line
 
 
@@ -49,13 +50,13 @@ def test_what_was_sent_arrives_after_its_caller_gave_up() -> None:
 def test_what_was_sent_into_a_cut_may_arrive_when_it_is_mended(seed: int) -> None:
     async def scenario() -> int:
         async with simulated_cluster(seed=seed) as cluster:
-            seen = Watching(lambda trip: trip.call.name == "facts.facts")
+            gamma = _orders(cluster).service(Instances, cluster.config.node("gamma"))
+            seen = Watching(lambda trip: trip.call.name == "instances.ensure_gone")
             cluster.network.faults.append(seen)
             cluster.cut("alpha", "gamma")
-            for _ in range(12):  # each by somebody who does not know yet that gamma is silent
-                gamma = _orders(cluster).service(Facts, cluster.config.node("gamma"))
+            for _ in range(12):
                 with pytest.raises(Unreachable, match="did not answer"):
-                    await gamma.facts()
+                    await gamma.ensure_gone(instance=InstanceId(uuid_of("gamma")))
             assert not seen.seen
             cluster.heal()
             await cluster.settle(60)

@@ -38,6 +38,7 @@ class Coordinator:
         self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()
+        self.listens = False
         self.is_serving = False  # else it is being confirmed, or in doubt
         self.replaced = asyncio.Event()  # set when ``master`` has a successor, or none
 
@@ -112,6 +113,10 @@ class Coordinator:
             raise error
         return result
 
+    def _begin_to_listen(self, ready: asyncio.Event) -> None:
+        self.listens = True
+        ready.set()
+
     async def _reign(self, mode: Mode, word: Word, ready: asyncio.Event) -> None:
         async def confirm(mode: Mode, word: Word, above: Epoch) -> Master:
             return await Master.confirm(self._me, self._outside, mode, word, above=above)
@@ -121,8 +126,9 @@ class Coordinator:
             self.replaced.set()
             self.replaced = asyncio.Event()
             self.is_serving = True
+            self.listens = False
             try:
-                await master.run(ready.set)
+                await master.run(lambda: self._begin_to_listen(ready))
             finally:
                 self.is_serving = False
 
