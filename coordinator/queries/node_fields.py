@@ -14,7 +14,9 @@ from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node, Role
 from common.model.parameters import NodeParameters, filled
+from common.names import MiB
 from common.noderpc.facts import NodeFacts, StorageReport
+from coordinator.nodes.space import space_for_disks
 from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
 from coordinator.queries.instance_parameters import kind_of
 from coordinator.queries.live import Live
@@ -79,12 +81,16 @@ def _fact(name: str) -> Callable[[NodeRow], Any]:
     return lambda row: row.facts if isinstance(row.facts, Missing) else getattr(row.facts, name)
 
 
-def _space(name: str) -> Callable[[NodeRow], Any]:
-    def get(row: NodeRow) -> Any:
-        storage = row.storage
-        return storage if isinstance(storage, Missing) else getattr(storage, name)
+def _free_space(row: NodeRow) -> MiB | Missing:
+    return row.storage if isinstance(row.storage, Missing) else row.storage.free
 
-    return get
+
+def _total_space(row: NodeRow) -> MiB | Missing:
+    storage = row.storage
+    if isinstance(storage, Missing):
+        return storage
+    disks = (disk for instance in row.instances for disk in row.config.disks_of(instance))
+    return space_for_disks(storage.free, storage.path, disks)
 
 
 def _unavailable(_: NodeRow) -> Missing:
@@ -147,11 +153,11 @@ _TOLD: tuple[Field[NodeRow], ...] = (
           Needs.FACTS),
     Field("ctotal", "CTotal", Kind.NUMBER, "Number of logical processors", _fact("cpus"),
           Needs.FACTS),
-    Field("dfree", "DFree", Kind.UNIT, "Available storage space in storage unit", _space("free"),
+    Field("dfree", "DFree", Kind.UNIT, "Available storage space in storage unit", _free_space,
           Needs.FACTS),
     Field("dtotal", "DTotal", Kind.UNIT,
           "Total storage space in storage unit used for instance disk allocation",
-          _space("total"), Needs.FACTS),
+          _total_space, Needs.FACTS),
     Field("mfree", "MFree", Kind.UNIT, "Memory available for instance allocations",
           _fact("memory_free"), Needs.FACTS),
     Field("mnode", "MNode", Kind.UNIT, "Amount of memory used by node (dom0 for Xen)",

@@ -20,6 +20,7 @@ from coordinator.allocator.picture import (
     Picture,
     disk_space,
 )
+from coordinator.nodes.space import space_for_disks
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Newcomer
@@ -44,9 +45,12 @@ def take_picture(look: Look) -> Picture:
     placed = [Newcomer(each, config.disks_of(each)) for each in config.sorted_instances()]
     if look.newcomers:
         placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
+    disks: dict[str, list[Disk]] = {}
+    for one in placed:
+        disks.setdefault(one.instance.primary_node, []).extend(one.disks)
     return Picture(
         groups=groups,
-        nodes=tuple(_node(look, node) for node in config.sorted_nodes()),
+        nodes=tuple(_node(look, node, disks.get(node.uuid, ())) for node in config.sorted_nodes()),
         instances=_DEMANDS.of(config, placed),
         cluster_tags=config.cluster.tags,
     )
@@ -104,7 +108,7 @@ class _Demands:
 _DEMANDS = _Demands()
 
 
-def _node(look: Look, node: Node) -> NodePicture:
+def _node(look: Look, node: Node, disks: Iterable[Disk]) -> NodePicture:
     group = look.config.groups[node.group].name
     facts = look.facts(node)
     if facts is None or not node.vm_capable:
@@ -112,7 +116,7 @@ def _node(look: Look, node: Node) -> NodePicture:
             name=node.name, group=group, offline=True, drained=node.drained,
             vm_capable=node.vm_capable, tags=frozenset(node.tags),
         )  # fmt: skip
-    total_disk, free_disk = _disk(look, node, facts)
+    total_disk, free_disk = _disk(look, node, facts, disks)
     return NodePicture(
         name=node.name, group=group,
         total_memory=facts.memory_total, reserved_memory=_own_memory(look.config, facts),
@@ -135,11 +139,11 @@ def _own_memory(config: Config, facts: NodeFacts) -> MiB:
     return MiB(int(fixed)) if fixed else facts.memory_dom0
 
 
-def _disk(look: Look, node: Node, facts: NodeFacts) -> tuple[MiB, MiB]:
+def _disk(look: Look, node: Node, facts: NodeFacts, disks: Iterable[Disk]) -> tuple[MiB, MiB]:
     """Return size and free space of where the preferred template keeps its disks."""
     for name in look.config.cluster.enabled_disk_templates:
         template = DiskTemplate(name)
         report, free = look.storage(facts, template), look.free_space(node, facts, template)
         if report is not None and free is not None:
-            return report.total, free
+            return space_for_disks(free, report.path, disks), free
     return MiB(0), MiB(0)

@@ -17,8 +17,8 @@ web2.example.com kvm           beta         ADMIN_down             -
 """
 NODES = """\
 Node  DTotal DFree MTotal MNode MFree Pinst Sinst
-alpha  10.0G  5.0G   4.0G  512M  2.0G     1     0
-beta   10.0G  5.0G   4.0G  512M  2.0G     2     0
+alpha   5.2G  5.0G   4.0G  512M  2.0G     1     0
+beta    5.1G  5.0G   4.0G  512M  2.0G     2     0
 gamma      *     *      *     *     *     1     0
 """
 JOBS = """\
@@ -46,10 +46,10 @@ node/beta                 -         -     {""}
         ("gnt-instance list --no-headers -o name,oper_ram web2*", "web2.example.com -\n"),
         ("gnt-instance list -o name,disk.sizes --separator=: db*", "Instance:Disk_sizes\n"
                                                                    "db1.example.com:64,128\n"),
-        ("gnt-node list --separator=| --no-headers -o name,mfree,dtotal beta", "beta|2048|10240\n"),
+        ("gnt-node list --separator=| --no-headers -o name,mfree,dtotal beta", "beta|2048|5248\n"),
         ("gnt-node list --units=g --no-headers -o mfree,name beta", "2.0 beta\n"),
         ("gnt-node list --no-headers -o +role beta",
-         "beta 10.0G 5.0G 4.0G 512M 2.0G 2 0 C\n"),
+         "beta 5.1G 5.0G 4.0G 512M 2.0G 2 0 C\n"),
         ("gnt-node list --no-headers -o name,offline,ctime gamma",
          "gamma Y 2001-09-09 01:46:40\n"),
         ("gnt-node list -F --no-headers -o name role~==~'M'", "alpha\n"),

@@ -69,7 +69,11 @@ def instance(
     return (
         made,
         *(
-            Disk(uuid=disk, size=MiB(64 * (index + 1)), backing=FileBacking(path=disk, shared=True))
+            Disk(
+                uuid=disk,
+                size=MiB(64 * (index + 1)),
+                backing=FileBacking(path=f"{STORAGE}/{disk}", shared=True),
+            )
             for index, disk in enumerate(made.disks)
         ),
         *(Nic(uuid=nic, mac=f"aa:00:00:00:00:{number:02x}", ip="") for nic in made.nics),

@@ -62,7 +62,7 @@ def test_a_node_that_does_not_answer_leaves_gaps_not_errors() -> None:
     assert [row[1:] for row in rows] == [[(0, "ERROR_nodedown"), NO_DATA]] * 2
     rows = ask("node", "name,mfree,dtotal,role", None, RecordedAsker(dead=[BETA]))
     assert rows == [
-        [(0, "alpha"), (0, 2048), (0, 10240), (0, "M")],
+        [(0, "alpha"), (0, 2048), (0, 5312), (0, "M")],
         [(0, "beta"), NO_DATA, NO_DATA, (0, "C")],
         [(0, "gamma"), OFFLINE, OFFLINE, (0, "O")],
     ]

@@ -1,0 +1,46 @@
+"""Debian's hbal and hinfo on the answers of our coordinator."""
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.diff.both import find, needs
+from tests.diff.debian_ganeti import Served, needs_ganeti, served_cluster
+
+pytestmark = [needs_ganeti, needs("hbal")]
+
+GIBIBYTE = 1024
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Nodes with very different shares of one file system, most of which is full."""
+    with served_cluster(tmp_path_factory.mktemp("ganeti")) as cluster:
+        for name, node, size in (("one", "beta", 300), ("two", "beta", 300), ("six", "gamma", 9)):
+            said = cluster.gnt(
+                "gnt-instance", "add", "-t", "sharedfile", "--disk", f"0:size={size}G", "-B",
+                "memory=1G", "-o", "none", "--no-install", "-n", node, name,
+            )  # fmt: skip
+            assert said.code == 0, said.text
+        yield cluster
+
+
+@pytest.mark.parametrize("program", ["hbal", "hinfo"])
+def test_nothing_of_an_ordinary_cluster_seems_lost(served: Served, program: str) -> None:
+    path = find(program)
+    assert path is not None
+    socket = served.root / "var/run/ganeti/socket/ganeti-query"
+    done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+        [path, f"-L{socket}"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 nodes, 3 instances" in done.stdout
+    assert "inconsistent" not in done.stderr, done.stderr
+
+
+def test_space_is_what_is_free_and_what_the_disks_of_a_node_take(served: Served) -> None:
+    use_locking = False
+    rows = served.ask("QueryNodes", [], ["name", "dtotal", "dfree"], use_locking)
+    taken = {name: total - free for name, total, free in rows}
+    assert taken == {"alpha": 0, "beta": 600 * GIBIBYTE, "gamma": 9 * GIBIBYTE}
