@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from noded.monitor.main import PORT, Monitor, Visitors
 from tests.support.namespace import in_new_network
 
 # Two names of one machine, whose only agent then answers for both. The second node has all the
@@ -37,37 +37,34 @@ def loads(output: str) -> list[str]:
 
 
 def test_both_programs_read_the_load_of_a_node_from_its_agent(tmp_path: Path) -> None:
+    """The agent takes two samples and no more, so that both are told the same."""
     (tmp_path / "cluster.data").write_text(CLUSTER)
+    monitor = Monitor(tmp_path / "stat")
+    for ticks in (100, 103):
+        (tmp_path / "stat").write_text(f"cpu  {ticks} 0 0 0 0 0 0 0\ncpu0 {ticks} 0 0 0 0 0 0 0\n")
+        monitor.sample()
 
-    async def scenario() -> tuple[list[str], list[str], float]:
+    async def scenario() -> tuple[float, list[list[str]]]:
         up = await asyncio.create_subprocess_exec("ip", "link", "set", "lo", "up")
         assert await up.wait() == 0
-        agent = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "noded.monitor.main", "--every", "0.1", stderr=PIPE
-        )
+        visitors = Visitors(monitor.handle)
+        server = await asyncio.get_running_loop().create_server(visitors, "127.0.0.1", PORT)
         try:
-            assert agent.stderr
-            assert b"listens" in await agent.stderr.readline()
             report = await _fetch("/1/report/default/cpu-avg-load")
-            while report["data"]["cpu_number"] != os.cpu_count():  # two samples have to be there
-                report = await _fetch("/1/report/default/cpu-avg-load")
-            tables = [
-                await _table(program, tmp_path / "cluster.data") for program in (DEBIAN, OURS)
-            ]
-            return loads(tables[0]), loads(tables[1]), report["data"]["cpu_total"]
+            tables = [await _table(each, tmp_path / "cluster.data") for each in (DEBIAN, OURS)]
         finally:
-            agent.terminate()
-            await agent.wait()
+            server.close()
+            await visitors.shutdown(0)
+        return report["data"]["cpu_total"], [loads(table) for table in tables]
 
-    theirs, ours, total = in_new_network(scenario)
-    # The load is sampled anew in between; it is an average over all that was seen.
-    assert [float(one) for one in ours] == pytest.approx([float(one) for one in theirs], abs=0.2)
-    assert float(ours[0]) == pytest.approx(total, abs=0.2)
-    assert float(ours[0]) > 0
+    total, (theirs, ours) = in_new_network(scenario)
+    assert ours == theirs
+    assert total > 0
+    assert float(ours[0]) == pytest.approx(total, abs=0.001)
 
 
 async def _fetch(path: str) -> Any:
-    reader, writer = await asyncio.open_connection("127.0.0.1", 1815)
+    reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
     writer.write(f"GET {path} HTTP/1.0\r\n\r\n".encode())
     answer = await reader.read()
     writer.close()
