@@ -3,7 +3,7 @@
     ["|", f, …]  ["&", f, …]  ["!", f]    any, all, not
     ["?", field]                          is true: neither false, 0 nor empty
     ["==", field, value]  also =, !=, <, >, <=, >=
-    ["=~", field, pattern]                a regular expression is found in the text
+    ["=~", field, pattern]                a regular expression (RE2's) is found in the text
     ["=[]", field, value]                 the list holds the value
 
 What a node did not tell is unknown: such a condition is neither true nor false, nor is its
@@ -14,12 +14,12 @@ Source: INTERFACES (b), query2 language.
 """
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
 from coordinator.queries.field import Field, Kind, Missing
+from coordinator.queries.pattern import compile_pattern
 
 R = TypeVar("R")
 Truth = bool | None  # None: unknown
@@ -27,7 +27,7 @@ Predicate = Callable[[R], Truth]
 Comparison = Callable[[Any, Any], bool]
 
 DEEPEST = 50  # levels
-LONGEST_PATTERN = 1000  # characters
+MOST_PATTERNS = 50  # in a filter: each may take memory
 
 _ORDER: dict[str, Comparison] = {
     "<": operator.lt,
@@ -45,6 +45,8 @@ def compile_filter(condition: Any, fields: Mapping[str, Field[R]]) -> Predicate[
     Raises:
         InvalidRequest: no filter, an unknown field, or a value that the field cannot have.
     """
+    if _patterns_in(condition) > MOST_PATTERNS:
+        raise InvalidRequest(f"A filter may have {MOST_PATTERNS} patterns, not more.")
     return _compile(condition, fields, 0)
 
 
@@ -77,6 +79,19 @@ def names_asked(condition: Any, key: str) -> list[Any] | None:
             return [name for names in found for name in names or ()]
         case _:
             return None
+
+
+def _patterns_in(condition: Any) -> int:
+    count, parts = 0, [condition]
+    while parts:
+        match parts.pop():
+            case ["|" | "&" | "!", *inner]:
+                parts += inner
+            case ["=~", *_]:
+                count += 1
+            case _:
+                pass
+    return count
 
 
 def _compile(condition: Any, fields: Mapping[str, Field[R]], depth: int) -> Predicate[R]:
@@ -165,15 +180,10 @@ def _seconds(found: Any, value: Any) -> Any:
 
 
 def _search(field: Field[R], pattern: str) -> Predicate[R]:
-    if len(pattern) > LONGEST_PATTERN:
-        raise InvalidRequest(f"A pattern may have {LONGEST_PATTERN} characters, not more.")
-    try:
-        expression = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidRequest(f"“{pattern}” is no regular expression: {error}.") from error
+    is_found = compile_pattern(pattern)
 
     def search(value: Any, _: Any) -> bool:
-        return isinstance(value, str) and expression.search(value) is not None
+        return isinstance(value, str) and is_found(value)
 
     return _compare(field, search, None, absent=False)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 # Each costs more than all the rest of a list command; see deploy/bench imports.
-HEAVY = {"aiohttp", "asyncio", "cryptography", "immutables", "msgspec", "numpy", "uvloop"}
+HEAVY = {"aiohttp", "asyncio", "cryptography", "immutables", "msgspec", "numpy", "re2", "uvloop"}
 
 PROGRAM = """
 import sys

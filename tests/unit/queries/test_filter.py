@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from common.errors import InvalidRequest
 from coordinator.queries.field import Field, Kind, Missing, table
-from coordinator.queries.filter import DEEPEST, compile_filter, fields_of, names_asked
+from coordinator.queries.filter import (
+    DEEPEST,
+    MOST_PATTERNS,
+    compile_filter,
+    fields_of,
+    names_asked,
+)
 
 Row = dict[str, Any]
 
@@ -98,6 +104,13 @@ def test_a_filter_too_deep_is_refused() -> None:
         condition = ["!", condition]
     with pytest.raises(InvalidRequest, match="levels"):
         fits(condition)
+
+
+def test_a_filter_of_too_many_patterns_is_refused() -> None:
+    one = ["=~", "name", "w"]
+    assert fits(["&", *[["!", ["|", one]]] * MOST_PATTERNS]) is False
+    with pytest.raises(InvalidRequest, match="patterns"):
+        fits(["&", *[["!", ["|", one]]] * MOST_PATTERNS, one])
 
 
 JSON = st.recursive(
