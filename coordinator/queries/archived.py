@@ -17,7 +17,7 @@ from coordinator.queries.source import Source
 from coordinator.state.archive import LAST, Archive
 
 MOST = 1000  # of the archive in one answer, the newest; a filter by number reaches older ones
-TURN = 100  # jobs, some milliseconds; then others get a turn
+TURN = 20  # jobs, some milliseconds; then others get a turn
 
 
 async def with_archived(source: Source, qfilter: Any) -> Source:

@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NotFound
 from common.luxi.failures import JobLost
+from common.names import JobId
 from coordinator.queries.classic import (
     config_values,
     query_exports,
@@ -15,7 +17,8 @@ from coordinator.queries.classic import (
 )
 from coordinator.queries.cluster_info import cluster_info
 from coordinator.queries.job_fields import job_values
-from coordinator.queries.query import query, query_fields
+from coordinator.queries.query import TESTED_AT_ONCE, query, query_fields
+from coordinator.state.rows import Put
 from tests.unit.queries.cluster import ALPHA, BETA, JOBS, STATE, RecordedAsker, guest, source
 
 NO_DATA, UNAVAILABLE, OFFLINE = (2, None), (3, None), (4, None)
@@ -54,6 +57,27 @@ def test_a_filter_on_configuration_spares_the_nodes_of_rows_left_out() -> None:
 
 def test_a_filter_may_look_at_what_is_not_shown() -> None:
     assert ask("instance", "name", ["==", "status", "ADMIN_down"]) == [[(0, "web2.example.com")]]
+
+
+def test_others_get_turns_while_a_long_list_is_filtered() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def scenario() -> None:
+        many = [Put(replace(JOBS[2], id=JobId(number))) for number in range(4, 1004)]
+        asked = dataclasses.replace(source(), state=STATE.apply(many))
+        running = asyncio.ensure_future(others())
+        found = await query("job", ["id"], ["=~", "status", "x"], asked)
+        assert found["data"] == []
+        running.cancel()
+
+    asyncio.run(scenario())
+    assert turns >= 1000 // TESTED_AT_ONCE - 1
 
 
 def test_a_node_that_does_not_answer_leaves_gaps_not_errors() -> None:
