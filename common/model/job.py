@@ -53,8 +53,8 @@ class OperationRecord(Order, kw_only=True, omit_defaults=True):
     There are many jobs, so their rows leave out what is as usual.
     """
 
-    input: dict[str, Any]  # OP_ID and the parameters
-    secret: tuple[str, ...] = ()  # parameters never to be shown; wiped when it has ended
+    input: dict[str, Any]  # OP_ID and the parameters, without the secret ones
+    secret: tuple[str, ...] = ()  # parameters that were told to the coordinator's memory alone
     summary: str  # "INSTANCE_CREATE(web1)"
     status: Status = Status.QUEUED
     result: Any = None

@@ -15,6 +15,7 @@ from coordinator.jobs.foreign import read_plan, read_queued
 from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
 from coordinator.jobs.running import Doing, RunningJob, ended
+from coordinator.jobs.secrets import with_secrets
 from coordinator.locks.manager import LockManager, LocksBusy
 from coordinator.locks.names import LockName, Owner, Wanted
 from coordinator.operations.base import Batches, Operation, StaleChoice, read_operation
@@ -76,10 +77,10 @@ class Executor:
         running.at_return = running.past_return = False
         try:
             if record.plan is None:
-                operation = read_queued(running.id, record)
+                operation = read_queued(running.id, record, running.secrets(index))
                 plan = await self._get_ready(running, index, operation, context)
             else:
-                operation, plan = read_plan(running.id, record, context)
+                operation, plan = read_plan(running.id, record, running.secrets(index), context)
                 # What it held and had promised; nobody else has asked yet.
                 context.promise(*operation.promises(plan))
                 wanted = from_rows(record.locks)
@@ -191,7 +192,11 @@ class Executor:
         """Have others count with the room that a job was given before it begins."""
         context = self._context(running, 0)
         try:
-            operations = [read_operation(op.input) for op in running.job.ops if op.plan is None]
+            operations = [
+                read_operation(with_secrets(op, running.secrets(index)))
+                for index, op in enumerate(running.job.ops)
+                if op.plan is None
+            ]
             promises = [promise for each in operations for promise in each.intends(context)]
         except GntError as error:  # it is another version's; it ends when its turn has come
             log.warning("job %s has nothing reserved: %s", running.id, error)

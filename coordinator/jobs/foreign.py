@@ -6,24 +6,28 @@ that was half done ends as *stuck* and says which of its steps had begun, since 
 operator can tell what to make of them.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from common.errors import InvalidRequest, Stuck
 from common.messages import from_builtins
 from common.model.job import OperationRecord
 from common.names import JobId
+from coordinator.jobs.secrets import check_secrets, with_secrets
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.cluster_view import Cluster
 
 
-def read_queued(job: JobId, record: OperationRecord) -> Operation[Any]:
+def read_queued(job: JobId, record: OperationRecord, secrets: Mapping[str, Any]) -> Operation[Any]:
     """Read an operation that has not begun.
 
     Raises:
         InvalidRequest: this version does not know it, or not in this form.
+        Conflict: it needs a secret that is lost.
     """
+    check_secrets(job, record, secrets)
     try:
-        return read_operation(record.input)
+        return read_operation(with_secrets(record, secrets))
     except InvalidRequest as error:
         raise InvalidRequest(
             f"Job {job} was queued by another version of Gantry, and this one cannot read it: "
@@ -31,14 +35,16 @@ def read_queued(job: JobId, record: OperationRecord) -> Operation[Any]:
         ) from error
 
 
-def read_plan(job: JobId, record: OperationRecord, cluster: Cluster) -> tuple[Operation[Any], Any]:
-    """Read an operation that was begun, and its plan.
+def read_plan(
+    job: JobId, record: OperationRecord, secrets: Mapping[str, Any], cluster: Cluster
+) -> tuple[Operation[Any], Any]:
+    """Read an operation that was begun, and its plan; its secrets may be ``LOST``.
 
     Raises:
         Stuck: this version cannot go on with it, neither forward nor back.
     """
     try:
-        operation = read_operation(record.input)
+        operation = read_operation(with_secrets(record, secrets))
         plan = from_builtins(record.plan, operation.plan_type, what="its plan")
     except InvalidRequest as error:
         raise _stuck(job, record, error.message) from error

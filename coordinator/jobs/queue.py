@@ -15,7 +15,7 @@ from coordinator.jobs.executor import Executor
 from coordinator.jobs.line import Dependencies
 from coordinator.jobs.places import Places
 from coordinator.jobs.running import RunningJob
-from coordinator.jobs.submission import check_priority, dependencies_of, read_job
+from coordinator.jobs.submission import Submitted, check_priority, dependencies_of, read_job
 from coordinator.jobs.why import Reason, Standing, reasons
 from coordinator.operations.base import Batches
 from coordinator.state.archive import Archive
@@ -290,7 +290,7 @@ class JobQueue:
         for batch in batches:
             try:
                 before = [job.id for job in jobs]
-                jobs.append(RunningJob(self._read(batch, before, archived)))
+                jobs.append(RunningJob(*self._read(batch, before, archived)))
                 answers.append(jobs[-1].id)
             except GntError as error:
                 answers.append(error)
@@ -321,13 +321,13 @@ class JobQueue:
         batch: Sequence[Mapping[str, Any]],
         before: list[JobId],
         archived: Mapping[JobId, Job],
-    ) -> Job:
-        job = read_job(
+    ) -> Submitted:
+        submitted = read_job(
             batch, JobId(self._next), now=self._now(), before=before,
             find=lambda number: self.find(number) or archived.get(number),
         )  # fmt: skip
         self._next += 1
-        return job
+        return submitted
 
     async def _archived(self, number: JobId) -> Job:
         """Return a job that is in the archive.

@@ -1,7 +1,7 @@
 """A job in memory while it runs: the newest version of its row, and who watches it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -31,8 +31,15 @@ class RunningJob:
     that they cost none of their own. Its end is shown only once it is durable.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, secrets: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Hold a job.
+
+        Args:
+            job: its newest version.
+            secrets: of each operation, by parameter; a job that a predecessor took has none.
+        """
         self.job = job
+        self._secrets = secrets
         self.shown = job  # what others see
         self.cancel_wanted = asyncio.Event()
         if job.cancel_wanted:
@@ -98,9 +105,14 @@ class RunningJob:
     def op(self, index: int) -> OperationRecord:
         return self.job.ops[index]
 
+    def secrets(self, index: int) -> Mapping[str, Any]:
+        """Return what an operation was told and is not in its row."""
+        return self._secrets[index] if self._secrets else {}
+
     def end_op(self, index: int, **fields: Any) -> None:
         """Change an operation for the last time, forgetting what was only needed to run it."""
         op = self.op(index)
+        # One that was stored by an earlier version may have its secrets in its row.
         wiped = {key: value for key, value in op.input.items() if key not in op.secret}
         journal = () if fields["status"] is Status.SUCCESS else op.journal
         self.change_op(index, input=wiped, plan=None, locks=(), journal=journal, **fields)

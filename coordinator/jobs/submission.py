@@ -1,7 +1,7 @@
-"""Read what a client submits: operations in wire form become a job's row."""
+"""Read what a client submits: operations in wire form become a job's row, without its secrets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins
@@ -11,6 +11,13 @@ from coordinator.jobs.bounds import check_job_size
 from coordinator.operations.base import read_operation
 
 PRIORITIES = range(-20, 20)
+
+
+class Submitted(NamedTuple):
+    """A job as it is stored, and for each of its operations the secrets, which never are."""
+
+    job: Job
+    secrets: tuple[Mapping[str, Any], ...]
 
 
 class _Common(Order):
@@ -31,7 +38,7 @@ def read_job(
     now: float,
     before: Sequence[JobId],
     find: Callable[[JobId], Job | None],
-) -> Job:
+) -> Submitted:
     """Build a job from its operations.
 
     Args:
@@ -47,7 +54,7 @@ def read_job(
     """
     if not batch:
         raise InvalidRequest("A job has at least one operation.")
-    records, depends = [], []
+    records, secrets, depends = [], [], []
     for wire in batch:
         operation = read_operation(dict(wire))
         extra = {
@@ -60,17 +67,20 @@ def read_job(
         kept: dict[str, Any] = {"dry_run": True} if common.dry_run else {}
         if common.reason:
             kept["reason"] = [list(each) for each in common.reason]
+        given = operation.to_input()
+        secret = tuple(name for name, p in operation.parameters().items() if p.secret)
+        secrets.append({name: given.pop(name) for name in secret})
         records.append(
             OperationRecord(
-                input=operation.to_input() | kept,
-                secret=tuple(n for n, p in operation.parameters().items() if p.secret),
+                input=given | kept,
+                secret=secret,
                 summary=operation.summary(),
                 priority=common.priority,
             )
         )
     job = Job(id=number, ops=tuple(records), received=now, depends=tuple(depends))
     check_job_size(job)
-    return job
+    return Submitted(job, tuple(secrets))
 
 
 def dependencies_of(batch: Sequence[Mapping[str, Any]]) -> Iterator[JobId]:

@@ -9,6 +9,8 @@ Attached to the field's type, so that the field itself stays plain:
 from enum import StrEnum
 from typing import NamedTuple
 
+LOST = ""  # instead of a secret whose coordinator has ended
+
 
 class Syntax(StrEnum):
     """How the words of the command line become the field's value."""
@@ -43,7 +45,7 @@ class Parameter(NamedTuple):
     flags: tuple[str, ...] = ()  # none: positional
     syntax: Syntax = Syntax.PLAIN
     metavar: str = ""
-    secret: bool = False  # never shown by queries, never logged
+    secret: bool = False  # a text that is never stored, shown or logged; may become LOST
     shorthands: tuple[Shorthand, ...] = ()
     instead: tuple[str, ...] | None = None
 

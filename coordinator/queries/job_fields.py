@@ -52,8 +52,8 @@ def job_values(job: Job, names: Sequence[str]) -> list[Any]:
 
 
 def _shown(op: OperationRecord) -> dict[str, Any]:
-    """Return an operation's input without its secrets."""
-    return {key: "<secret>" if key in op.secret else item for key, item in op.input.items()}
+    """Return an operation's input; that there were secrets is all that is known of them."""
+    return op.input | dict.fromkeys(op.secret, "<secret>")
 
 
 def _result(op: OperationRecord) -> Any:

@@ -158,8 +158,8 @@ STORIES = {
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
     ),
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
-    "add a candidate": Story(add_delta, strangers=1),
-    "add a regular node": Story(add_delta, strangers=1, candidates=3),
+    "add a candidate": Story(add_delta, strangers=1, has_secret=True),
+    "add a regular node": Story(add_delta, strangers=1, candidates=3, has_secret=True),
     "evacuate": Story(EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False)),
     "change the group": Story(
         ChangeGroup(instance_name=WEB1, target_groups=("other",)), web1_and_another_group, nodes=4

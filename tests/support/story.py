@@ -33,7 +33,8 @@ class Story:
     ``uncertain`` are the parts of a snapshot that may be either way when a node's answer is
     lost or bad and the operation cannot mend that. ``again`` does what is left to do after a
     failure from which there was no return; None if only an operator can. ``concerned`` is the
-    node that an operation is about; it may become the master meanwhile.
+    node that an operation is about; it may become the master meanwhile. One that ``has_secret``
+    may fail after a crash, because nobody knows that any more, and is sent again.
     """
 
     operation: Operation[Any] | Maker
@@ -44,6 +45,7 @@ class Story:
     strangers: int = 0
     successor: str = "beta"
     concerned: str = ""
+    has_secret: bool = False
     uncertain: frozenset[str] = frozenset()
     rest_s: float = 12.0  # until nothing changes by itself any more
     seed: int = seeds()[0]

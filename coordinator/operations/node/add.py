@@ -19,7 +19,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.node.pool import promote
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
-from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.parameter import LOST, Syntax, argument, option
 from coordinator.operations.step import Step, act
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put
@@ -27,7 +27,6 @@ from coordinator.state.rows import Delete, Put
 
 class AddPlan(Order, kw_only=True):
     node: Node
-    token: str
 
 
 @operation("OP_NODE_ADD", command="gnt-node add")
@@ -90,7 +89,6 @@ class AddNode(Operation[AddPlan], kw_only=True):
         group = config.group(self.group) if self.group else config.sorted_groups()[0]
         await self._check_joinable(cluster)
         return AddPlan(
-            token=self.token,
             node=Node(
                 uuid=cluster.new_uuid(), ctime=now, mtime=now, name=self.node_name,
                 primary_ip=self.primary_ip, port=self.port,
@@ -104,7 +102,7 @@ class AddNode(Operation[AddPlan], kw_only=True):
         name = plan.node.name
         yield act(
             f"have {name} join",
-            lambda: _join(cluster, plan),
+            lambda: _join(cluster, plan.node, self.token),
             undo=lambda: _leave(cluster, plan.node),
         )
         yield act(f"have {name} obey this master", lambda: _bind(cluster, plan.node))
@@ -145,10 +143,17 @@ def _record(cluster: Cluster, node: Node) -> Step:
     )
 
 
-async def _join(cluster: Cluster, plan: AddPlan) -> None:
-    if await cluster.is_member(plan.node):
+async def _join(cluster: Cluster, node: Node, text: str) -> None:
+    """Have the node join; ``text`` is its token, lost if another coordinator was told it."""
+    if await cluster.is_member(node):
         return  # it joined, and the coordinator died before it could write that down
-    token, node, config = read_token(plan.token), plan.node, cluster.config
+    if text == LOST:
+        raise Conflict(
+            f"The join token of {node.name} is never stored, and the coordinator that was told it "
+            "has ended before the node had joined. Give the command again.",
+            node=node.name,
+        )
+    token, config = read_token(text), cluster.config
     stranger = cluster.stranger(node, token.fingerprint)
     proof = token.prove("join.request", {"node": node.name})
     request = await stranger.request(node=node.name, proof=proof)
