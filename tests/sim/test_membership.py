@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.model.job import Status
 from common.names import KeyId, NodeName
+from common.noderpc.identity import Who
+from common.rpc.envelope import answer
+from common.rpc.server import Reply
 from common.tls.certificate import read_pem
 from common.tls.context import CERTIFICATE
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
@@ -21,6 +24,7 @@ from tests.sim.stories import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import ip_of
+from tests.support.network import Fault, Trip
 
 ALPHA, BETA, GAMMA, DELTA = (NodeName(name) for name in ("alpha", "beta", "gamma", "delta"))
 SOON_S = 10.0
@@ -241,6 +245,35 @@ def test_the_old_identity_of_a_removed_node_is_worth_nothing() -> None:
                 assert noded is not None
                 assert noded._fence.grant.master == "alpha"
             assert ReplicaFile(cluster.machines["alpha"].paths.replica).stamp() == before
+
+    simulate(scenario())
+
+
+class Impostor(Fault):
+    """Has somebody else, who knows the authority's key, answer once in place of a new node."""
+
+    def __init__(self) -> None:
+        self.has_joined = self.has_posed = False
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        self.has_joined = self.has_joined or trip.call.name == "mastership.grant"
+        if self.has_joined and trip.call.returns is Who and not self.has_posed:
+            self.has_posed = True
+            return Reply(200, answer(Who(node_uuid="whatever", key=KeyId("e" * 64))))
+        return reply
+
+
+def test_nobody_takes_the_place_of_a_node_that_is_just_joining() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(strangers=1) as cluster:
+            impostor = Impostor()
+            cluster.network.faults.append(impostor)
+            with pytest.raises(Conflict, match="is not the node that has just joined"):
+                await cluster.run(add_delta(cluster))
+            assert impostor.has_posed
+            assert cluster.config.find_node(DELTA) is None
+            await cluster.run(add_delta(cluster))
+            assert cluster.config.node(DELTA).key != "e" * 64
 
     simulate(scenario())
 

@@ -133,7 +133,14 @@ def _record(cluster: Cluster, node: Node) -> Step:
     learnt: list[KeyId] = []
 
     async def learn() -> None:
-        learnt[:] = [(await cluster.identity(node).who()).key]
+        who = await cluster.identity(node).who()
+        if who.node_uuid != node.uuid:  # told to it alone when it joined
+            raise Conflict(
+                f"Who answers as {node.name} is not the node that has just joined. Look who has "
+                f"the address {node.primary_ip}, and whether somebody has the authority's key.",
+                node=node.name,
+            )
+        learnt[:] = [who.key]
 
     return Step(
         f"add {node.name} to the configuration",
