@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from common.errors import Conflict, InvalidRequest, Unreachable
+from common.names import KeyId
 from common.paths import Paths
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
@@ -41,6 +42,7 @@ class Console(NamedTuple):
     host: str
     port: int
     node: str
+    key: KeyId  # that the node proved to own when it joined; empty if it joined long ago
 
     @property
     def url(self) -> str:
@@ -94,7 +96,7 @@ def find(instance: str) -> Console:
     told: dict[str, Any] = end.results[0]
     if told.get("kind") != "stream":
         raise InvalidRequest(told.get("message") or f"{instance} has no console to use from here.")
-    return Console(instance, told["uuid"], told["host"], told["port"], told["node"])
+    return Console(instance, told["uuid"], told["host"], told["port"], told["node"], told["key"])
 
 
 async def attach(where: Console, seconds: float) -> Ending:
@@ -107,7 +109,7 @@ async def attach(where: Console, seconds: float) -> Ending:
     """
     import aiohttp
 
-    from common.tls.context import client_context
+    from common.tls.context import client_context, read_peer
 
     context = client_context(Paths().identity)
     limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
@@ -116,6 +118,12 @@ async def attach(where: Console, seconds: float) -> Ending:
             aiohttp.ClientSession(timeout=limits) as session,
             session.ws_connect(where.url, ssl=context, server_hostname=where.node) as stream,
         ):
+            peer = read_peer(stream.get_extra_info("ssl_object"))
+            if where.key and (peer is None or peer.key != where.key):
+                raise Unreachable(
+                    f"Who answers as {where.node} is an impostor: its key is another one than when "
+                    f"{where.node} joined. Look who has the address {where.host}."
+                )
             return await _carry(stream, seconds)
     except aiohttp.WSServerHandshakeError as error:
         raise Unreachable(

@@ -6,9 +6,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from common.errors import Unreachable
 from common.names import InstanceId
+from common.noderpc.identity import Identity
 from common.noderpc.roster import Rosters
+from common.paths import Paths
 from common.tls.context import client_context
+from coordinator.cli import console as remote
 from noded.hypervisor.interface import Console
 from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
 
@@ -106,6 +110,35 @@ def test_stopping_noded_ends_the_streams(tmp_path: Path, cluster: TestCluster) -
                 aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR,
             )  # fmt: skip
             await socket.close()
+        guest.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nobody_but_the_node_with_its_key_shows_a_console(
+    known: bool, tmp_path: Path, cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody with the authority's key could make a certificate in the name of beta."""
+    here = Paths(str(tmp_path / "alpha"))
+    here.state.mkdir(parents=True)
+    here.identity.symlink_to(cluster.identity("alpha"))
+    monkeypatch.setenv("GANTRY_ROOT", str(here.root))
+
+    async def scenario() -> None:
+        guest = await asyncio.start_unix_server(echo, str(tmp_path / "serial"))
+        async with served(tmp_path / "beta") as node, cluster.caller() as nodes:
+            await cluster.join(node, "beta")
+            console_of(node, tmp_path / "serial")
+            key = (await nodes.service(Identity, node.as_object("beta")).who()).key
+            where = remote.Console(
+                "web1", WEB1, LOCALHOST, node.port, "beta", key if known else cluster.key("beta")
+            )
+            if known:
+                assert await remote.attach(where, 0.0) is remote.Ending.TIME_IS_UP
+            else:
+                with pytest.raises(Unreachable, match="its key is another one"):
+                    await remote.attach(where, 0.0)
         guest.close()
 
     run(scenario())

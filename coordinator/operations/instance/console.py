@@ -5,7 +5,7 @@ from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
-from common.names import InstanceName
+from common.names import InstanceName, KeyId
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -26,6 +26,7 @@ class ConsolePlan(Order, kw_only=True):
     host: str
     port: int
     node: str
+    key: KeyId  # of the node: whoever shows another one is an impostor
 
 
 @operation("OP_INSTANCE_CONSOLE")
@@ -46,7 +47,7 @@ class FindConsole(Operation[ConsolePlan], kw_only=True):
         told = await cluster.instances(node.uuid).console(instance=instance.uuid)  # type: ignore[arg-type]
         return ConsolePlan(
             instance=instance.name, uuid=instance.uuid, kind=told.kind, message=told.message,
-            host=node.primary_ip, port=node.port, node=node.name,
+            host=node.primary_ip, port=node.port, node=node.name, key=node.key,
         )  # fmt: skip
 
     def recipe(self, cluster: Cluster, plan: ConsolePlan) -> Iterator[Step]:  # noqa: ARG002

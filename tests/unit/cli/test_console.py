@@ -5,14 +5,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from common.names import KeyId
 from coordinator.cli import console
 from coordinator.cli.console import Console, Ending
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 
 TOLD = {"instance": "web1", "uuid": "u-1", "kind": "stream", "message": "", "host": "192.0.2.2",
-        "port": 1811, "node": "beta"}  # fmt: skip
-BETA = Console("web1", "u-1", "192.0.2.2", 1811, "beta")
+        "port": 1811, "node": "beta", "key": "b1"}  # fmt: skip
+BETA = Console("web1", "u-1", "192.0.2.2", 1811, "beta", KeyId("b1"))
 
 
 class Message(NamedTuple):
