@@ -19,7 +19,7 @@ from coordinator.operations.test.delay import Delay
 from tests.sim.stories import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.faults import Late, Repeated, Slow, Watching
+from tests.support.faults import Gate, Late, Repeated, Slow, Watching
 from tests.support.image import uuid_of
 from tests.support.network import Line
 
@@ -173,5 +173,23 @@ def test_clocks_that_jump_disturb_no_job(jump_s: float) -> None:
                 job = await cluster.finished(number)
                 assert job.status is Status.SUCCESS, job.ops[0].failure
                 assert asyncio.get_running_loop().time() - began < 60
+
+    simulate(scenario())
+
+
+def test_nobody_asks_a_coordinator_before_its_first_commit() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.crash_master()
+            gate = Gate(lambda trip: trip.call.name == "replica.append")
+            cluster.network.faults.append(gate)
+            beginning = asyncio.ensure_future(cluster.start_master("alpha"))
+            await gate.until_held()
+            with pytest.raises(ConnectionRefusedError):
+                await cluster.submit(Delay(duration=0.0))
+            gate.opened.set()
+            await beginning
+            number = await cluster.submit(Delay(duration=0.0))
+            assert (await cluster.finished(number)).status is Status.SUCCESS
 
     simulate(scenario())

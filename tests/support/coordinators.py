@@ -38,8 +38,8 @@ class Coordinator:
         self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()
-        self.listens = False
         self.is_serving = False  # else it is being confirmed, or in doubt
+        self.listens = False  # from its first commit on; before, nobody can ask it anything
         self.replaced = asyncio.Event()  # set when ``master`` has a successor, or none
 
     @property
@@ -101,8 +101,11 @@ class Coordinator:
 
         Raises:
             GntError: as it answered.
+            ConnectionRefusedError: it does not listen.
             ConnectionResetError: it was killed meanwhile.
         """
+        if not self.listens:
+            raise ConnectionRefusedError(f"the coordinator on {self.name} does not listen")
         request = Request(method=method, args=tuple(args))
         asking = self._process.start(_outcome(self.running.luxi(request)), name=method)
         await asyncio.wait([asking])
@@ -126,11 +129,10 @@ class Coordinator:
             self.replaced.set()
             self.replaced = asyncio.Event()
             self.is_serving = True
-            self.listens = False
             try:
                 await master.run(lambda: self._begin_to_listen(ready))
             finally:
-                self.is_serving = False
+                self.is_serving = self.listens = False
 
         try:
             await reign(self._me.name, confirm, serve, mode, word)
