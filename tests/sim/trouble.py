@@ -109,8 +109,8 @@ class Trouble:
         up = [name for name in self._cluster.names if name != self._off]
         if not all(self._is_up(name) for name in up):
             return
-        for coordinator in self._cluster.masters():
-            await coordinator.kill()
+        for coordinator in self._cluster.coordinators:
+            await coordinator.kill()  # in doubt, too: it would go on when it is confirmed
         await self.heal()
         name, slow = self._random.choice(up), self._random.choice(up)
         delay_s = self._random.uniform(0, SLOW_S)
