@@ -43,7 +43,7 @@ class JobQueue:
         self._dependencies = Dependencies()
         self._arriving: dict[JobId, RunningJob] = {}  # are being stored
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._next = 1 + store.state.newest_job
+        self._next: int  # number to be given; unknown before ``resume``, and nobody may ask for one
         executor.queue = self
 
     def resume(self) -> None:
@@ -52,7 +52,7 @@ class JobQueue:
         Running ones need not wait for a place: they hold locks, and each of them was let in
         before. Jobs that this version cannot read end as errors when their turn has come.
         """
-        self._next = 1 + self._store.state.newest_job  # more than at first, after a word
+        self._next = 1 + self._store.state.newest_job  # with what a word has set aside
         for number in sorted(self._store.state.jobs):
             job = self._store.state.jobs[number]
             if not job.status.is_final:
