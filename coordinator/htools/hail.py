@@ -15,8 +15,8 @@ from coordinator.htools.options import (
     Usage,
     help_text,
     number,
+    own_text,
     parse,
-    version_line,
     yes_no,
 )
 
@@ -41,10 +41,12 @@ OPTIONS = (
     ),
     Option(
         key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
+        completes="file",
         help="take the cluster from FILE",
     ),
     Option(
-        key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING, repeats=True,
+        key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING,
+        completes="string", repeats=True,
         help="take an empty cluster, 'alloc_policy,num_nodes,disk,ram,cpu' for each group",
     ),
     Option(
@@ -65,14 +67,17 @@ OPTIONS = (
     ),
     Option(
         key="among", name="restrict-allocation-to", argument="NODE,...", takes=Takes.SOMETHING,
+        completes="manynodes",
         help="allocate only on these nodes",
     ),
     Option(
-        key="mond", name="mond", argument="CHOICE", takes=Takes.PERHAPS, read=yes_no,
+        key="mond", name="mond", argument="CHOICE", takes=Takes.PERHAPS,
+        completes="choices=yes,no", read=yes_no,
         default=False, help="ask all monitoring agents for the load: 'yes' or 'no'",
     ),
     Option(
         key="mond_data", name="mond-data", argument="FILE", takes=Takes.SOMETHING,
+        completes="file",
         help="take the reports of the monitoring agents from FILE",
     ),
     Option(
@@ -81,6 +86,7 @@ OPTIONS = (
     ),
     Option(
         key="kvm_node_memory", name="static-kvm-node-memory", argument="N", takes=Takes.SOMETHING,
+        completes="integer",
         read=number("static node memory", int), default=KVM_NODE_MEMORY,
         help="MiB that a KVM node needs for itself; 0 to take what it reports",
     ),
@@ -117,8 +123,9 @@ def run(words: Sequence[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> 
     except InvalidRequest as error:
         stderr.write(f"Error while parsing command line arguments:\n{error}\n")
         return 1
-    if parsed.help or parsed.version:
-        stdout.write(f"{help_text('hail', options) if parsed.help else version_line('hail')}\n")
+    wanted = own_text("hail", options, parsed)
+    if wanted:
+        stdout.write(f"{wanted}\n")
         return 0
     try:
         line = _answer(_request_text(parsed, stdin), parsed, stderr)

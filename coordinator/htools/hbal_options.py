@@ -35,6 +35,7 @@ _REPORTING = (
 _LIMITS = (
     Option(
         key="look_ahead", name="look-ahead", argument="N", takes=Takes.SOMETHING,
+        completes="integer",
         read=number("look ahead", int, positive=True),
         help="when no move helps by itself, try N of them with one more after each [8]; "
         "0 looks one step ahead only",
@@ -54,12 +55,14 @@ _LIMITS = (
     source.GROUP,
     Option(
         key="length", name="max-length", letter="l", argument="N", takes=Takes.SOMETHING,
+        completes="integer",
         read=number("max solution length", int), default=-1,
         help="stop after N moves",
     ),
     source.OFFLINE,
     Option(
         key="min_score", name="min-score", letter="e", argument="EPSILON", takes=Takes.SOMETHING,
+        completes="float",
         read=number("epsilon", float), default=1e-9,
         help="stop when the score is this close to the best possible one",
     ),
@@ -67,11 +70,13 @@ _LIMITS = (
     source.MIN_DISK,
     Option(
         key="min_gain", name="min-gain", letter="g", argument="DELTA", takes=Takes.SOMETHING,
+        completes="float",
         read=number("min gain", float), default=0.01,
         help="stop when a move gains less than this",
     ),
     Option(
         key="min_gain_limit", name="min-gain-limit", argument="SCORE", takes=Takes.SOMETHING,
+        completes="float",
         read=number("min gain limit", float), default=0.1,
         help="heed --min-gain only once the score is below this",
     ),
@@ -107,6 +112,7 @@ _EXECUTION = (
     ),
     Option(
         key="priority", name="priority", argument="PRIO", takes=Takes.SOMETHING,
+        completes="choices=low,normal,high",
         read=_priority, help="of the jobs: low, normal or high",
     ),
 )  # fmt: skip

@@ -28,10 +28,16 @@ OPTIONS = (
     source.PRINT_NODES,
     PRINT_INSTANCES,
     source.TEXT,
+    source.RAPI,
+    source.RAPI_AUTHORITY,
     source.LUXI,
+    source.REQUEST,
     source.VERBOSE,
     source.QUIET,
     source.OFFLINE,
+    source.IGNORE_DYNU,
+    source.MOND,
+    source.MOND_DATA,
     source.STATIC_MEMORY,
 )  # fmt: skip
 
@@ -56,6 +62,8 @@ def inform(options: Parsed) -> int:
     _say(f"Loaded cluster tags: {','.join(cluster.tags)}")
     if options.verbosity > 2:
         _say(f"Loaded cluster ipolicy: {policy_text(cluster.policy)}")
+    if options.verbosity > 1 and not cluster.instances:
+        _say("Cluster is empty.")
     _say(f"Loaded {counts}")
     suffix = source.common_suffix(cluster)
     if suffix and options.verbosity > 2:
@@ -97,9 +105,12 @@ def _say_split(cluster: Inventory, *, is_verbose: bool) -> None:
 
 
 def _say_groups(cluster: Inventory, opening: Opening) -> None:
+    """How each group that has nodes stands."""
     rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
     for index, group in enumerate(cluster.groups):
         nodes = np.array([i for i, n in enumerate(cluster.nodes) if n.group == index], np.int64)
+        if not len(nodes):
+            continue
         board = Board(opening, nodes)
         bad = board.books.fails_n1 & ~board.books.offline
         touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])

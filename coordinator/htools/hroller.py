@@ -34,6 +34,7 @@ OPTIONS = (
     Option(key="no_headers", name="no-headers", default=False, help="leave out the header line"),
     Option(
         key="node_tags", name="node-tags", argument="TAG,...", takes=Takes.SOMETHING,
+        completes="string",
         read=lambda text: frozenset(text.split(",")),
         help="reboot only nodes with one of these tags",
     ),

@@ -28,6 +28,7 @@ OPTIONS = (
     ),
     Option(
         key="directory", name="output-dir", letter="d", argument="PATH", takes=Takes.SOMETHING,
+        completes="dir",
         default=".",
         help="write the files to this directory",
     ),

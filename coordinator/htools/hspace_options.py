@@ -36,10 +36,12 @@ OPTIONS = (
     source.TEXT,
     Option(
         key="template", name="disk-template", argument="TEMPLATE", takes=Takes.SOMETHING,
+        completes=f"choices={','.join(TEMPLATES)}",
         read=_template, help="what the disks of the instances are to be [the cluster's first]",
     ),
     Option(
         key="spindle_use", name="spindle-use", argument="SPINDLES", takes=Takes.SOMETHING,
+        completes="float",
         read=number("spindles", int, positive=True),
         help="spindle use of each instance [the cluster's standard]",
     ),
@@ -67,16 +69,19 @@ OPTIONS = (
     source.MAX_CPU,
     Option(
         key="length", name="max-length", letter="l", argument="N", takes=Takes.SOMETHING,
+        completes="integer",
         read=number("max solution length", int), default=-1,
         help="stop after so many instances; less than 0 is no limit",
     ),
     source.MIN_DISK,
     Option(
         key="standard", name="standard-alloc", argument="STDSPEC", takes=Takes.SOMETHING,
+        completes="string",
         read=_spec, help="size of equal instances, as disk,ram,cpu [the cluster's standard]",
     ),
     Option(
         key="tiered", name="tiered-alloc", argument="TSPEC", takes=Takes.SOMETHING,
+        completes="string",
         read=_spec, help="size to shrink from, as disk,ram,cpu [the largest the cluster allows]",
     ),
     Option(

@@ -49,11 +49,13 @@ OPTIONS = (
     *(option for option in hbal_options.OPTIONS if option.key in {"commands", "execute"}),
     Option(
         key="least", name="minimal-resources", argument="FACTOR", takes=Takes.SOMETHING,
+        completes="float",
         read=_factor("minimal resources"), default=2.0,
         help="turn nodes on when one has no room for FACTOR standard instances",
     ),
     Option(
         key="target", name="target-resources", argument="FACTOR", takes=Takes.SOMETHING,
+        completes="float",
         read=_factor("target resources"), default=2.0,
         help="turn nodes off as long as each keeps room for FACTOR standard instances",
     ),

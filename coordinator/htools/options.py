@@ -39,11 +39,12 @@ class Option:
         without: value of an optional argument that is not there.
         repeats: collect all values in a tuple.
         step: instead of a value, add this to what ``key`` has.
+        completes: what a shell completes the argument with, as ``--help-completion`` tells it.
     """
 
     __slots__ = (
-        "argument", "default", "help", "key", "letter", "name", "read", "repeats", "step", "takes",
-        "without",
+        "argument", "completes", "default", "help", "key", "letter", "name", "read", "repeats",
+        "step", "takes", "without",
     )  # fmt: skip
 
     def __init__(
@@ -60,10 +61,12 @@ class Option:
         without: Any = True,
         repeats: bool = False,
         step: int = 0,
+        completes: str = "none",
     ) -> None:
         self.key, self.name, self.letter, self.help = key, name, letter, help
         self.argument, self.takes, self.read = argument, takes, read
         self.default, self.without, self.repeats, self.step = default, without, repeats, step
+        self.completes = completes
 
 
 class Parsed:
@@ -205,6 +208,17 @@ def version_line(program: str) -> str:
     return f"{program} (gantry) version {VERSION}"
 
 
+def own_text(program: str, options: Sequence[Option], parsed: Parsed) -> str:
+    """What a command tells of itself instead of doing anything; empty if that was not asked."""
+    if parsed.help:
+        return help_text(program, options)
+    if parsed.completion:
+        from coordinator.htools.completion import completion_text
+
+        return completion_text(program, options)
+    return version_line(program) if parsed.version else ""
+
+
 def run(
     program: str,
     options: Sequence[Option],
@@ -244,11 +258,9 @@ def _run(
     except InvalidRequest as error:
         sys.stderr.write(f"Error while parsing command line arguments:\n{error}\n")
         return 1
-    if parsed.help:
-        sys.stdout.write(f"{help_text(program, (*options, *COMMON))}\n")
-        return 0
-    if parsed.version:
-        sys.stdout.write(f"{version_line(program)}\n")
+    wanted = own_text(program, (*options, *COMMON), parsed)
+    if wanted:
+        sys.stdout.write(f"{wanted}\n")
         return 0
     try:
         if parsed.arguments and not takes_arguments:
@@ -268,4 +280,7 @@ def _run(
 COMMON = (
     Option(key="version", name="version", letter="V", help="show the version of the program"),
     Option(key="help", name="help", letter="h", help="show help"),
+    Option(
+        key="completion", name="help-completion", help="tell shells how to complete the options"
+    ),
 )

@@ -18,22 +18,27 @@ from coordinator.htools.text import parse_cluster
 
 TEXT = Option(
     key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
+    completes="file",
     help="read the cluster from FILE",
 )  # fmt: skip
 LUXI = Option(
-    key="luxi", name="luxi", letter="L", argument="SOCKET", takes=Takes.PERHAPS, without="",
+    key="luxi", name="luxi", letter="L", argument="SOCKET", takes=Takes.PERHAPS,
+    completes="file", without="",
     help="read the cluster from the master's socket",
 )  # fmt: skip
 RAPI = Option(
     key="rapi", name="master", letter="m", argument="ADDRESS", takes=Takes.SOMETHING,
+    completes="host",
     help="read the cluster from the remote API at ADDRESS, a host or a URL",
 )  # fmt: skip
 RAPI_AUTHORITY = Option(
     key="authority", name="rapi-ca", argument="FILE", takes=Takes.SOMETHING,
+    completes="file",
     help="with -m, trust only a server whose certificate one in FILE has signed",
 )  # fmt: skip
 REQUEST = Option(
     key="request", name="ialloc-src", letter="I", argument="FILE", takes=Takes.SOMETHING,
+    completes="file",
     help="read the cluster from FILE, a request to an allocator",
 )  # fmt: skip
 VERBOSE = Option(
@@ -43,24 +48,29 @@ VERBOSE = Option(
 QUIET = Option(key="verbosity", name="quiet", letter="q", help="say less", step=-1)
 OFFLINE = Option(
     key="offline", name="offline", letter="O", argument="NODE", takes=Takes.SOMETHING,
+    completes="onenode",
     repeats=True, help="treat NODE as offline; may be repeated",
 )  # fmt: skip
 GROUP = Option(
     key="group", name="group", letter="G", argument="ID", takes=Takes.SOMETHING,
+    completes="onegroup",
     help="work on this node group, given by name or UUID",
 )  # fmt: skip
 MAX_CPU = Option(
     key="max_cpu", name="max-cpu", argument="RATIO", takes=Takes.SOMETHING,
+    completes="float",
     read=number("max-cpu ratio", float, positive=True),
     help="most virtual processors a real one, instead of the policy's",
 )  # fmt: skip
 MIN_DISK = Option(
-    key="min_disk", name="min-disk", argument="RATIO", takes=Takes.SOMETHING, default=0.0,
+    key="min_disk", name="min-disk", argument="RATIO", takes=Takes.SOMETHING,
+    completes="float", default=0.0,
     read=number("min-disk ratio", float),
     help="share of each node's disk space to keep free, 0 to 1",
 )  # fmt: skip
 DYNU = Option(
     key="dynu", name="dynu-file", letter="U", argument="FILE", takes=Takes.SOMETHING,
+    completes="file",
     help="read what instances use of each resource from FILE",
 )  # fmt: skip
 IGNORE_DYNU = Option(
@@ -68,7 +78,8 @@ IGNORE_DYNU = Option(
     help="count no use of resources at all",
 )  # fmt: skip
 MOND = Option(
-    key="mond", name="mond", argument="CHOICE", takes=Takes.PERHAPS, read=yes_no, default=False,
+    key="mond", name="mond", argument="CHOICE", takes=Takes.PERHAPS,
+    completes="choices=yes,no", read=yes_no, default=False,
     help="ask the monitoring agents of all nodes for the load: 'yes' or 'no'",
 )  # fmt: skip
 MOND_XEN = Option(
@@ -81,25 +92,30 @@ MOND_COMPLETE = Option(
 )  # fmt: skip
 MOND_DATA = Option(
     key="mond_data", name="mond-data", argument="FILE", takes=Takes.SOMETHING,
+    completes="file",
     help="take the reports of the monitoring agents from FILE",
 )  # fmt: skip
 EXCLUSION = Option(
     key="exclusion_tags", name="exclusion-tags", argument="TAG,...", takes=Takes.SOMETHING,
+    completes="string",
     read=lambda text: tuple(text.split(",")), default=(),
     help="keep instances apart that share a tag with one of these prefixes",
 )  # fmt: skip
 SELECT = Option(
     key="select", name="select-instances", argument="INSTS", takes=Takes.SOMETHING,
+    completes="manyinstances",
     read=lambda text: tuple(text.split(",")),
     help="move these instances only",
 )  # fmt: skip
 EXCLUDE = Option(
     key="exclude", name="exclude-instances", argument="INSTS", takes=Takes.SOMETHING,
+    completes="manyinstances",
     read=lambda text: tuple(text.split(",")), default=(),
     help="leave these instances where they are",
 )  # fmt: skip
 STATIC_MEMORY = Option(
     key="static_memory", name="static-kvm-node-memory", argument="N", takes=Takes.SOMETHING,
+    completes="integer",
     read=number("node memory", int), default=4096,
     help="MiB that a KVM node needs for itself; 0 to take what it reports",
 )  # fmt: skip
@@ -112,12 +128,14 @@ PRINT_NODES = Option(
     without="", help="show the nodes before and after, on standard error",
 )  # fmt: skip
 MACHINE = Option(
-    key="machine", name="machine-readable", argument="CHOICE", takes=Takes.PERHAPS, default=False,
+    key="machine", name="machine-readable", argument="CHOICE", takes=Takes.PERHAPS,
+    completes="choices=yes,no", default=False,
     read=yes_no,
     help="print NAME=VALUE lines for programs; yes or no",
 )  # fmt: skip
 SIMULATE = Option(
-    key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING, repeats=True,
+    key="simulate", name="simulate", argument="SPEC", takes=Takes.SOMETHING,
+    completes="string", repeats=True,
     help="take an empty cluster: 'alloc_policy,num_nodes,disk,ram,cpu' for each group",
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
 from coordinator.allocator.books.opening import open_books
-from coordinator.htools import hbal, hinfo
+from coordinator.htools import hbal
 from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster
 from coordinator.htools.view import moved
@@ -114,16 +114,6 @@ def test_a_request_describes_the_same_cluster_as_text(tmp_path: Path) -> None:
         told = ours("hbal", hbal.OPTIONS, hbal.balance, ["-I", request, *rest, *save])
         text = ["-t", str(tmp_path / "saved.original"), *rest]
         assert told == ours("hbal", hbal.OPTIONS, hbal.balance, text), f"seed {seed}"
-
-
-@needs("hinfo")
-def test_same_information(tmp_path: Path) -> None:
-    for seed in range(SEED, SEED + CASES):
-        rng = Random(seed)
-        path = saved(tmp_path / "cluster.data", random_text(rng, Taste.random(rng)))
-        words = ["-t", path, *rng.choice(((), ("-vv",), ("-O", "n1.x")))]
-        told = ours("hinfo", hinfo.OPTIONS, hinfo.inform, words)
-        assert told == theirs("hinfo", words), f"seed {seed}: {' '.join(words)}"
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 12))
