@@ -22,6 +22,7 @@ from noded.hypervisor.kvm import commands, home
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.driver import PROGRAM
+from noded.hypervisor.kvm.greeting import ANSWER_BYTES
 from noded.hypervisor.kvm.process import Process
 from noded.network.tuntap import make_tap
 from noded.system.execute import CommandFailed, execute
@@ -212,6 +213,26 @@ def test_move_that_is_cancelled_at_the_very_end_leaves_one_guest() -> None:
             with pytest.raises(NodeFailure, match="web1"):
                 await task
         await runs_on_alpha_alone(rig)
+
+    run_kvm(scenario)
+
+
+def test_target_that_falls_silent_before_the_first_byte_does_not_hold_the_guest() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with relay(await receive(rig)) as wire:
+            wire.mute_after(1)  # it has greeted, and never answers what QEMU says
+            task = asyncio.get_running_loop().create_task(send(rig, wire.reception))
+            await until(lambda: len(wire.sent) > ANSWER_BYTES)
+            await goes_on(rig, "alpha")
+            report = await report_of(rig.nodes["alpha"])
+            assert report is not None
+            assert (report.state, report.silent_s) == (GuestState.RUNNING, 0.0)
+            await rig.nodes["alpha"].ensure_not_migrating(WEB1)
+            with pytest.raises(NodeFailure, match="web1"):
+                await task
+        await goes_on(rig, "alpha")
 
     run_kvm(scenario)
 

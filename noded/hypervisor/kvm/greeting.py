@@ -102,11 +102,19 @@ class Listener:
 
 
 @contextlib.contextmanager
-def held(line: socket.socket) -> Iterator[int]:
-    """Yield a connection's descriptor as QEMU wants it; close our copy of it afterwards."""
+def held(line: socket.socket) -> Iterator[socket.socket]:
+    """Hold a connection that QEMU has, too; in the end it is over for both."""
     with line:
-        line.settimeout(None)
-        yield line.fileno()
+        try:
+            yield line
+        finally:
+            cut(line)
+
+
+def cut(line: socket.socket) -> None:
+    """Break a connection for all who have it: QEMU waits no more, whatever it waits for."""
+    with contextlib.suppress(OSError):  # it is broken already
+        line.shutdown(socket.SHUT_RDWR)
 
 
 async def connect(host: str, port: int, secret: str) -> socket.socket:

@@ -17,7 +17,7 @@ from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.interface import Tell
 from noded.hypervisor.kvm import credentials
-from noded.hypervisor.kvm.greeting import connect, held
+from noded.hypervisor.kvm.greeting import connect, cut, held
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, Silent, monitor
 from noded.hypervisor.kvm.parse import Progress, Transfer, parse_progress, parse_state
@@ -38,10 +38,10 @@ async def receive(home: Home, name: str, secret: str, line: socket.socket) -> No
     Raises:
         NodeFailure: QEMU refuses or is silent.
     """
-    with held(line) as descriptor:
+    with line:
         async with monitor(home.qmp_socket, name) as session:
             await _prepare(session, home, secret, endpoint="server")
-            await session.give(_LINE, descriptor)
+            await session.give(_LINE, line)
             await session.ask("migrate-incoming", uri=f"fd:{_LINE}")
 
 
@@ -86,22 +86,24 @@ async def send(
         NodeFailure: it failed, and the guest runs on here; or QEMU is silent.
     """
     name = record.name
-    async with _news(home, name) as news:
+    line: socket.socket | None = None
+    async with contextlib.AsyncExitStack() as stack:
+        news = await stack.enter_async_context(_news(home, name))
         if (await _look(home, name)).state is Transfer.ACTIVE:
             _check_same(home, name, move)
         elif await _ensure_runs_or_has_left(home, name):
             return  # just now
         else:
-            line = await _connect(name, host, peer, reception)
-            with held(line) as descriptor:
-                async with monitor(home.qmp_socket, name) as session:
-                    await _begin(session, home, record, move, reception.secret, descriptor)
+            # Ours to the end: if QEMU waits for a peer that is silent, we can wake it up.
+            line = stack.enter_context(held(await _connect(name, host, peer, reception)))
+            async with monitor(home.qmp_socket, name) as session:
+                await _begin(session, home, record, move, reception.secret, line)
         try:
-            end = await _follow(home, name, news, tell)
+            end = await _follow(home, name, news, line, tell)
         except asyncio.CancelledError:
             # If the memory has left by now, the guest's place is for others to sort out.
             with contextlib.suppress(Conflict, NodeFailure):
-                await cancel(home, name)
+                await cancel(home, name, line)
             raise
     if await _ensure_runs_or_has_left(home, name):
         return
@@ -111,8 +113,10 @@ async def send(
     )
 
 
-async def cancel(home: Home, name: str) -> None:
+async def cancel(home: Home, name: str, line: socket.socket | None = None) -> None:
     """End a transfer that goes on, and have the guest run here.
+
+    Without its connection, ``line``, whoever follows the transfer cuts that.
 
     Raises:
         Conflict: its memory has left.
@@ -121,6 +125,8 @@ async def cancel(home: Home, name: str) -> None:
     async with monitor(home.qmp_socket, name) as session:
         if (await progress_of(session)).state is Transfer.ACTIVE:
             await session.ask("migrate_cancel")
+    if line is not None:
+        cut(line)
     try:
         async with asyncio.timeout(END_S):
             while (await _look(home, name)).state is Transfer.ACTIVE:  # noqa: ASYNC110 -- asks
@@ -158,7 +164,7 @@ async def _connect(name: str, host: str, peer: str, reception: Reception) -> soc
 
 
 async def _begin(
-    session: Monitor, home: Home, record: Record, move: TaskId, secret: str, descriptor: int
+    session: Monitor, home: Home, record: Record, move: TaskId, secret: str, line: socket.socket
 ) -> None:
     """Begin a transfer on a connection, unless another has begun one meanwhile."""
     if (await progress_of(session)).state is Transfer.ACTIVE:
@@ -174,7 +180,7 @@ async def _begin(
         max_bandwidth=record.migration_bandwidth << 20,
         downtime_limit=record.migration_downtime,
     )
-    await session.give(_LINE, descriptor)
+    await session.give(_LINE, line)
     await session.ask("migrate", uri=f"fd:{_LINE}")
 
 
@@ -183,7 +189,9 @@ def _check_same(home: Home, name: str, move: TaskId) -> None:
         raise Conflict(f"{name} is being moved by another job already.", instance=name)
 
 
-async def _follow(home: Home, name: str, news: Monitor | None, tell: Tell) -> Progress:
+async def _follow(
+    home: Home, name: str, news: Monitor | None, line: socket.socket | None, tell: Tell
+) -> Progress:
     """Watch a transfer until it has ended; cancel one that stands still."""
     loop = asyncio.get_running_loop()
     sent, moved_at = -1, loop.time()
@@ -192,10 +200,12 @@ async def _follow(home: Home, name: str, news: Monitor | None, tell: Tell) -> Pr
         now = await _look(home, name)
         if now.state is not Transfer.ACTIVE:
             return now
+        if now.cancelling and line is not None:
+            cut(line)  # QEMU itself breaks none before the handshake is over
         if now.sent != sent:
             sent, moved_at = now.sent, loop.time()
         elif loop.time() - moved_at > STALLED_AFTER_S:
-            await cancel(home, name)
+            await cancel(home, name, line)
             raise NodeFailure(
                 f"Moving {name} stood still for {STALLED_AFTER_S:g} s and was cancelled; "
                 "it goes on here. Check the network between the nodes.",

@@ -70,8 +70,8 @@ class Monitor:
         except _GONE as error:
             raise _silent(self._guest, error) from error
 
-    async def give(self, name: str, descriptor: int) -> None:
-        """Give QEMU a copy of an open descriptor, to be called ``name`` in this session.
+    async def give(self, name: str, line: socket.socket) -> None:
+        """Give QEMU a copy of a connection, to be called ``name`` in this session.
 
         Raises:
             CommandRefused, Silent: as ``ask``.
@@ -81,12 +81,16 @@ class Monitor:
             raise _silent(self._guest, EOFError())
         ours = writer.get_extra_info("socket").fileno()
         try:
-            with socket.socket(fileno=os.dup(ours)) as line:
-                rights = array.array("i", [descriptor])
-                line.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            with socket.socket(fileno=os.dup(ours)) as qmp:
+                rights = array.array("i", [line.fileno()])
+                qmp.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         except OSError as error:
             raise _silent(self._guest, error) from error
         await self.ask("getfd", fdname=name)
+        # QEMU makes what it is given blocking (``qio_channel_socket_copy_fds``), and would wait in
+        # its main thread, guest and monitor with it, for a peer that says nothing in the TLS
+        # handshake. Both copies share this. Once the handshake is over it sets what it needs.
+        line.settimeout(0)
 
     async def news(self, wait_s: float) -> None:
         """Return when QEMU tells of an event, or after ``wait_s``."""

@@ -76,6 +76,7 @@ class Progress:
     """A transfer; sizes in bytes."""
 
     state: Transfer
+    cancelling: bool = False  # was told to end, and has not
     error: str = ""
     sent: int = 0
     remaining: int = 0
@@ -144,6 +145,7 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
     ram = answer.get("ram", {})
     return Progress(
         state=_TRANSFERS[status],
+        cancelling=status == "cancelling",
         error=str(answer.get("error-desc", "")),
         sent=int(ram.get("transferred", 0)),
         remaining=int(ram.get("remaining", 0)),
