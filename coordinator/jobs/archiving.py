@@ -5,6 +5,7 @@ small commits, so that it holds up nobody, and may be broken off between any two
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
@@ -16,6 +17,8 @@ from common.names import JobId
 from coordinator.state.archive import Archive
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.store import Store
+
+log = logging.getLogger(__name__)
 
 BATCH_JOBS, BATCH_BYTES = 200, 2**20  # of one commit
 
@@ -45,12 +48,34 @@ class Archiving:
         The newest one, and one that others depend on, stays in the state for the time being, only
         marked: the one keeps its number from being given again, the other is still looked at.
         """
+        if job.id not in self._store.state.jobs:
+            return  # it is out of sight
         if self._leaving([job]):
             await self._store.commit(_moved([job]))
         else:
             await self._store.commit([Put(replace(job, archived=True))])
 
-    async def archive_old(self, age_s: float, patience_s: float) -> tuple[int, int]:
+    async def auto_archive(self, age_s: float | None, patience_s: float) -> tuple[int, int]:
+        """Archive jobs that have ended, and delete those archived too long ago.
+
+        Args:
+            age_s: archive what ended longer ago than that; negative: all that ended; None: as the
+                cluster's parameters say.
+            patience_s: about how long this may take; the rest is left for the next time.
+
+        Returns:
+            How many were archived, and how many are left in sight.
+        """
+        cluster = self._store.state.config.cluster
+        age_s = cluster.archive_jobs_after_s if age_s is None else age_s
+        told = await self._archive_old(age_s, patience_s / 2)
+        if cluster.delete_jobs_after_s is not None:
+            deleted = await self._delete_old(cluster.delete_jobs_after_s, patience_s / 2)
+            if deleted:
+                log.info("deleted %s archived jobs", deleted)
+        return told
+
+    async def _archive_old(self, age_s: float, patience_s: float) -> tuple[int, int]:
         """Archive jobs that ended longer ago than ``age_s``, as many as there is time for.
 
         Args:
@@ -77,7 +102,7 @@ class Archiving:
             done += len(leaving)
         return done, sum(not job.archived for job in self._store.state.jobs.values())
 
-    async def delete_old(self, age_s: float, patience_s: float) -> int:
+    async def _delete_old(self, age_s: float, patience_s: float) -> int:
         """Delete archived jobs that ended longer ago than ``age_s``; return how many.
 
         By number, the lowest first: one that took very long keeps those after it a little longer.

@@ -71,6 +71,16 @@ class Executor:
             if not running.op(index).status.is_final:
                 await self._operation(running, index)
 
+    async def give_up(self, running: RunningJob, error: GntError) -> None:
+        """End a job without carrying out what is left of it."""
+        failure, status = failure_of(error), _status_of(error)
+        for index, op in enumerate(running.job.ops):
+            if not op.status.is_final:
+                running.end_op(index, status=status, failure=failure, ended=self._now())
+        running.change(ended=self._now())
+        await self._store.commit([running.put()])
+        running.show()
+
     async def _operation(self, running: RunningJob, index: int) -> None:
         record = running.op(index)
         context = self._context(running, index)
@@ -219,8 +229,7 @@ class Executor:
         if not isinstance(error, GntError):
             log.error("an operation failed unexpectedly", exc_info=error)
             error = Bug(f"An internal error: {type(error).__name__}: {error}.")
-        told = failure_of(error)
-        status = Status.CANCELED if isinstance(error, Cancelled) else Status.ERROR
+        told, status = failure_of(error), _status_of(error)
         running.end_op(index, status=status, failure=told, result=None, ended=self._now())
         for later in range(index + 1, len(running.job.ops)):
             why = Failure(code=told.code, message=f"Operation {index + 1} of this job failed.")
@@ -235,6 +244,10 @@ class Executor:
                 running.strip_op(number)
             await self._store.commit([running.put()])
         running.show()
+
+
+def _status_of(error: GntError) -> Status:
+    return Status.CANCELED if isinstance(error, Cancelled) else Status.ERROR
 
 
 def _noting_return(steps: Any, running: RunningJob) -> Any:

@@ -1,21 +1,21 @@
 """The job queue: takes jobs, starts them when their time has come, and tells how they are."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from common.errors import Cancelled, Conflict, Deposed, GntError, InvalidRequest, Unreachable
-from common.luxi.failures import JobLost, QueueDrained
-from common.model.job import Dependency, Failure, Job, Status
+from common.errors import Conflict, Deposed, GntError, Unreachable
+from common.model.job import Dependency, Job, Status
 from common.names import JobId
+from common.tasks import Background
 from coordinator.jobs.archiving import Archiving
+from coordinator.jobs.cancelling import Cancelling
 from coordinator.jobs.executor import Executor
+from coordinator.jobs.intake import Intake
+from coordinator.jobs.known import KnownJobs
 from coordinator.jobs.line import Dependencies
 from coordinator.jobs.places import Places
 from coordinator.jobs.running import RunningJob
-from coordinator.jobs.submission import Submitted, check_priority, dependencies_of, read_job
+from coordinator.jobs.submission import check_priority
 from coordinator.jobs.why import Reason, Standing, reasons
 from coordinator.operations.base import Batches
 from coordinator.state.archive import Archive
@@ -24,11 +24,6 @@ from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
 
-NOTHING: Mapping[JobId, Job] = {}
-
-RETURN_PATIENCE_S = 20.0  # for a job that is just passing its point of no return
-SUBMIT_PATIENCE_S = 20.0  # for a majority that has just been lost, without our knowing yet
-
 
 class JobQueue:
     """Jobs that have not ended, and the tasks that run them."""
@@ -36,14 +31,14 @@ class JobQueue:
     def __init__(
         self, store: Store, executor: Executor, archive: Archive, now: Callable[[], float]
     ) -> None:
-        self._store, self._executor, self._archive, self._now = store, executor, archive, now
-        self._archiving = Archiving(store, archive, now, self._needed)
-        self._live: dict[JobId, RunningJob] = {}
-        self._places = Places(self._limit, self._live.get, self._start)
+        self._store, self._executor = store, executor
+        self._jobs = jobs = KnownJobs(store, archive)
+        self._background = background = Background()
         self._dependencies = Dependencies()
-        self._arriving: dict[JobId, RunningJob] = {}  # are being stored
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._next: int  # number to be given; unknown before ``resume``, and nobody may ask for one
+        self._places = places = Places(self._limit, jobs.live.get, self._start)
+        self._intake = Intake(jobs, store, archive, now, background, self.admit)
+        self._cancelling = Cancelling(jobs, store, places, executor, background, self._ended)
+        self._archiving = Archiving(store, archive, now, jobs.needed)
         executor.queue = self
 
     def resume(self) -> None:
@@ -52,11 +47,11 @@ class JobQueue:
         Running ones need not wait for a place: they hold locks, and each of them was let in
         before. Jobs that this version cannot read end as errors when their turn has come.
         """
-        self._next = 1 + self._store.state.newest_job  # with what a word has set aside
+        self._intake.resume()
         for number in sorted(self._store.state.jobs):
             job = self._store.state.jobs[number]
             if not job.status.is_final:
-                running = self._live[job.id] = RunningJob(job)
+                running = self._jobs.live[job.id] = RunningJob(job)
                 if any(op.plan is not None and not op.status.is_final for op in job.ops):
                     log.info("job %s is resumed from its journal", job.id)
                     self._places.take(running)
@@ -69,26 +64,17 @@ class JobQueue:
     async def close(self) -> None:
         """Stop running jobs where they stand; a successor goes on with them."""
         self._places.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._background.close()
 
     def find(self, number: JobId) -> Job | None:
-        """Return the newest version of a job, or None."""
-        live = self._live.get(number)
-        return live.shown if live else self._store.state.jobs.get(number)
+        """Return the newest version of a job that is not archived, or None."""
+        return self._jobs.find(number)
 
     def newest(self, state: State) -> State:
         """Return ``state`` with the jobs that run as they are now."""
-        live = {number: running.shown for number, running in self._live.items()}
-        return State(
-            state.config, state.jobs.update(live), state.secrets, state.stamp, state.newest_job
-        )
+        return self._jobs.newest(state)
 
-    async def submit(
-        self, batches: Sequence[Sequence[Mapping[str, Any]]], *, to_drained: bool = False
-    ) -> list[JobId | GntError]:
+    async def submit(self, batches: Batches, *, to_drained: bool = False) -> list[JobId | GntError]:
         """Store jobs durably and queue them.
 
         Args:
@@ -104,31 +90,7 @@ class JobQueue:
             Unreachable: it is not known whether it was stored; it still may be, and run.
             InvalidRequest: one of them makes no sense; then none is taken, as in Ganeti.
         """
-        self._store.check_writable()
-        if self._store.state.config.cluster.queue_drained and not to_drained:
-            raise QueueDrained(
-                "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
-            )
-        answers, jobs = self.read(batches, await self._archived_of(batches))
-        nonsense = next((each for each in answers if isinstance(each, InvalidRequest)), None)
-        if nonsense is not None:
-            raise nonsense
-        if jobs:
-            self._arriving |= {job.id: job for job in jobs}
-            storing = asyncio.get_running_loop().create_task(
-                self._store_jobs(jobs), name="submission"
-            )
-            self._tasks.add(storing)
-            storing.add_done_callback(self._admitted)
-            await asyncio.wait({storing}, timeout=SUBMIT_PATIENCE_S)
-            if not storing.done():
-                why = " ".join(f"{name}: {error}" for name, error in self._store.troubles.items())
-                raise Unreachable(
-                    f"{_not_yet_stored([job.id for job in jobs])} {why}".rstrip(),
-                    jobs=[job.id for job in jobs],
-                )
-            storing.result()
-        return answers
+        return await self._intake.submit(batches, to_drained=to_drained)
 
     async def wait_for_change(
         self, number: JobId, differs: Callable[[Job], bool], timeout_s: float
@@ -138,20 +100,7 @@ class JobQueue:
         Raises:
             JobLost: no such job.
         """
-        job = self.find(number)
-        if job is None:
-            return await self._archived(number)
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not (job.status.is_final or differs(job)):
-                    live = self._live.get(number)
-                    if live is None:
-                        break
-                    await live.next_change()
-                    job = live.shown
-        except TimeoutError:
-            return None
-        return self.find(number)
+        return await self._jobs.wait_for_change(number, differs, timeout_s)
 
     async def cancel(self, number: JobId) -> tuple[bool, str]:
         """Ask a job to end; what a running one has done is undone.
@@ -165,29 +114,7 @@ class JobQueue:
             JobLost: no such job.
             Unreachable: the wish is heeded, but could not be stored; a successor may not know it.
         """
-        job = self.find(number) or await self._archived(number)
-        running = self._live.get(number)
-        if running is None or running.job.status.is_final:
-            return False, f"Job {number} has ended already ({job.status})."
-        if running.task is None:
-            self._places.leave(number)
-            await self._in_time(self._cancel_queued(running))
-            return True, f"Job {number} is cancelled."
-        if refusal := running.too_late():
-            return False, refusal
-        running.change(cancel_wanted=True)
-        running.cancel_wanted.set()
-        await self._in_time(self._store.commit([running.put()]))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RETURN_PATIENCE_S):
-                while running.is_returning:
-                    await running.next_change()
-        if running.is_returning:
-            return False, f"Job {number} can perhaps not be stopped; “gnt-job why {number}” tells."
-        undone = running.job.status is Status.CANCELED or running.is_undoing
-        if not undone and (refusal := running.too_late()):
-            return False, refusal
-        return True, f"Job {number} is being cancelled; what it did is undone first."
+        return await self._cancelling.cancel(number)
 
     async def archive(self, number: JobId) -> bool:
         """Put a job that has ended out of sight; False if it has not ended.
@@ -195,14 +122,10 @@ class JobQueue:
         Raises:
             JobLost: no such job.
         """
-        job = self.find(number)
-        if job is None:
-            await self._archived(number)
-            return True
-        if not job.status.is_final:
-            return False
-        await self._archiving.archive(job)
-        return True
+        job = await self._jobs.get(number)
+        if job.status.is_final:
+            await self._archiving.archive(job)
+        return job.status.is_final
 
     async def auto_archive(self, age_s: float | None, patience_s: float) -> tuple[int, int]:
         """Archive jobs that have ended, and delete those archived too long ago.
@@ -215,14 +138,7 @@ class JobQueue:
         Returns:
             How many were archived, and how many are left in sight.
         """
-        cluster = self._store.state.config.cluster
-        age_s = cluster.archive_jobs_after_s if age_s is None else age_s
-        told = await self._archiving.archive_old(age_s, patience_s / 2)
-        if cluster.delete_jobs_after_s is not None:
-            deleted = await self._archiving.delete_old(cluster.delete_jobs_after_s, patience_s / 2)
-            if deleted:
-                log.info("deleted %s archived jobs", deleted)
-        return told
+        return await self._archiving.auto_archive(age_s, patience_s)
 
     async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
         """Change the priority of operations that wait, be it in the queue or for locks.
@@ -235,9 +151,9 @@ class JobQueue:
             InvalidRequest: that is no priority.
         """
         check_priority(priority)
-        job = self.find(number) or await self._archived(number)
-        running = self._live.get(number)
-        if running is None or running.job.status.is_final:
+        job = await self._jobs.get(number)
+        running = self._jobs.unended(number)
+        if running is None:
             return False, f"Job {number} has ended ({job.status}); its priority stays."
         waiting = [
             index
@@ -256,8 +172,8 @@ class JobQueue:
 
     def why(self, number: JobId) -> list[Reason]:
         """Say what a job that has not ended waits for; nothing of any other."""
-        running = self._live.get(number)
-        if running is None or running.job.status.is_final:
+        running = self._jobs.unended(number)
+        if running is None:
             return []
         standing = Standing(
             running,
@@ -266,7 +182,7 @@ class JobQueue:
             places=self._limit(),
             obstacles=self._executor.obstacles(running),
         )
-        return reasons(standing, self.find, self._store.state.config)
+        return reasons(standing, self._jobs.find, self._store.state.config)
 
     async def explain(self, number: JobId) -> tuple[Job, list[Reason]]:
         """Return a job, and what it waits for.
@@ -274,91 +190,18 @@ class JobQueue:
         Raises:
             JobLost: no such job.
         """
-        return self.find(number) or await self._archived(number), self.why(number)
+        return await self._jobs.get(number), self.why(number)
 
-    def read(
-        self, batches: Batches, archived: Mapping[JobId, Job] = NOTHING
-    ) -> tuple[list[JobId | GntError], list[RunningJob]]:
-        """Read jobs and number them; an answer for each, and those that make sense.
-
-        Args:
-            batches: for each job its operations in wire form.
-            archived: those of the archive that these jobs may depend on.
-        """
-        answers: list[JobId | GntError] = []
-        jobs: list[RunningJob] = []
-        for batch in batches:
-            try:
-                before = [job.id for job in jobs]
-                jobs.append(RunningJob(*self._read(batch, before, archived)))
-                answers.append(jobs[-1].id)
-            except GntError as error:
-                answers.append(error)
-        return answers, jobs
+    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read jobs and number them; an answer for each, and those that make sense."""
+        return self._intake.read(batches)
 
     def admit(self, jobs: Sequence[RunningJob]) -> None:
         """Queue jobs that are stored."""
         for job in jobs:
-            self._live[job.id] = job
+            self._jobs.live[job.id] = job
             self._enqueue(job)
         self._places.fill()
-
-    async def _store_jobs(self, jobs: Sequence[RunningJob]) -> None:
-        try:
-            await self._store.commit([job.put() for job in jobs])
-            self.admit(jobs)
-        finally:
-            for job in jobs:
-                del self._arriving[job.id]
-
-    def _admitted(self, storing: asyncio.Task[None]) -> None:
-        self._tasks.discard(storing)
-        if not storing.cancelled() and storing.exception():
-            log.info("a submission was not stored: %s", storing.exception())
-
-    def _read(
-        self,
-        batch: Sequence[Mapping[str, Any]],
-        before: list[JobId],
-        archived: Mapping[JobId, Job],
-    ) -> Submitted:
-        submitted = read_job(
-            batch, JobId(self._next), now=self._now(), before=before,
-            find=lambda number: self.find(number) or archived.get(number),
-        )  # fmt: skip
-        self._next += 1
-        return submitted
-
-    async def _archived(self, number: JobId) -> Job:
-        """Return a job that is in the archive.
-
-        Raises:
-            JobLost: it is not even there.
-        """
-        job = await self._archive.find(number)
-        if job is None:
-            raise JobLost(f"There is no job {number}.", job=number)
-        return job
-
-    async def _archived_of(self, batches: Batches) -> dict[JobId, Job]:
-        """Return those archived jobs that some of these depend on."""
-        numbers = {n for batch in batches for n in dependencies_of(batch) if not self.find(n)}
-        found = [await self._archive.find(number) for number in sorted(numbers)]
-        return {job.id: job for job in found if job is not None}
-
-    def _needed(self) -> set[JobId]:
-        """Return the jobs that others, which have not ended, depend on."""
-        jobs = (*self._live.values(), *self._arriving.values())
-        return {dependency.job for each in jobs for dependency in each.job.depends}
-
-    def _enqueue(self, running: RunningJob) -> None:
-        unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))
-        if not self._dependencies.add(running.id, unmet):
-            self._places.stand_in_line(running)
-
-    def _has_ended(self, number: JobId) -> bool:
-        job = self.find(number)
-        return job is None or job.status.is_final
 
     def leave_place(self, running: RunningJob) -> None:
         """Let another job run while this one waits for its locks."""
@@ -368,88 +211,45 @@ class JobQueue:
         """Wait for a place to run."""
         await self._places.take_again(running)
 
+    def _enqueue(self, running: RunningJob) -> None:
+        unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))
+        if not self._dependencies.add(running.id, unmet):
+            self._places.stand_in_line(running)
+
+    def _has_ended(self, number: JobId) -> bool:
+        job = self._jobs.find(number)
+        return job is None or job.status.is_final
+
     def _limit(self) -> int:
         return self._store.state.config.cluster.max_running_jobs
 
     def _start(self, running: RunningJob) -> None:
-        running.task = asyncio.get_running_loop().create_task(
-            self._run(running), name=f"job {running.id}"
-        )
-        self._tasks.add(running.task)
+        running.task = self._background.start(self._run(running), name=f"job {running.id}")
 
     async def _run(self, running: RunningJob) -> None:
         try:
             unmet = next((d for d in running.job.depends if not self._is_met(d)), None)
             if unmet:
-                await self._refuse(running, unmet)
+                why = f"Job {unmet.job}, which this one depends on, did not end as required."
+                await self._executor.give_up(running, Conflict(why))
             else:
                 await self._executor.carry_out(running)
         except (Deposed, Unreachable):
             return  # the store has stopped, and so does the daemon; whoever is master next goes on
         finally:
-            if running.task:
-                self._tasks.discard(running.task)
             if running.shown.status.is_final:
                 self._ended(running)
             self._places.leave(running.id)
 
     def _is_met(self, dependency: Dependency) -> bool:
-        job = self.find(dependency.job)
+        job = self._jobs.find(dependency.job)
         return job is not None and job.status in dependency.statuses
 
-    async def _refuse(self, running: RunningJob, unmet: Dependency) -> None:
-        why = f"Job {unmet.job}, which this one depends on, did not end as required."
-        failure = Failure(code=Conflict.code, message=why)
-        await self._close_all(running, Status.ERROR, failure)
-
-    async def _cancel_queued(self, running: RunningJob) -> None:
-        failure = Failure(code=Cancelled.code, message=f"Job {running.id} was cancelled.")
-        await self._close_all(running, Status.CANCELED, failure)
-        self._ended(running)
-
-    async def _close_all(self, running: RunningJob, status: Status, failure: Failure) -> None:
-        for index, op in enumerate(running.job.ops):
-            if not op.status.is_final:
-                running.end_op(index, status=status, failure=failure, ended=self._now())
-        running.change(ended=self._now())
-        await self._store.commit([running.put()])
-        running.show()
-
-    async def _in_time(self, storing: Coroutine[Any, Any, object]) -> None:
-        """Have a change stored; give up waiting for that after a while.
-
-        Raises:
-            Unreachable: it is not known whether it was stored.
-        """
-        task = asyncio.get_running_loop().create_task(storing)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        await asyncio.wait({task}, timeout=SUBMIT_PATIENCE_S)
-        if not task.done():
-            raise Unreachable(
-                "This could not be stored on a majority of the master candidates yet. This "
-                "coordinator heeds it; one that takes over meanwhile may not know of it."
-            )
-        task.result()
-
     def _ended(self, running: RunningJob) -> None:
-        self._live.pop(running.id, None)
+        self._jobs.live.pop(running.id, None)
         self._executor.release(running)
         for number in self._dependencies.ended(running.id):
-            dependant = self._live.get(number)
+            dependant = self._jobs.live.get(number)
             if dependant is not None and dependant.task is None:
                 self._places.stand_in_line(dependant)
         self._places.fill()
-
-
-def _not_yet_stored(numbers: Sequence[JobId]) -> str:
-    """Say what is known of jobs that no majority has confirmed: whether they run is open."""
-    first = numbers[0]
-    which = f"job {first}" if len(numbers) == 1 else f"the jobs {first} to {numbers[-1]}"
-    return (
-        f"It is not known whether {which} will run: no majority of the master candidates has "
-        "confirmed to have stored it. If this node stays the master, it will be stored and run "
-        "as soon as they answer; if another one becomes master before, it may run there or be "
-        f"lost. Once a majority answers, “gnt-job info {first}” on the master tells: a job that "
-        "it does not know, or knows as another one, was lost and never ran."
-    )

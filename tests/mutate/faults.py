@@ -239,7 +239,7 @@ FAULTS = (
     ),
     Fault(
         "cancellation forgotten", "a cancellation that was promised outlives its coordinator",
-        "coordinator/jobs/queue.py",
+        "coordinator/jobs/cancelling.py",
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
