@@ -225,6 +225,7 @@ class JobContext:
         return self._reach(kind, node)
 
     def _reach(self, kind: type[S], node: Node) -> S:
-        nodes = self._around.nodes
-        line = nodes.line(node, self._running.id)
-        return nodes.heeded(stub(kind, ShownCalls(line, self._running, self.now)), node)
+        return self._around.nodes.service(kind, node, self._running.id, through=self._shown)
+
+    def _shown(self, line: Transport) -> Transport:
+        return ShownCalls(line, self._running, self.now)

@@ -41,8 +41,17 @@ class Nodes:
     silence: Silence = field(default_factory=Silence)
     heed: Heed | None = None
 
-    def service(self, kind: type[S], node: Node, job: JobId | None = None) -> S:
+    def service(
+        self,
+        kind: type[S],
+        node: Node,
+        job: JobId | None = None,
+        *,
+        through: Callable[[Transport], Transport] | None = None,
+    ) -> S:
         """Return a ``kind`` whose every method is a call to ``node``, made for ``job``.
+
+        ``through`` wraps what carries the calls, for somebody who wants to know of them.
 
         A call that is safe to repeat is tried a second time, under the same call id, when
         its connection broke. An order that the node refuses because it does not know yet, or
@@ -55,15 +64,9 @@ class Nodes:
                 only looks, a node that did not answer lately is not waited for again.
             GntError: whatever the node raised.
         """
-        return self.heeded(stub(kind, self.line(node, job)), node)
-
-    def heeded(self, service: S, node: Node) -> S:
-        """Return a service of ``node`` that tells ``heed`` if the node obeys another master."""
+        line: Transport = _Line(self, node, job)
+        service = stub(kind, through(line) if through else line)
         return service if self.heed is None else cast(S, _Heeded(service, node, self.heed))
-
-    def line(self, node: Node, job: JobId | None = None) -> Transport:
-        """Return what carries the calls of ``service``."""
-        return _Line(self, node, job)
 
     def with_epoch(self, epoch: Epoch) -> "Nodes":
         """Return the same for another mastership."""
