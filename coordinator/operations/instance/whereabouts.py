@@ -9,6 +9,7 @@ from common.model.node import Node
 from common.names import NodeId, TaskId
 from common.noderpc.instances import GuestReport, GuestState
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.steps.checks import check_answers
 
 
 class Found(NamedTuple):
@@ -70,13 +71,7 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
             nodes=[node.name for node in running],
         )
     for node, guest in found:
-        if guest.state is GuestState.UNKNOWN:
-            raise Conflict(
-                f"The process of {instance.name} on {node.name} has not answered for "
-                f"{guest.silent_s:.0f} s, so whether it runs is not known. Wait until it answers, "
-                f"or end it with “gnt-instance shutdown --force {instance.name}”.",
-                node=node.name,
-            )
+        check_answers(guest, instance, node)
     came = None if running else _has_come(found)
     where = running[0] if running else came.node if came else None
     return Whereabouts(
