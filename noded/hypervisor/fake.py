@@ -9,47 +9,20 @@ hang, die, lose its power or its wires between two of them.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.names import InstanceId, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
-from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase, Transfer
+from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
+from noded.hypervisor.fake_moves import ANSWER_S, Moves
+from noded.hypervisor.fake_world import FakeWorld
 from noded.hypervisor.interface import Console, Tell
 
 START_S = 0.1
 SHUTDOWN_S = 1.0  # from the power button to the end
-LOOK_EVERY_S = 0.2
-TICK_S = 1e-6
-MEMORY_PER_S = 32  # MiB; of a transfer, unless the guest's parameters say otherwise
-ANSWER_S = 3.0  # of patience with a guest that has answered so far
-STALLED_AFTER_S = 60.0  # of patience with a transfer in which nothing moves
-FIRST_PORT = 10_000
 
 MAY_RUN = (GuestState.RUNNING, GuestState.PAUSED, GuestState.UNKNOWN)
-
-
-class FakeWorld:
-    """What the fake hypervisors of one cluster share: the wires between them."""
-
-    def __init__(self) -> None:
-        self.listeners: dict[tuple[str, int], Guest] = {}
-        self.reaches: Callable[[str, str], bool] = lambda _source, _target: True
-        self._next_port = FIRST_PORT
-        self._machines: list[FakeHypervisor] = []
-
-    def add(self, machine: "FakeHypervisor") -> None:
-        self._machines.append(machine)
-
-    def new_port(self) -> int:
-        self._next_port += 1
-        return self._next_port
-
-    def settle(self) -> None:
-        """Bring all transfers up to now."""
-        for machine in self._machines:
-            machine.settle()
 
 
 @dataclass(slots=True)
@@ -59,9 +32,11 @@ class FakeHypervisor:
     world: FakeWorld
     address: str
     _guests: dict[InstanceId, Guest] = field(default_factory=dict)
+    _moves: Moves = field(init=False)
 
     def __post_init__(self) -> None:
-        self.world.add(self)
+        self._moves = Moves(self.world, self.address)
+        self.world.add(self.settle)
 
     async def version(self) -> str:
         return "1.0"
@@ -128,7 +103,7 @@ class FakeHypervisor:
             raise Conflict(f"{guest.name} is here already: {state}.", instance=guest.name)
         if state is GuestState.INCOMING:
             shell = self._guests[guest.id]
-            _check_answers(shell)
+            shell.check_answers()
             if shell.move == move:
                 return shell.reception or Reception(port=0, secret="")
             if shell.arrived:
@@ -157,12 +132,12 @@ class FakeHypervisor:
         guest = self._guests.get(instance)
         if guest is None or state is not GuestState.MIGRATED:
             guest = await self._running(instance, "moved")
-            transfer = self._begin(guest, host, reception, move)
+            transfer = self._moves.begin(guest, host, reception, move)
             try:
-                await self._follow(guest, transfer, tell)
+                await self._moves.follow(guest, transfer, tell)
             except asyncio.CancelledError:
                 self.world.settle()
-                self._break(guest, "it was cancelled")
+                guest.break_off("it was cancelled", _now())
                 raise
             if guest.state is not GuestState.MIGRATED:
                 reason = transfer.error or "the guest has ended"
@@ -181,7 +156,7 @@ class FakeHypervisor:
             raise Conflict("The instance has not come here by this move.", instance=instance)
         if state is GuestState.RUNNING:
             return
-        _check_answers(guest)
+        guest.check_answers()
         if not guest.arrived or not guest.has_process:
             raise Conflict(f"The memory of {guest.spec.name} is not here.", instance=instance)
         guest.state, guest.since = GuestState.RUNNING, _now()
@@ -197,8 +172,8 @@ class FakeHypervisor:
                 instance=guest.spec.name,
                 state=state,
             )
-        _check_answers(guest)
-        self._break(guest, "it was cancelled")
+        guest.check_answers()
+        guest.break_off("it was cancelled", _now())
         guest.state = GuestState.RUNNING
 
     async def console(self, instance: InstanceId) -> Console:
@@ -265,94 +240,11 @@ class FakeHypervisor:
         for guest in self._guests.values():
             if guest.is_off(_now()):
                 self._end(guest)
-            while (transfer := guest.moving) and self._advance(guest, transfer):
-                pass
-
-    def _begin(self, guest: Guest, host: str, reception: Reception, move: TaskId) -> Transfer:
-        if moving := guest.moving:
-            if moving.move != move:
-                raise Conflict(f"{guest.spec.name} is being moved by another job already.")
-            return moving
-        if not reception.port:
-            raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
-        speed = guest.spec.parameters.get("migration_bandwidth", MEMORY_PER_S)
-        memory_s = guest.spec.memory / speed
-        guest.transfer = Transfer(move, host, reception, memory_s, _now(), _now())
-        return guest.transfer
-
-    async def _follow(self, guest: Guest, transfer: Transfer, tell: Tell) -> None:
-        """Return when a transfer has ended; break one off that stands still."""
-        while True:
-            self.world.settle()
-            if not transfer.is_active or guest.state is not GuestState.RUNNING:
-                return
-            if guest.hung_at is not None:
-                await asyncio.sleep(ANSWER_S)
-                _check_answers(guest)
-                continue
-            if _now() - transfer.next_at > STALLED_AFTER_S:
-                self._break(guest, "it stood still")
-                return
-            share = transfer.share(_now())
-            left = round(guest.spec.memory * (1 - share))
-            tell(f"{left} of {guest.spec.memory} MiB left", share)
-            # A little longer, since a clock that is large swallows what is very small.
-            due_s = transfer.next_at - _now()
-            await asyncio.sleep(min(LOOK_EVERY_S, due_s + TICK_S) if due_s > 0 else LOOK_EVERY_S)
-
-    def _advance(self, guest: Guest, transfer: Transfer) -> bool:
-        """Take the next step of a move if it is due and possible; tell whether it was taken."""
-        if _now() < transfer.next_at or guest.hung_at is not None:
-            return False
-        if not self.world.reaches(self.address, transfer.host):
-            return self._break(guest, "the network between the nodes is broken")
-        if transfer.phase is Phase.CONNECTING:
-            transfer.target = self._meet(transfer)
-        target = transfer.target
-        if target is None or not target.has_process:
-            where = f"{transfer.host} port {transfer.reception.port}"
-            return self._break(guest, f"nobody answers on {where}")
-        if target.hung_at is not None:
-            return False
-        transfer.since = transfer.next_at
-        transfer.phase = Phase(transfer.phase + 1)
-        match transfer.phase:
-            case Phase.SWITCHING:
-                guest.stand_still(transfer.since)
-            case Phase.LOADED:
-                target.counted, target.arrived = guest.counted, True
-            case Phase.DONE:
-                guest.state, guest.move = GuestState.MIGRATED, transfer.move
-                guest.stands_still = False
-                guest.off_at, target.off_at = None, guest.off_at
-            case Phase.CONNECTING | Phase.MEMORY:
-                pass
-        return True
-
-    def _meet(self, transfer: Transfer) -> "Guest | None":
-        """Return the shell that a source has connected to, if it knows the secret."""
-        place = transfer.host, transfer.reception.port
-        shell = self.world.listeners.get(place)
-        if shell is None or shell.reception != transfer.reception or shell.hung_at is not None:
-            return None
-        del self.world.listeners[place]
-        shell.reception = None
-        return shell
-
-    def _break(self, guest: Guest, error: str) -> bool:
-        """End a move that goes on: the guest runs here, and a target that has not all dies."""
-        if transfer := guest.moving:
-            transfer.error = error
-            if guest.stands_still:
-                guest.go_on(_now())
-            target = transfer.target
-            if target and not target.arrived and target.hung_at is None:
-                target.has_process, target.state = False, GuestState.STOPPED
-        return False
+            self._moves.settle(guest)
 
     def _end(self, guest: Guest) -> None:
         guest.counted = guest.number(_now())
-        self._break(guest, "the guest has ended")
+        guest.break_off("the guest has ended", _now())
         if guest.state is not GuestState.MIGRATED:
             guest.state = GuestState.STOPPED
         guest.off_at, guest.hung_at, guest.has_process = None, None, False
@@ -400,13 +292,6 @@ class FakeHypervisor:
             move=guest.move,
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
-        )
-
-
-def _check_answers(guest: Guest) -> None:
-    if guest.hung_at is not None:
-        raise NodeFailure(
-            f"The process of {guest.spec.name} does not answer.", instance=guest.spec.name
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+from common.errors import NodeFailure
 from common.names import TaskId
 from common.noderpc.instances import GuestSpec, GuestState, Reception
 
@@ -92,6 +93,23 @@ class Guest:
 
     def go_on(self, now: float) -> None:
         self.stands_still, self.since = False, now
+
+    def break_off(self, error: str, now: float) -> None:
+        """End a move that goes on: the guest runs here, and a target that has not all dies."""
+        if transfer := self.moving:
+            transfer.error = error
+            if self.stands_still:
+                self.go_on(now)
+            target = transfer.target
+            if target and not target.arrived and target.hung_at is None:
+                target.has_process, target.state = False, GuestState.STOPPED
+
+    def check_answers(self) -> None:
+        """Refuse what only a process that answers could do."""
+        if self.hung_at is not None:
+            raise NodeFailure(
+                f"The process of {self.spec.name} does not answer.", instance=self.spec.name
+            )
 
     @property
     def moving(self) -> Transfer | None:

@@ -27,7 +27,7 @@ from coordinator.operations.base import Operation
 from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
 from coordinator.state.state import State
-from noded.hypervisor.fake import FakeWorld
+from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.store import ReplicaFile
 from noded.storage.fake import FakeFiles
 from tests.support.coordinators import Coordinator

@@ -14,7 +14,8 @@ import uvloop
 
 from common.names import DiskId, InstanceId, InstanceName, MiB, TaskId
 from common.noderpc.instances import GuestDisk, GuestReport, GuestSpec, GuestState, Reception
-from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.hypervisor.fake import FakeHypervisor
+from noded.hypervisor.fake_world import FakeWorld
 from noded.hypervisor.interface import Hypervisor, Tell
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import PASSABLE, Home

@@ -13,7 +13,8 @@ from common.tasks import Background
 from common.tls.token import JoinToken
 from noded.daemon.node import Drivers
 from noded.daemon.node import Node as Noded
-from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.hypervisor.fake import FakeHypervisor
+from noded.hypervisor.fake_world import FakeWorld
 from noded.identity.keys import OwnKeyMaker
 from noded.machine.driver import Machine as HardwareDriver
 from noded.machine.driver import MachineReport

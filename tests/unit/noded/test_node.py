@@ -38,7 +38,8 @@ from common.tls.context import Peer
 from common.tls.keys import KeyPair
 from noded.daemon.node import Drivers, Node
 from noded.handlers.facts import STORAGE_PATIENCE_S, UNTIL_POWER_OFF_S
-from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.hypervisor.fake import FakeHypervisor
+from noded.hypervisor.fake_world import FakeWorld
 from noded.identity.keys import OwnKeyMaker
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork

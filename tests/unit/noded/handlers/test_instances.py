@@ -11,7 +11,8 @@ from common.noderpc.instances import GuestDisk, GuestSpec, GuestState, Instances
 from common.noderpc.network import NicSpec
 from common.noderpc.tasks import TaskState
 from noded.handlers.instances import InstanceHandlers
-from noded.hypervisor.fake import FakeHypervisor, FakeWorld
+from noded.hypervisor.fake import FakeHypervisor
+from noded.hypervisor.fake_world import FakeWorld
 from noded.network.fake import FakeNetwork
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
