@@ -1,33 +1,31 @@
 """Guests in QEMU."""
 
 import asyncio
-import contextlib
 import logging
-import os
 from pathlib import Path
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.model.parameters import Accelerator, KvmParameters
-from common.names import InstanceId, InstanceName, MiB, TaskId
+from common.names import InstanceId, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from common.tasks import Background
 from noded.hypervisor.interface import Console, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
+from noded.hypervisor.kvm.ending import clear, let_end, power_off
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher, OpenDisk
 from noded.hypervisor.kvm.looks import Seen, look
-from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.parse import Transfer, parse_cpu_ticks, parse_version
+from noded.hypervisor.kvm.monitor import monitor
+from noded.hypervisor.kvm.parse import Transfer, parse_version
 from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.pulse import Pulses
+from noded.hypervisor.kvm.report import report
 from noded.system.execute import CommandFailed, execute
 from noded.system.turns import Turns
 
 PROGRAM = KvmParameters().kvm_path
-PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
-GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again
 TRIM_EVERY_S = 10.0
 
 _WHY = {
@@ -87,7 +85,7 @@ class KvmHypervisor:
             match await self._state(home):
                 case GuestState.RUNNING | GuestState.PAUSED:
                     if home.is_button_pressed:
-                        await _let_end(home)
+                        await let_end(home)
                         await self._start(home, guest, taps)
                 case GuestState.STOPPED | None:
                     await self._start(home, guest, taps)
@@ -118,12 +116,8 @@ class KvmHypervisor:
     async def shut_down(self, instance: InstanceId, wait_s: float) -> None:
         home = self._home(instance)
         # What does not run cannot hear the button; what is silent just now may.
-        hears = await self._state(home) in (GuestState.RUNNING, GuestState.UNKNOWN)
-        if hears and (found := home.process()):
-            with found, contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    while not found.has_ended:
-                        await _press_power_button(home, found)
+        if await self._state(home) in (GuestState.RUNNING, GuestState.UNKNOWN):
+            await power_off(home, wait_s)
         await self.ensure_gone(instance)
 
     async def reset(self, instance: InstanceId) -> None:
@@ -135,9 +129,11 @@ class KvmHypervisor:
     async def guests(self) -> tuple[GuestReport, ...]:
         self._ensure_trimmed()
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._report(home)) for home in homes(self._instances)]
-        reports = [report for task in asked if (report := task.result())]
-        return tuple(sorted(reports, key=lambda report: report.name))
+            asked = [
+                group.create_task(report(home, self._pulses)) for home in homes(self._instances)
+            ]
+        reports = [told for task in asked if (told := task.result())]
+        return tuple(sorted(reports, key=lambda told: told.name))
 
     async def ensure_receiving(
         self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
@@ -238,7 +234,7 @@ class KvmHypervisor:
     async def _clear(self, home: Home) -> None:
         """Kill what runs and forget the guest; the caller has its turn."""
         await self._arrivals.end(home.instance)
-        await _clear(home)
+        await clear(home)
 
     async def _kept(self, home: Home, name: str) -> Reception | None:
         """Return where a shell is reached; None for one that is good for nothing any more."""
@@ -268,36 +264,6 @@ class KvmHypervisor:
             )
         return record
 
-    async def _report(self, home: Home) -> GuestReport | None:
-        seen = await look(home, self._pulses, listing=True)
-        if seen is None:
-            return None
-        ticks = 0
-        if found := home.process():
-            with found:
-                ticks = parse_cpu_ticks(found.stat())
-        silent_s = self._pulses.silent_s(home.instance)
-        record = home.record()
-        if record is None:  # its process is there, so it must not be left out
-            return GuestReport(
-                id=home.instance, name=InstanceName(home.instance), state=seen.state,
-                memory=MiB(0), vcpus=0, silent_s=silent_s,
-            )  # fmt: skip
-        return GuestReport(
-            id=record.id,
-            name=record.name,
-            state=seen.state,
-            memory=record.memory,
-            vcpus=record.vcpus,
-            nics=record.nics,
-            cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
-            accelerator=record.accelerator,
-            display=record.display,
-            move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
-            arrived=seen.arrived,
-            silent_s=silent_s,
-        )
-
     def _home(self, instance: InstanceId) -> Home:
         return Home(self._instances, instance)
 
@@ -315,34 +281,6 @@ class KvmHypervisor:
 def _name(home: Home) -> str:
     record = home.record()
     return record.name if record else "the instance"
-
-
-async def _clear(home: Home) -> None:
-    """Kill what runs and forget the guest."""
-    if found := home.process():
-        with found:
-            await found.kill()
-    home.remove()
-
-
-async def _let_end(home: Home) -> None:
-    """Wait for the end of a guest that was told to power off, but not for ever."""
-    if found := home.process():
-        with found, contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GOING_DOWN_S):
-                await found.ended()
-    await _clear(home)
-
-
-async def _press_power_button(home: Home, found: Process) -> None:
-    """Press once, and wait a while for the end."""
-    home.press_button()
-    with contextlib.suppress(Silent):  # it has ended just now
-        async with monitor(home.qmp_socket, home.instance) as session:
-            await session.ask("system_powerdown")
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PRESS_EVERY_S):
-            await found.ended()
 
 
 async def _attend(started: Process, record: Record) -> None:

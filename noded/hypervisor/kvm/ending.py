@@ -1,0 +1,48 @@
+"""Ways in which a guest ends: by its power button, or killed."""
+
+import asyncio
+import contextlib
+
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.monitor import Silent, monitor
+from noded.hypervisor.kvm.process import Process
+
+PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
+GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again
+
+
+async def power_off(home: Home, wait_s: float) -> None:
+    """Press the power button again and again, until the guest ends or its time is over."""
+    if found := home.process():
+        with found, contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                while not found.has_ended:
+                    await _press(home, found)
+
+
+async def let_end(home: Home) -> None:
+    """Wait for the end of a guest that was told to power off, but not for ever."""
+    if found := home.process():
+        with found, contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOING_DOWN_S):
+                await found.ended()
+    await clear(home)
+
+
+async def clear(home: Home) -> None:
+    """Kill what runs and forget the guest."""
+    if found := home.process():
+        with found:
+            await found.kill()
+    home.remove()
+
+
+async def _press(home: Home, found: Process) -> None:
+    """Press once, and wait a while for the end."""
+    home.press_button()
+    with contextlib.suppress(Silent):  # it has ended just now
+        async with monitor(home.qmp_socket, home.instance) as session:
+            await session.ask("system_powerdown")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PRESS_EVERY_S):
+            await found.ended()

@@ -1,0 +1,46 @@
+"""What a node tells of one of its guests."""
+
+import os
+
+from common.names import InstanceName, MiB
+from common.noderpc.instances import GuestReport, GuestState
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.looks import look
+from noded.hypervisor.kvm.parse import parse_cpu_ticks
+from noded.hypervisor.kvm.pulse import Pulses
+
+
+async def report(home: Home, pulses: Pulses) -> GuestReport | None:
+    """Look at a guest among others; None for one that is forgotten."""
+    seen = await look(home, pulses, listing=True)
+    if seen is None:
+        return None
+    silent_s = pulses.silent_s(home.instance)
+    record = home.record()
+    if record is None:  # its process is there, so it must not be left out
+        return GuestReport(
+            id=home.instance, name=InstanceName(home.instance), state=seen.state,
+            memory=MiB(0), vcpus=0, silent_s=silent_s,
+        )  # fmt: skip
+    return GuestReport(
+        id=record.id,
+        name=record.name,
+        state=seen.state,
+        memory=record.memory,
+        vcpus=record.vcpus,
+        nics=record.nics,
+        cpu_seconds=_cpu_seconds(home),
+        accelerator=record.accelerator,
+        display=record.display,
+        move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
+        arrived=seen.arrived,
+        silent_s=silent_s,
+    )
+
+
+def _cpu_seconds(home: Home) -> float:
+    found = home.process()
+    if found is None:
+        return 0.0
+    with found:
+        return parse_cpu_ticks(found.stat()) / os.sysconf("SC_CLK_TCK")
