@@ -147,10 +147,14 @@ async def _attend(process: Process, stdin: bytes | None, stdout: _Kept, stderr: 
 
 
 async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:
-    with contextlib.suppress(ConnectionError):  # it need not read everything
-        stream.write(data)
-        await stream.drain()
-    stream.close()
+    # It need not read everything. If it has ended before anything was written, uvloop's stream is
+    # closed already, and would be surprised.
+    with contextlib.suppress(ConnectionError):
+        if not stream.is_closing():
+            stream.write(data)
+            await stream.drain()
+        stream.close()
+        await stream.wait_closed()
 
 
 async def _end(process: Process) -> None:

@@ -155,10 +155,13 @@ class Master:
             # Only with this commit the state that was found counts as acknowledged, and
             # this node as the one to be named.
             await self.store.commit(self._taken_over)
+            publisher = Publisher(self.store, self._nodes)
+            with suppress(GntError):  # it is told again; who asks this node next knows its master
+                await publisher.tell(self._me)
             besides = [
                 group.create_task(work, name=name)
                 for name, work in {
-                    "publisher": Publisher(self.store, self._nodes).run(),
+                    "publisher": publisher.run(),
                     "keys": learn_keys(self.store, self._nodes),
                     "watch of the own node": self._watch_own_node(),
                     "doubt": self._raise_doubt(),

@@ -298,3 +298,22 @@ def test_a_wrong_address_is_told_within_seconds_and_nothing_is_undone(trouble: s
             assert cluster.config is before
 
     simulate(scenario())
+
+
+def test_a_silent_node_keeps_no_other_from_hearing_who_is_master() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=3) as cluster:
+            await cluster.settle()
+            await cluster.lose_power(
+                "alpha"
+            )  # not known to be offline: calls to it take their time
+            await cluster.take_over("beta")
+            assert master_file(cluster, "beta") == "beta", "whoever asks on the new master"
+            await asyncio.sleep(0.5)
+            assert master_file(cluster, "gamma") == "beta"
+
+    simulate(scenario())
+
+
+def master_file(cluster: SimulatedCluster, node: str) -> str:
+    return (cluster.machines[node].paths.ssconf / "master_node").read_text().strip()

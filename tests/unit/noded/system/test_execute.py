@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from noded.system.execute import CommandFailed, Finished, execute
 
@@ -83,3 +84,11 @@ def test_daemon_outlives_the_call() -> None:
 def test_flood_is_refused() -> None:
     with pytest.raises(CommandFailed, match="more than 4 MiB"):
         run(sys.executable, "-c", "print('x' * (5 << 20))")
+
+
+def test_a_program_that_ends_without_reading_what_it_is_given_is_no_surprise() -> None:
+    async def feed() -> None:
+        for _ in range(50):  # now it ends before the first byte is written, now after
+            await execute("true", stdin=b"x" * 100_000, timeout_s=10)
+
+    uvloop.run(feed())
