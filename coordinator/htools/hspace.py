@@ -27,11 +27,12 @@ from coordinator.allocator.filling.tiers import fill_in_tiers
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
 from coordinator.allocator.picture import Demand
 from coordinator.htools import source
+from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
 from coordinator.htools.hspace_options import OPTIONS
 from coordinator.htools.hspace_report import Human, Machine
 from coordinator.htools.options import Parsed, run
 from coordinator.htools.resources import Resources, resources_of
-from coordinator.htools.tables import aligned, node_table
+from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import nodes_now
 from coordinator.iallocator.pictures import picture_of
@@ -65,12 +66,17 @@ class _Run:
         if not policy.disk_templates:
             raise InvalidRequest("null list of disk templates received from cluster")
         self._template = DiskTemplate(options.template or policy.disk_templates[0])
+        self._is_pair = self._template is DiskTemplate.DRBD
         self._suffix = source.common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
         total = np.array([node.total_disk for node in cluster.nodes])
         ledger = Ledger(picture_of(cluster))
         least = np.floor(options.min_disk * total).astype(np.int64)
         ledger.accounts = replace(ledger.accounts, least_disk=least)
+        self._stuck: list[int] = []  # groups, found out where anybody wants to know
+        if options.independent or options.verbosity > 3:
+            groups = np.unique(ledger.group_of).tolist()
+            self._stuck = [index for index in groups if self._is_stuck(ledger, index)]
         self._rules, self._is_hopeless = self._rules_for(ledger)
         self._start = Filling(ledger, self._rules)
         self._initial = self._resources(self._start)
@@ -84,9 +90,8 @@ class _Run:
         closed = set[int]() if options.accept else set(bad)
         emptied: Bools = np.ones(ledger.size, dtype=np.bool_)
         if options.independent:
-            stuck = [index for index in np.unique(group).tolist() if self._is_stuck(ledger, index)]
-            closed.update(stuck)
-            emptied &= ~np.isin(group, np.array(stuck, dtype=np.int64))
+            closed.update(self._stuck)
+            emptied &= ~np.isin(group, np.array(self._stuck, dtype=np.int64))
         if options.accept:
             emptied &= ~a.offline
         closed.update(
@@ -115,7 +120,12 @@ class _Run:
         if options.verbosity > 1 and self._suffix:
             sys.stderr.write(f"Note: Stripping common suffix of '{self._suffix}' from names\n")
         self._print_nodes("Initial cluster", self._start)
+        if options.verbosity > 2:
+            tell_score(self._start)
         report.say_cluster(len(self._cluster.nodes))
+        if options.verbosity > 3:
+            tell_bad(self._cluster, self._start, self._stuck)
+            tell_candidates(self._start, pair=self._is_pair)
         if not self._is_hopeless:
             self._check_candidates()
         largest = [pair.max for pair in policy.minmax]
@@ -128,13 +138,13 @@ class _Run:
         result = self._none_placed()
         for one in wanted:
             result = self._filled(fill_in_tiers, result.filling, one)
-        report.say_tiered(result, self._resources(result.filling))
         self._show(result, "Tiered allocation", "tiered")
+        report.say_tiered(result, self._resources(result.filling))
         one = self._demand(options.standard or policy.std)
         report.say_spec("Standard (fixed-size)", "SPEC", one)
         result = self._filled(fill, self._start, one)
-        report.say_standard(result, self._resources(result.filling))
         self._show(result, "Standard allocation", "standard")
+        report.say_standard(result, self._resources(result.filling))
         report.say_end()
         return 0
 
@@ -142,9 +152,8 @@ class _Run:
         return Filled(self._start, {Failure.N1: 1})
 
     def _check_candidates(self) -> None:
-        is_pair = self._template is DiskTemplate.DRBD
-        if not self._start.has_candidates(pair=is_pair):
-            what = "Not enough online nodes" if is_pair else "No online nodes"
+        if not self._start.has_candidates(pair=self._is_pair):
+            what = "Not enough online nodes" if self._is_pair else "No online nodes"
             raise NoCapacity(f"failure during allocation: {what}")
 
     def _filled(self, way: _Way, start: Filling, one: Demand) -> Filled:
@@ -156,21 +165,10 @@ class _Run:
     def _show(self, result: Filled, title: str, ending: str) -> None:
         """What more was asked for: where each instance went, the nodes, a file."""
         if self._options.verbosity > 1:
-            sys.stderr.write(f"{title} map\n{self._map(result.filling)}")
+            tell_map(title, self._cluster, result.filling)
         self._print_nodes(title, result.filling)
         if self._options.save is not None:
             self._save(f"{self._options.save}.{ending}", result.filling)
-
-    def _map(self, filling: Filling) -> str:
-        names = [node.name for node in self._cluster.nodes]
-        rows = [
-            [
-                f"new-{number}", *(names[node] for node in one.nodes), *[""] * (2 - len(one.nodes)),
-                str(one.demand.memory), str(one.demand.disk), str(one.demand.vcpus),
-            ]
-            for number, one in enumerate(filling.placed)
-        ]  # fmt: skip
-        return aligned(rows, (False, False, False, True, True, True)) if rows else ""
 
     def _resources(self, filling: Filling) -> Resources:
         return resources_of(filling, self._cluster, self._ratios)

@@ -1,12 +1,18 @@
 """hspace: the same figures and exit status as Debian's."""
 
+import contextlib
+import io
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from coordinator.htools import hspace
+from coordinator.htools.options import run
 from coordinator.htools.text import parse_cluster
-from tests.diff.both import CASES, SEED, needs, ours, saved, theirs
+from tests.diff.both import CASES, SEED, find, needs, ours, saved, theirs
 from tests.diff.text_clusters import Taste, random_text
 
 SWITCHES = (
@@ -105,6 +111,29 @@ def test_same_room_in_groups_that_are_bad_already(tmp_path: Path) -> None:
         words += ["--independent-groups", "-O", "n1.x", "-l", "4", *random_words(rng)]
         told = ours("hspace", hspace.OPTIONS, hspace.measure, words)
         assert told == theirs("hspace", words), f"seed {seed}: {' '.join(words)}"
+
+
+@needs("hspace")
+def test_same_details(tmp_path: Path) -> None:
+    """What goes to standard error: how things stand, which groups are bad, what went where."""
+    program = find("hspace")
+    assert program is not None
+    for seed in range(SEED, SEED + CASES):
+        rng = Random(seed)
+        text = random_text(rng, replace(random_taste(rng), tight=rng.random() < 0.5))
+        if is_split(text):
+            continue
+        words = ["-t", saved(tmp_path / "cluster.data", text), "-l", "3", *random_words(rng)]
+        words += [rng.choice(("-v", "-vv", "-vvv")), *rng.choice(([], ["-p"]))]
+        words += rng.choice(([], ["--independent-groups"]))
+        errors = io.StringIO()
+        silence = contextlib.redirect_stdout(io.StringIO())
+        with contextlib.redirect_stderr(errors), silence, pytest.raises(SystemExit):
+            run("hspace", hspace.OPTIONS, hspace.measure, words)
+        done = subprocess.run(  # noqa: TID251 - the other program, and nothing else runs meanwhile
+            [program, *words], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert errors.getvalue() == done.stderr, f"seed {seed}: {' '.join(words)}"
 
 
 @needs("hspace")

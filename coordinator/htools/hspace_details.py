@@ -1,0 +1,68 @@
+"""What hspace tells on stderr when it is asked for more: how things stand, what went where."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from coordinator.allocator.books.terms import Score
+from coordinator.allocator.filling.fill import Filling
+from coordinator.allocator.inventory import Inventory
+from coordinator.htools.tables import aligned, score_table, show
+
+
+def tell_score(filling: Filling) -> None:
+    """What each term of the score amounts to."""
+    score = Score(filling.books, filling.crowding)
+    sys.stderr.write(
+        f"Initial coefficients: overall {show(score.value)}\n{score_table(score.values())}"
+    )
+
+
+def tell_bad(cluster: Inventory, filling: Filling, groups: Sequence[int]) -> None:
+    """Nodes that fail N+1, and ``groups``, which have nodes that could not be emptied."""
+    books = filling.books
+    bad = np.flatnonzero(books.fails_n1 & ~books.offline).tolist()
+    if bad:
+        sys.stderr.write(f"Bad nodes: {_names(cluster.nodes[i].name for i in bad)}\n")
+    if groups:
+        sys.stderr.write(f"Bad groups: {_names(cluster.groups[i].name for i in groups)}\n")
+
+
+def tell_candidates(filling: Filling, *, pair: bool) -> None:
+    """Numbers of the nodes to try, or of each primary with its secondaries."""
+    nodes, group_of = filling.candidates.tolist(), filling.start.group_of.tolist()
+    if pair:
+        others = {
+            one: [each for each in nodes if each != one and group_of[each] == group_of[one]]
+            for one in nodes
+        }
+        pairs = ",".join(f"({one},{_list(them)})" for one, them in others.items() if them)
+        sys.stderr.write(f"Allocatable nodes: Right [{pairs}]\n")
+    else:
+        sys.stderr.write(f"Allocatable nodes: Left {_list(nodes)}\n")
+
+
+def tell_map(title: str, cluster: Inventory, filling: Filling) -> None:
+    """Where each instance went."""
+    names = [node.name for node in cluster.nodes]
+    is_exclusive = any(node.exclusive for node in cluster.nodes)
+    rows = [
+        [
+            f"new-{number}", *(names[node] for node in one.nodes), *[""] * (2 - len(one.nodes)),
+            str(one.demand.memory), str(one.demand.disk), str(one.demand.vcpus),
+            str(one.demand.disk_spindles) if is_exclusive else "",
+        ]
+        for number, one in enumerate(filling.placed)
+    ]  # fmt: skip
+    table = aligned(rows, (False, False, False, True, True, True, True)) if rows else ""
+    sys.stderr.write(f"{title} map\n{table}")
+
+
+def _names(names: Iterable[str]) -> str:
+    return json.dumps(list(names), separators=(",", ":"))
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
