@@ -166,8 +166,11 @@ class Search:
             choices, rejected = self._choose(
                 pairs.from_best(allowed, CHOICES if is_final else None)
             )
-            in_vain = pairs.count_rejected(allowed) if allowed is not None else 0
-            failures[Reason.REDUNDANCY] += in_vain + len(rejected)
+            if choices:
+                in_vain = pairs.count_rejected(allowed) if allowed is not None else 0
+                failures[Reason.REDUNDANCY] += in_vain + len(rejected)
+            else:  # so every pair was tried in vain
+                failures[Reason.REDUNDANCY] += considered - failures.total()
         reasons.update(_refused_by_pairs(pairs, is_possible, is_found=bool(choices)))
         return tuple(choices), +failures
 
