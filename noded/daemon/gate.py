@@ -57,13 +57,13 @@ class Gate:
         self._hurry: asyncio.TimerHandle | None = None
         self._http: _Http | None = None
 
-    async def open(self, context: ssl.SSLContext) -> None:
-        """Let in whoever shakes hands with ``context``; returns when all others have left."""
+    def open(self, context: ssl.SSLContext) -> None:
+        """From now on, let in whoever shakes hands with ``context``; all others have to leave."""
         before, self._http = self._http, _Http(self._answer, context, self._came, self._lost)
         if before is None:
             self._porch.open()
         else:
-            await before.shutdown(GOODBYE_S)
+            self._background.start(before.shutdown(GOODBYE_S), name="say goodbye")
 
     async def close(self) -> None:
         """Let nobody in any more, and send away those who are."""

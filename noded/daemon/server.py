@@ -35,7 +35,7 @@ class Server:
 
     async def open(self) -> None:
         """Begin to answer, and follow the node's identity from now on."""
-        await self._replace()
+        self._replace()
         self._node.identity.on_change = self._follow
         self._node.candidates.on_change = self._end_consoles
 
@@ -53,16 +53,17 @@ class Server:
             # Handshakes from now on use the new certificate; connections just go on.
             load_identity(self._context, self._paths.identity)
         else:
-            self._background.start(self._replace(), name="replace the TLS context")
+            # At once: whoever is told that this node has joined may call it in the next moment.
+            self._replace()
 
     def _end_consoles(self) -> None:
         self._background.start(self._consoles.end_refused(), name="end consoles")
 
-    async def _replace(self) -> None:
+    def _replace(self) -> None:
         """Answer with a context that fits the node's identity, and end what does not."""
         self._context = self._node.identity.server_context()
         self._is_member = self._node.identity.member is not None
-        await self._gate.open(self._context)
+        self._gate.open(self._context)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

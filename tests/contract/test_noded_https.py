@@ -4,10 +4,11 @@ import asyncio
 import logging
 import ssl
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -29,12 +30,15 @@ from common.noderpc.roster import Rosters
 from common.rpc.client import stub
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope, open_answer
+from common.tasks import Background
 from common.tls.context import CERTIFICATE, KEY, client_context
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.connection import Connection
 from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
+
+T = TypeVar("T")
 
 YEAR_S = 365 * 86_400.0
 PATH = "/srv/shared/web1/disk0"
@@ -96,6 +100,35 @@ def test_an_unjoined_node_shows_its_fingerprint_and_wants_its_secret(
             facts = stub(Facts, stranger(target, node.token.fingerprint))
             with pytest.raises(Conflict, match="in no cluster yet"):
                 await facts.facts()
+
+    run(scenario())
+
+
+def test_who_is_told_that_a_node_has_joined_can_call_it_at_once(
+    root: Path, cluster: TestCluster
+) -> None:
+    """However long noded takes to get to what can be done later, say on a busy machine."""
+
+    class Late(Background):
+        def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+            async def later() -> T:
+                try:
+                    await asyncio.sleep(60.0)
+                    return await work
+                finally:
+                    work.close()
+
+            return super().start(later(), name=name)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            node.server._background = Late()
+            await cluster.join(node, "beta")
+            context = client_context(cluster.identity("alpha"))
+            _, writer = await asyncio.open_connection(
+                LOCALHOST, node.port, ssl=context, server_hostname="beta"
+            )
+            writer.close()
 
     run(scenario())
 
