@@ -1,0 +1,18 @@
+"""How all tests run: what was imported is not searched for garbage, and no example is timed."""
+
+import gc
+
+from hypothesis import settings
+
+# A busy machine is no failure: by default an example that takes longer than 200 ms is one.
+settings.register_profile("gantry", deadline=None)
+settings.load_profile("gantry")
+
+YOUNG_OBJECTS = 10_000  # instead of 700: simulations make many that die at once
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector look only at what tests make, not at all modules again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
