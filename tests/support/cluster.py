@@ -36,7 +36,6 @@ from tests.support.image import (
     BEGINNING,
     NAMES,
     check_identity_once,
-    first_state,
     write_cluster,
 )
 from tests.support.machine import Machine
@@ -267,7 +266,7 @@ async def simulated_cluster(
         names = NAMES[:nodes]
         cluster = SimulatedCluster(root, names, strangers, Random(seed))
         paths = {name: cluster.machines[name].paths for name in names}
-        write_cluster(first_state(names, candidates), paths)
+        write_cluster(names, candidates, paths)
         with (
             patch("noded.identity.store.check_identity", check_identity_once),
             cluster.disk.watched(),

@@ -4,11 +4,12 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from common.messages import from_json, to_json
 from common.model.cluster import Cluster
-from common.model.commit import next_commit
+from common.model.commit import Commit, next_commit
 from common.model.group import Group
 from common.model.node import Node
 from common.model.secret import Secret
@@ -69,24 +70,47 @@ def first_state(names: Sequence[str], candidates: int) -> State:
     return state_of((cluster, group, *nodes, *secrets), Stamp())
 
 
-def write_cluster(state: State, paths_of: dict[str, Paths]) -> None:
-    """Write all that the nodes of ``state`` keep, as in epoch 1."""
-    master = state.config.master()
+def write_cluster(names: Sequence[str], candidates: int, paths_of: dict[str, Paths]) -> None:
+    """Write all that the nodes of a new cluster keep, as in epoch 1."""
+    for name, files in _files(tuple(names), candidates).items():
+        state = paths_of[name].state
+        for directory in {(state / file).parent for file in files}:
+            directory.mkdir(exist_ok=True)
+        for file, content in files.items():
+            (state / file).write_bytes(content)
+
+
+@cache
+def _files(names: tuple[str, ...], candidates: int) -> dict[str, dict[str, bytes]]:
+    """Return what is below each node's state directory, by path; making it is slow."""
+    state = first_state(names, candidates)
     commit = next_commit(Stamp(), Epoch(1), tuple(settle(Put(i))[1] for i in state.items()))
-    for node in state.config.sorted_nodes():
-        paths = paths_of[node.name]
-        paths.identity.mkdir(parents=True)
-        for name, text in _identity_files(node.name).items():
-            (paths.identity / name).write_bytes(text)
-        paths.grants.write_bytes(to_json(Grant(epoch=Epoch(1), master=master.name)))
-        paths.roster.write_bytes(to_json(roster_of(state.stamped(commit.stamp))))
-        paths.ssconf.mkdir()
-        for name, file in ssconf_files(state.config).items():
-            (paths.ssconf / name).write_text(file)
-        if node.master_candidate:
-            replica = ReplicaFile(paths.replica)
-            replica.append((commit,))
-            replica.close()
+    paths = Paths("/")
+    common = {
+        paths.grants: to_json(Grant(epoch=Epoch(1), master=state.config.master().name)),
+        paths.roster: to_json(roster_of(state.stamped(commit.stamp))),
+    } | {paths.ssconf / name: text.encode() for name, text in ssconf_files(state.config).items()}
+    replica = {paths.replica: _replica(commit)}
+    return {
+        node.name: {
+            str(path.relative_to(paths.state)): content
+            for path, content in (
+                common
+                | {paths.identity / name: text for name, text in _identity_files(node.name).items()}
+                | (replica if node.master_candidate else {})
+            ).items()
+        }
+        for node in state.config.sorted_nodes()
+    }
+
+
+def _replica(commit: Commit) -> bytes:
+    with TemporaryDirectory() as directory:
+        path = Path(directory, "state.sqlite")
+        replica = ReplicaFile(path)
+        replica.append((commit,))
+        replica.close()  # which brings its log into the file
+        return path.read_bytes()
 
 
 @cache
