@@ -7,6 +7,7 @@ takes longer than all the rest of a list command.
 import contextlib
 import json
 import socket
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from common.luxi.framing import Decoder, frame
 
 CONNECT_S = 30.0
 ANSWER_S = 180.0
+SLOW_S = 3.0  # for an answer; from then on people wonder
 
 
 class NoCoordinator(Unreachable):
@@ -36,10 +38,20 @@ class ConnectionLost(Unreachable):
 class Client:
     """A connection to the coordinator, opened by the first call and again after it was lost."""
 
-    def __init__(self, path: str, *, connect_s: float = CONNECT_S) -> None:
-        """Use the unix socket at ``path``; give up connecting after ``connect_s``."""
+    def __init__(
+        self,
+        path: str,
+        *,
+        connect_s: float = CONNECT_S,
+        slow: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Use the unix socket at ``path``; give up connecting after ``connect_s``.
+
+        ``slow`` is called with the method when its answer takes long.
+        """
         self._path = path
         self._connect_s = connect_s
+        self._slow = slow
         self._socket: socket.socket | None = None
         self._decoder = Decoder()
 
@@ -96,6 +108,9 @@ class Client:
             # A server that hangs up early has often said why; so read even if writing fails.
             with contextlib.suppress(BrokenPipeError):
                 connection.sendall(message)
+            if answer_s > SLOW_S:
+                self._watch(connection, method)
+                connection.settimeout(answer_s)
             while data := connection.recv(2**18):
                 if answers := self._decoder.feed(data):
                     return answers[0]
@@ -112,6 +127,14 @@ class Client:
             raise
         self.close()
         raise self._hung_up(method)
+
+    def _watch(self, connection: socket.socket, method: str) -> None:
+        """Say so once if nothing comes for a while."""
+        connection.settimeout(SLOW_S)
+        try:
+            connection.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            self._slow(method)
 
     def _connect(self) -> socket.socket:
         self._decoder = Decoder()

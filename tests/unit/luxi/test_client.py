@@ -3,6 +3,7 @@ import os
 import socket
 import tempfile
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -85,6 +86,25 @@ def test_silence_ends_after_a_while(path: Path) -> None:
 
     with listening(path, talk), pytest.raises(Unreachable, match=r"within 0\.05 seconds"):
         call(path, answer_s=0.05)
+
+
+def test_slow_answer_is_waited_for_with_a_word(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.luxi.client.SLOW_S", 0.05)
+    told = Event()
+    slow = []
+
+    def tell(method: str) -> None:
+        slow.append(method)
+        told.set()
+
+    def talk(connection: socket.socket) -> None:
+        reading(connection)
+        told.wait()
+        connection.sendall(b'{"success": true, "result": "x"}\x03')
+
+    with listening(path, talk), Client(str(path), slow=tell) as client:
+        assert client.call("Method") == "x"
+    assert slow == ["Method"]
 
 
 def test_why_there_is_no_coordinator(path: Path) -> None:
