@@ -48,7 +48,8 @@ def read_instances(name: str) -> list[dict[str, Any]]:
         with path.open(encoding="utf-8") as file:
             told = json.loads(file.read(LARGEST_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"The file “{name}” cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidRequest(f"The file “{name}” cannot be read: {why}.") from error
     if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
         raise InvalidRequest(f"The file “{name}” is no JSON list of objects, one an instance.")
     return told

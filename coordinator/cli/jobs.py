@@ -15,6 +15,7 @@ from coordinator.cli.priority import read_priority
 from coordinator.cli.telling import print_failure, tell, write
 from coordinator.cli.tree import tree
 
+LONGEST_NUMBER = 15  # digits; no cluster counts so far in its life
 PART_S = 10.0  # one call's share of a long archiving
 _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
            "opresult", "opfailure", "oplog", "opstart", "opexec", "opend", "oppriority",
@@ -157,7 +158,7 @@ def _parser(command: str, description: str, *, many: bool = False) -> Parser:
 
 def _numbers(words: Sequence[str]) -> list[int]:
     for word in words:
-        if not (word.isascii() and word.isdigit()):
+        if not (word.isascii() and word.isdigit() and len(word) <= LONGEST_NUMBER):
             raise InvalidRequest(f"“{word}” is no number of a job.")
     return [int(word) for word in words]
 

@@ -13,6 +13,7 @@ from coordinator.cli.output import printable_output
 
 INTERRUPTED = 130  # as shells report SIGINT
 PIPE_CLOSED = 141  # as shells report SIGPIPE
+ALIKE = 0.7  # of 1, for a guess: whoever asks for “rename” shall not be shown “remove”
 
 
 def gnt_cluster() -> int:
@@ -94,7 +95,7 @@ def _guess(word: str, known: Sequence[str], program: str) -> str:
     """Return the end of a sentence: what was meant perhaps, or where all are listed."""
     from difflib import get_close_matches  # only now is it worth the import
 
-    near = get_close_matches(word, known, n=1)
+    near = get_close_matches(word, known, n=1, cutoff=ALIKE)
     return f"; did you mean “{near[0]}”?" if near else f"; see “{program} --help”."
 
 

@@ -48,7 +48,8 @@ def read_secret(word: str) -> str:
         with path.open(encoding="utf-8") as file:
             line = file.readline(LONGEST).strip()
     except (OSError, ValueError) as error:
-        raise InvalidRequest(f"The file “{word}” cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidRequest(f"The file “{word}” cannot be read: {why}.") from error
     if not line:
         raise InvalidRequest(f"The file “{word}” is empty.")
     return line

@@ -26,7 +26,7 @@ def test_any_other_file_is_refused_by_name(text: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(InvalidRequest, match=r"“nowhere” cannot be read: .*No such file"):
+    with pytest.raises(InvalidRequest, match=r"“nowhere” cannot be read: No such file"):
         read_instances("nowhere")
 
 

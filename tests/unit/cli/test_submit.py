@@ -128,7 +128,7 @@ def test_a_secret_comes_from_a_file(
     assert submitted[0][0]["token"] == "gantry-join.x"
     ran = run("gnt-node add beta --address 192.0.2.2 --token-file /nowhere")
     assert (ran.code, ran.out) == (2, "")
-    assert "--token-file: The file “/nowhere” cannot be read" in ran.err
+    assert "--token-file: The file “/nowhere” cannot be read: No such file" in ran.err
 
 
 def test_a_secret_comes_over_ssh(
@@ -171,6 +171,8 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance migrate --warp web1 web2", 2, "There is no option “--warp”; see"),
         ("gnt-debug delay 1 2", 2, "“2” is too much"),
         ("gnt-instance strat web1", 2, "There is no “gnt-instance strat”; did you mean “start”?"),
+        ("gnt-instance rename web1 web2", 2, "There is no “gnt-instance rename”; see"),
+        ("gnt-job why 9999999999999999", 2, "“9999999999999999” is no number of a job"),
         ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
         ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),
         ("gnt-instance shutdown --timeout=soon web1", 2, "--timeout: “soon” is no number"),
