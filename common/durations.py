@@ -29,7 +29,11 @@ def parse_duration(text: str) -> float:
 
 
 def spoken(seconds: float) -> str:
-    """Return a span of time for people to read: ``12 s``, ``3 minutes``, ``5 hours``."""
+    """Return a span of time for people to read: ``12 s``, ``3 minutes``, ``21 days``."""
     if seconds < 120:
         return f"{max(0, round(seconds))} s"
-    return f"{round(seconds / 60)} minutes" if seconds < 7200 else f"{round(seconds / 3600)} hours"
+    if seconds < 7200:
+        return f"{round(seconds / 60)} minutes"
+    return (
+        f"{round(seconds / 3600)} hours" if seconds < 172_800 else f"{round(seconds / 86_400)} days"
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.durations import spoken
 from common.units import format_mib
 from coordinator.cli.cell import cell, format_time
 from coordinator.cli.connection import connect
@@ -152,6 +153,10 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
         "Cluster parameters": {
             "candidate pool size": told["candidate_pool_size"],
             "maximal number of jobs running simultaneously": told["max_running_jobs"],
+            "archive jobs after": spoken(told["archive_jobs_after"]),
+            "delete archived jobs after": "never"
+            if told["delete_jobs_after"] is None
+            else spoken(told["delete_jobs_after"]),
             "mac prefix": told["mac_prefix"],
             "default instance allocator": told["default_iallocator"],
             "default allocators by request": told["default_iallocators"],

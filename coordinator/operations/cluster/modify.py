@@ -100,8 +100,9 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
         return ModifyClusterPlan(before=before, after=after, now=cluster.now())
 
     def recipe(self, cluster: Cluster, plan: ModifyClusterPlan) -> Iterator[Step]:  # noqa: ARG002
+        changed = (field.removesuffix("_s").replace("_", " ") for field in plan.after)
         yield record(
-            f"change {', '.join(field.replace('_', ' ') for field in plan.after)}",
+            f"change {', '.join(changed)}",
             _set(plan.after, plan.now),
             undo=_set(plan.before, plan.now),
         )

@@ -205,7 +205,10 @@ def test_objects_are_described(run: Run, coordinator: ScriptedCoordinator) -> No
     assert "role: C\n" in told
     assert "  total: 4.0G\n" in told
     assert "memory:\n  total: unknown\n" in run("gnt-node info gamma").out
-    assert "Master node: alpha\n" in run("gnt-cluster info").out
+    told = run("gnt-cluster info").out
+    assert "Master node: alpha\n" in told
+    assert "  archive jobs after: 6 hours\n" in told
+    assert "  delete archived jobs after: 21 days\n" in told
     assert json.loads(run("gnt-cluster info --json").out)["master"] == "alpha"
     assert json.loads(run("gnt-node info --json").out)[2]["mtotal"] is None
 
