@@ -106,8 +106,8 @@ class _Line:
             return outcome
         silent_s = asyncio.get_running_loop().time() - since_s
         raise outcome or Unreachable(
-            f"Node {self.peer} has not answered for {silent_s:.0f} s; "
-            f"{call.name} goes on in the background.",
+            f"Node {self.peer} has not answered for {silent_s:.0f} s; is it up, and does "
+            "gantry-noded run there?",
             node=self.peer, silent_s=silent_s,
         )  # fmt: skip
 
