@@ -67,7 +67,12 @@ async def _until_free(server: LuxiServer, me: Node, nodes: Nodes) -> None:
             await server.check_free()
         except Conflict:
             ballot = await nodes.service(Mastership, me).vote()
-            if ballot.master == me.name or loop.time() > limit:
+            if ballot.master == me.name:
+                raise Conflict(
+                    f"{me.name} is the master already, and its coordinator runs. If that does not "
+                    "answer, stop it, and give this command again."
+                ) from None
+            if loop.time() > limit:
                 raise
             await asyncio.sleep(ENDING_LOOK_S)
         else:
