@@ -1,7 +1,9 @@
 """Orders that the network held, or that waited on the node, until their caller had given up."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 import pytest
 
@@ -44,10 +46,34 @@ async def deliver(cluster: SimulatedCluster, trip: Trip) -> Reply:
     return await noded.call(call.service, call.method, trip.envelope, source.peer, trip.body)
 
 
-def orders(cluster: SimulatedCluster) -> Nodes:
-    """Return what the master gives orders with."""
-    line = Line(cluster.network, cluster.machines["alpha"])
-    return Nodes(line, cluster.state.stamp.epoch, cluster.random)
+class Setting(NamedTuple):
+    """The instance web1 runs on gamma; ``holding`` has every order to end it, on its way."""
+
+    cluster: SimulatedCluster
+    gamma: Instances
+    web1: InstanceId
+    holding: Holding
+
+    async def end_web1(self) -> None:
+        """Give an order of which only the node's side matters."""
+        with suppress(GntError):
+            await self.gamma.ensure_gone(instance=self.web1)
+
+    async def names(self) -> list[str]:
+        return [guest.name for guest in await self.gamma.guests()]
+
+
+@asynccontextmanager
+async def orders_held() -> AsyncIterator[Setting]:
+    async with simulated_cluster() as cluster:
+        await cluster.run(create("web1", "gamma"))
+        line = Line(cluster.network, cluster.machines["alpha"])
+        nodes = Nodes(line, cluster.state.stamp.epoch, cluster.random)
+        gamma = nodes.service(Instances, cluster.config.node("gamma"))
+        await gamma.guests()  # so that its clock is known
+        holding = Holding("instances.ensure_gone")
+        cluster.network.faults.append(holding)
+        yield Setting(cluster, gamma, InstanceId(cluster.config.instance("web1").uuid), holding)
 
 
 def result(reply: Reply, trip: Trip) -> object:
@@ -56,42 +82,30 @@ def result(reply: Reply, trip: Trip) -> object:
 
 def test_an_order_to_end_a_guest_does_nothing_after_its_caller_gave_up() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(create("web1", "gamma"))
-            web1, nodes = cluster.config.instance("web1"), orders(cluster)
-            gamma = nodes.service(Instances, cluster.config.node("gamma"))
-            await gamma.guests()  # it knows gamma's clock
-            holding = Holding("instances.ensure_gone")
-            cluster.network.faults.append(holding)
+        async with orders_held() as at:
             with pytest.raises(Unreachable, match="did not answer"):
-                await gamma.ensure_gone(instance=InstanceId(web1.uuid))
-            [late] = holding.held
+                await at.gamma.ensure_gone(instance=at.web1)
+            [late] = at.holding.held
             with pytest.raises(Expired, match="after its caller gave up"):
-                result(await deliver(cluster, late), late)
-            assert [guest.name for guest in await gamma.guests()] == ["web1"]
+                result(await deliver(at.cluster, late), late)
+            assert await at.names() == ["web1"]
 
     simulate(scenario())
 
 
 def test_an_order_that_arrives_in_time_is_carried_out_once_however_often_it_comes() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(create("web1", "gamma"))
-            web1, nodes = cluster.config.instance("web1"), orders(cluster)
-            gamma = nodes.service(Instances, cluster.config.node("gamma"))
-            await gamma.guests()
-            holding = Holding("instances.ensure_gone")
-            cluster.network.faults.append(holding)
-            asking = Background().start(_ignore(gamma, web1.uuid), name="order")
+        async with orders_held() as at:
+            asking = Background().start(at.end_web1(), name="order")
             await asyncio.sleep(20)
-            [trip] = holding.held
-            assert result(await deliver(cluster, trip), trip) is None
-            assert await gamma.guests() == ()
-            cluster.network.faults.clear()
-            await cluster.run(create("web2", "gamma"))
+            [trip] = at.holding.held
+            assert result(await deliver(at.cluster, trip), trip) is None
+            assert await at.names() == []
+            at.cluster.network.faults.clear()
+            await at.cluster.run(create("web2", "gamma"))
             await asyncio.sleep(PATIENCE_S)
-            assert result(await deliver(cluster, trip), trip) is None  # as recorded
-            assert [guest.name for guest in await gamma.guests()] == ["web2"]
+            assert result(await deliver(at.cluster, trip), trip) is None  # as recorded
+            assert await at.names() == ["web2"]
             await asking
 
     simulate(scenario())
@@ -99,26 +113,20 @@ def test_an_order_that_arrives_in_time_is_carried_out_once_however_often_it_come
 
 def test_an_order_for_a_noded_that_has_ended_is_refused_by_the_next() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(create("web1", "gamma"))
-            web1, nodes = cluster.config.instance("web1"), orders(cluster)
-            gamma = nodes.service(Instances, cluster.config.node("gamma"))
-            await gamma.guests()
-            holding = Holding("instances.ensure_gone")
-            cluster.network.faults.append(holding)
-            asking = Background().start(_ignore(gamma, web1.uuid), name="order")
+        async with orders_held() as at:
+            asking = Background().start(at.end_web1(), name="order")
             await asyncio.sleep(1)
-            machine = cluster.machines["gamma"]
+            machine = at.cluster.machines["gamma"]
             await machine.kill_noded()
             await machine.start_noded()
-            [trip] = holding.held
+            [trip] = at.holding.held
             with pytest.raises(Expired, match="a noded that has ended"):
-                result(await deliver(cluster, trip), trip)
-            cluster.network.faults.clear()
+                result(await deliver(at.cluster, trip), trip)
+            at.cluster.network.faults.clear()
             await asking
             # Its caller is told the new clock with the refusal, and just asks again.
-            await gamma.ensure_gone(instance=InstanceId(web1.uuid))
-            assert await gamma.guests() == ()
+            await at.gamma.ensure_gone(instance=at.web1)
+            assert await at.names() == []
 
     simulate(scenario())
 
@@ -141,9 +149,3 @@ def test_a_grant_that_comes_late_deposes_nobody() -> None:
             assert (await gamma.vote()).master == "alpha"
 
     simulate(scenario())
-
-
-async def _ignore(node: Instances, instance: str) -> None:
-    """Give an order of which only the node's side matters."""
-    with suppress(GntError):
-        await node.ensure_gone(instance=InstanceId(instance))
