@@ -154,6 +154,7 @@ class Inventory:
     """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
 
     Attributes:
+        more_tags: heeded as if the cluster had them, too; neither shown nor saved.
         cpu_loads: per node, as measured; None if instances make up all of it.
     """
 
@@ -161,6 +162,7 @@ class Inventory:
     nodes: Sequence[Node]
     instances: Sequence[Instance] = ()
     tags: tuple[str, ...] = ()
+    more_tags: tuple[str, ...] = ()
     policy: InstancePolicy = field(default=DEFAULT_POLICY)
     cpu_loads: tuple[float, ...] | None = None
 

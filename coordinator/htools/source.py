@@ -249,9 +249,8 @@ def adjusted(cluster: Inventory, options: Parsed) -> Inventory:
             replace(each, load=loads[each.name]) if each.name in loads else each
             for each in instances
         )
-    tags = cluster.tags
     extra = tuple(f"htools:iextags:{tag}:" for tag in values.get("exclusion_tags") or ())
-    return replace(cluster, instances=instances, tags=tags + extra)
+    return replace(cluster, instances=instances, more_tags=extra)
 
 
 def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:

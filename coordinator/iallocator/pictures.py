@@ -43,7 +43,7 @@ def picture_of(cluster: Inventory) -> Picture:
         instances=Rows(
             len(cluster.instances), lambda at: _instance(cluster.instances[at], cluster)
         ),
-        cluster_tags=cluster.tags,
+        cluster_tags=cluster.tags + cluster.more_tags,
     )
 
 

@@ -48,6 +48,20 @@ def test_same_moves(tmp_path: Path) -> None:
         assert told == theirs("hbal", words), f"seed {seed}: {' '.join(words)}"
 
 
+@needs("hbal")
+def test_same_tags_are_shown_and_saved(tmp_path: Path) -> None:
+    """Tags that an option names are heeded, and are not the cluster's."""
+    rng = Random(SEED)
+    path = saved(tmp_path / "cluster.data", random_text(rng, Taste(nodes=4, exclusion=True)))
+    words = ["-t", path, "-v", "--exclusion-tags=rack,service", "-l", "1", "-S"]
+    mine = [*words, str(tmp_path / "ours"), "--strict-compat"]
+    assert ours("hbal", hbal.OPTIONS, hbal.balance, mine) == theirs(
+        "hbal", [*words, str(tmp_path / "theirs")]
+    )
+    other = (tmp_path / "theirs.original").read_text(encoding="utf-8")
+    assert (tmp_path / "ours.original").read_text(encoding="utf-8") == other
+
+
 FIELDS = (
     "-p+idx,fqdn,amem,plist,slist,ptags,peermap,spindle_count,hi_spindles,inst_spindles,unheard-of"
 )

@@ -59,7 +59,7 @@ def open_books(inventory: Inventory, *, least_disk: float = 0.0) -> Opening:
     promised = np.zeros((size, size), dtype=np.int64)
     pairs = (demands.count > 0) & (secondary != NOWHERE)
     np.add.at(promised, (secondary[pairs], primary[pairs]), demands.needed[pairs])
-    rules = TagRules.of(inventory.tags)
+    rules = TagRules.of(inventory.tags + inventory.more_tags)
     tagging = _Tagging(inventory, rules, primary, secondary)
     ratios = [(group.policy.vcpu_ratio, group.policy.spindle_ratio) for group in inventory.groups]
     opened = OpenedNodes(nodes, demands, primary, secondary, ratios, least_disk=least_disk)
