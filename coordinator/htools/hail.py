@@ -7,6 +7,7 @@ import os
 import sys
 
 from common.errors import GntError, InvalidRequest
+from common.printable import harmless
 from coordinator.htools.options import (
     COMMON,
     Option,
@@ -113,7 +114,8 @@ def main() -> NoReturn:
 
 
 def run(words: Sequence[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
-    """The command on given streams."""
+    """The command on given streams; what others wrote reaches no terminal as it came."""
+    stdout, stderr = harmless(stdout), harmless(stderr)
     options = (*OPTIONS, *COMMON)
     try:
         parsed = parse(options, words)

@@ -7,6 +7,7 @@ import sys
 from enum import Enum
 
 from common.errors import GntError, InvalidRequest
+from common.printable import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,10 +228,16 @@ def run(
     *,
     takes_arguments: bool = False,
 ) -> NoReturn:
-    """Read the command line, do the work, and exit as Ganeti's tools do."""
+    """Read the command line, do the work, and exit as Ganeti's tools do.
+
+    Names in files and reports are other people's words: no terminal gets to obey them.
+    """
+    from contextlib import redirect_stderr, redirect_stdout  # hail, in a hurry, does not run here
+
     given = sys.argv[1:] if words is None else words
     try:
-        status = _run(program, options, work, given, takes_arguments=takes_arguments)
+        with redirect_stdout(harmless(sys.stdout)), redirect_stderr(harmless(sys.stderr)):
+            status = _run(program, options, work, given, takes_arguments=takes_arguments)
         sys.stdout.flush()
     except OSError as error:
         status = 1

@@ -6,6 +6,7 @@ import sys
 from common.errors import GntError
 from common.paths import Paths
 from common.ports import own_port
+from common.printable import printable
 from common.version import VERSION
 from noded.memory_lock import prepare_memory
 
@@ -21,7 +22,7 @@ def main() -> int:
 
         run(Paths(), options)
     except GntError as error:
-        sys.stderr.write(f"gantry-noded: {error.message}\n")
+        sys.stderr.write(printable(f"gantry-noded: {error.message}\n"))
         return error.exit_code
     return 0
 

@@ -18,6 +18,7 @@ from common.errors import GntError, NodeFailure
 from common.log_lines import LineFormatter
 from common.places import Places, source_of
 from common.ports import own_port
+from common.printable import printable
 from common.systemd import Supervisor
 from common.version import VERSION
 from noded import web
@@ -43,7 +44,7 @@ def main() -> int:
     try:
         asyncio.run(_serve(options.address, options.port, options.every))
     except GntError as error:
-        sys.stderr.write(f"gantry-monitor: {error.message}\n")
+        sys.stderr.write(printable(f"gantry-monitor: {error.message}\n"))
         return error.exit_code
     return 0
 

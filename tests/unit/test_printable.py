@@ -12,7 +12,7 @@ from common.log_lines import LineFormatter
 from common.printable import one_line, printable
 from common.systemd import JournalFormatter
 from coordinator.cli.main import guarded
-from coordinator.cli.output import PrintableStream
+from coordinator.cli.output import PaintableStream
 
 EVIL = "a\x1b[2J\x9b1mb\u202ec\x07\r\x7f\u2028"
 HARMLESS = "a\\u001b[2J\\u009b1mb\\u202ec\\u0007\\u000d\\u007f\\u2028"
@@ -48,7 +48,7 @@ def test_colours_reach_a_terminal_and_nothing_else_does(monkeypatch: pytest.Monk
     for is_terminal in (True, False):
         written = io.StringIO()
         written.isatty = lambda: is_terminal  # type: ignore[method-assign] # noqa: B023
-        PrintableStream(written).write(f"\x1b[31mred\x1b[0m {EVIL}")
+        PaintableStream(written).write(f"\x1b[31mred\x1b[0m {EVIL}")
         red = "\x1b[31mred\x1b[0m" if is_terminal else "\\u001b[31mred\\u001b[0m"
         assert written.getvalue() == f"{red} {HARMLESS}"
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from coordinator.htools import hcheck, hroller, hscan, hsqueeze
+from coordinator.htools import hail, hcheck, hinfo, hroller, hscan, hsqueeze
 from coordinator.htools.options import Option, Parsed, run
 from coordinator.htools.text import format_cluster, parse_cluster
 from tests.diff.luxi_server import Answering, serving
@@ -22,6 +22,7 @@ _Tool = tuple[str, Sequence[Option], Callable[[Parsed], int]]
 HCHECK: _Tool = ("hcheck", hcheck.OPTIONS, hcheck.check)
 HROLLER: _Tool = ("hroller", hroller.OPTIONS, hroller.roll)
 HSQUEEZE: _Tool = ("hsqueeze", hsqueeze.OPTIONS, hsqueeze.squeeze)
+HINFO: _Tool = ("hinfo", hinfo.OPTIONS, hinfo.inform)
 HSCAN: _Tool = ("hscan", hscan.OPTIONS, hscan.scan)
 READERS = (HCHECK, HROLLER, HSQUEEZE)
 
@@ -149,6 +150,36 @@ def test_numbers_too_large_to_reckon_with_are_told_in_a_sentence(
         status, _, errors = given(tool, "-I", str(path))
         assert status == 1
         assert errors == "Error: the cluster has a number or a size too large to reckon with.\n"
+
+
+EVIL = "\x1b\x07\x9b\u202e"
+
+
+@pytest.mark.parametrize(("tool", "words"), [(HINFO, ["-p"]), (HROLLER, [])])
+def test_names_in_a_file_do_not_reach_the_terminal_as_they_came(
+    tool: _Tool, words: Sequence[str], data: Callable[[str], str]
+) -> None:
+    named = CLUSTER.replace("a.x", f"{EVIL}a.x")
+    status, output, errors = given(tool, "-t", data(named), *words)
+    assert status == 0
+    assert set(EVIL).isdisjoint(output + errors)
+    assert "\\u001b\\u0007\\u009b\\u202ea" in output + errors
+
+
+def test_what_a_request_to_hail_names_does_not_reach_the_terminal_as_it_came(
+    tmp_path: Path,
+) -> None:
+    message = random_message(Random(1), "node-evacuate", nodes=3)
+    text = json.dumps(message, ensure_ascii=False)
+    for node in message["nodes"]:
+        text = text.replace(node, json.dumps(f"{EVIL}{node}")[1:-1])
+    path = tmp_path / "request.json"
+    path.write_text(text)
+    output, errors = io.StringIO(), io.StringIO()
+    assert hail.run(["-v", "-p", str(path)], io.StringIO(), output, errors) == 0, errors.getvalue()
+    assert set(EVIL).isdisjoint(output.getvalue() + errors.getvalue())
+    assert json.loads(output.getvalue()).keys() == {"success", "info", "result"}
+    assert "\\u001b\\u0007\\u009b\\u202e" in errors.getvalue()
 
 
 def test_output_that_cannot_be_written_is_told_in_a_sentence(data: Callable[[str], str]) -> None:
