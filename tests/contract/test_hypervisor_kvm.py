@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import shutil
+import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,16 +17,18 @@ import pytest
 from common.errors import InvalidRequest, NodeFailure
 from common.model.parameters import Accelerator
 from common.names import DiskId, InstanceId, MiB, NicId
-from common.noderpc.instances import GuestDisk, GuestState
+from common.noderpc.instances import GuestDisk, GuestState, Reception
 from common.noderpc.network import NicSpec
+from common.tls.context import client_context, load_identity
 from noded.hypervisor.kvm import commands, home
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.driver import PROGRAM
-from noded.hypervisor.kvm.greeting import ANSWER_BYTES
+from noded.hypervisor.kvm.greeting import ANSWER_BYTES, CHALLENGE_BYTES
 from noded.hypervisor.kvm.process import Process
 from noded.network.tuntap import make_tap
 from noded.system.execute import CommandFailed, execute
+from tests.support.https_node import TestCluster
 from tests.support.hypervisors import (
     ADDRESSES,
     MOVE,
@@ -160,6 +163,45 @@ def test_memory_is_sent_in_secret() -> None:
         await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         assert not rig.home("beta").tls.exists()
         assert not rig.home("alpha").tls.exists()
+
+    run_kvm(scenario)
+
+
+def test_an_impostor_with_the_authoritys_key_gets_no_memory(tmp_path: Path) -> None:
+    """It makes a certificate in the target's name; what it lacks is the secret of the move."""
+    cluster = TestCluster(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    load_identity(context, cluster.identity("beta"))
+    handshakes: asyncio.Queue[str] = asyncio.Queue()
+
+    async def pose(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(bytes(CHALLENGE_BYTES))
+        await reader.readexactly(ANSWER_BYTES)  # proves nothing to it, and it takes anything
+        try:
+            await writer.start_tls(context)
+            handshakes.put_nowait("done")
+        except OSError:
+            handshakes.put_nowait("refused")
+        writer.close()
+
+    async def ask_for_a_certificate(port: int) -> None:
+        reader, writer = await asyncio.open_connection(ADDRESSES["beta"], port)
+        await reader.readexactly(CHALLENGE_BYTES)
+        writer.write(bytes(ANSWER_BYTES))
+        await writer.start_tls(client_context(cluster.identity("alpha")), server_hostname="beta")
+        writer.close()
+
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with await asyncio.start_server(pose, ADDRESSES["beta"]) as impostor:
+            port = impostor.sockets[0].getsockname()[1]
+            await ask_for_a_certificate(port)
+            assert await handshakes.get() == "done", "it convinces whoever asks for no more"
+            with pytest.raises(NodeFailure, match="web1"):
+                await send(rig, Reception(port=port, secret="00" * 32))
+            assert await handshakes.get() == "refused"
+        await goes_on(rig, "alpha")
 
     run_kvm(scenario)
 
