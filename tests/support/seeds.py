@@ -25,6 +25,11 @@ def is_thorough() -> bool:
     return int(os.environ.get("GANTRY_SIM_SEEDS", "0")) > USUAL
 
 
+def examples(usual: int) -> int:
+    """Return how many random examples to try; ten times as many when time does not matter."""
+    return 10 * usual if is_thorough() else usual
+
+
 def chosen(options: Sequence[T], number: int) -> Sequence[T]:
     """Return all options when time does not matter; else one, another for each number."""
     return options if is_thorough() else [options[number % len(options)]]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import NodeFailure
@@ -17,6 +17,7 @@ from coordinator.jobs.bounds import (
     result_of,
     with_entry,
 )
+from tests.support.seeds import examples
 
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
@@ -31,6 +32,7 @@ def _deep(levels: int) -> Any:
     return value
 
 
+@settings(max_examples=examples(30))  # large ones, which take long to draw
 @given(st.text(), st.dictionaries(st.from_regex(r"[a-z_]{1,8}x"), _ANYTHING))
 def test_any_error_of_a_node_can_be_stored(message: str, detail: dict[str, Any]) -> None:
     failure = failure_of(NodeFailure(message, **detail))

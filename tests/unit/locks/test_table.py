@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from coordinator.locks.names import ALL, Level, LockName, Mode, Owner, Some, Wanted
 from coordinator.locks.table import PATIENCE, LockTable, Taken, Waiter
+from tests.support.seeds import examples
 
 NAMES = [
     LockName(level, name) for level in (Level.INSTANCE, Level.NODE) for name in ("a", "b", "c", ALL)
@@ -167,7 +168,7 @@ class Jobs(RuleBasedStateMachine):
         self.nothing_leaks()
 
 
-Jobs.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Jobs.TestCase.settings = settings(max_examples=examples(50), stateful_step_count=40)
 TestJobs = Jobs.TestCase
 
 
