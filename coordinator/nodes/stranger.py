@@ -60,5 +60,6 @@ class _Line:
             ) from error
         except OSError as error:
             raise Unreachable(
-                f"{where} cannot be reached for joining: {error}.", node=self.node.name
+                f"{where} cannot be reached for joining: {error.strerror or error}.",
+                node=self.node.name,
             ) from error
