@@ -118,19 +118,28 @@ def _guarded(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone
+        _drop_what_cannot_be_written()
         return PIPE_CLOSED
     except PermissionError as error:
         print(f"Failure: This user may not use {error.filename}; do it as root.", file=sys.stderr)
         return InvalidRequest.exit_code
     except OSError as error:
-        print(f"Failure: {error}.", file=sys.stderr)
+        _drop_what_cannot_be_written()
+        about = f"{error.filename}: " if error.filename else ""
+        print(f"Failure: {about}{error.strerror or error}.", file=sys.stderr)
         return 1
     except Exception as error:  # noqa: BLE001 -- an operator gets a sentence, whatever it is
         return _fail_unexpectedly(error)
     return code
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Forget output that is left over; Python would complain when it flushes at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _area(program: str) -> int:

@@ -230,6 +230,18 @@ def test_nobody_reading_is_no_error(root: Path, coordinator: ScriptedCoordinator
     assert (program.returncode, told) == (141, b"")
 
 
+def test_output_that_cannot_be_written_is_one_sentence(root: Path) -> None:
+    code = "import sys; from coordinator.cli.main import gnt_instance;"
+    code += "sys.argv = ['x', '--help']; sys.exit(gnt_instance())"
+    with Path("/dev/full").open("w") as full:
+        program = subprocess.run(  # noqa: TID251 -- no loop to block
+            [sys.executable, "-c", code], cwd=CHECKOUT, stdout=full, stderr=subprocess.PIPE,
+            env=os.environ.copy(), text=True, check=False,
+        )  # fmt: skip
+    told = "Failure: No space left on device.\n"
+    assert (program.returncode, program.stderr) == (1, told)
+
+
 def test_a_list_imports_nothing_heavy(root: Path, coordinator: ScriptedCoordinator) -> None:
     heavy = ("aiohttp", "asyncio", "cryptography", "dataclasses", "msgspec", "numpy", "ssl")
     code = (
