@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from common.errors import Bug, Conflict, Deposed, GntError, Unreachable
 from common.model.commit import Change, Commit, next_commit
 from common.model.node import Node
-from common.names import Epoch, JobId, NodeName
+from common.names import Epoch, NodeName
 from common.noderpc.replica import Replica
 from coordinator.state.replication import Replication, pool_of
 from coordinator.state.round import Round, check_size
@@ -59,7 +59,6 @@ class Store:
         self._latest: Round | None = None  # the last of the queue, or the last that was done
         self._arrived = asyncio.Event()
         self._changed = asyncio.Event()
-        self._job_watchers: dict[JobId, set[asyncio.Future[None]]] = {}
         self._stopped: GntError | None = None
 
     async def run(self) -> None:
@@ -139,26 +138,6 @@ class Store:
             await self._changed.wait()
         return self.state
 
-    async def job_changed(self, job: JobId) -> None:
-        """Return after the next durable change of ``job``.
-
-        Costs nothing while other jobs change. To miss none, look at ``state`` and call this
-        without awaiting anything in between.
-
-        Raises:
-            Deposed, Unreachable: the store has stopped; nothing will change any more.
-        """
-        self._check_running()
-        news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        watchers = self._job_watchers.setdefault(job, set())
-        watchers.add(news)
-        try:
-            await news
-        finally:
-            watchers.discard(news)
-            if not watchers and self._job_watchers.get(job) is watchers:
-                del self._job_watchers[job]
-
     async def _join(self, transaction: Transaction) -> Round | None:
         """Add a transaction to the next round; None if there is nothing to wait for."""
         admitted: set[NodeName] = set()
@@ -234,18 +213,8 @@ class Store:
         self.state = round_.state
         self._queue.popleft()
         round_.done.set()
-        self._announce(round_)
-
-    def _announce(self, round_: Round) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-        if not self._job_watchers:
-            return
-        for kind, number in round_.changes:
-            if kind == "job":
-                for news in self._job_watchers.pop(JobId(int(number)), ()):
-                    if not news.done():
-                        news.set_result(None)
 
     def _depose(self, error: Deposed) -> None:
         self._stop(error)
@@ -261,10 +230,6 @@ class Store:
             round_.error = error
             round_.done.set()
         self._changed.set()
-        for watchers in self._job_watchers.values():
-            for news in watchers:
-                if not news.done():
-                    news.set_exception(_again(error))
 
     def _check_running(self) -> None:
         if self._stopped is not None:

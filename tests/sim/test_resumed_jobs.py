@@ -21,7 +21,7 @@ def test_a_resumed_job_holds_exactly_the_locks_in_its_journal() -> None:
         async with simulated_cluster() as cluster:
             number = await cluster.submit(create("web1", "gamma"))
             while cluster.state.jobs[number].status is not Status.RUNNING:
-                await cluster.master.running.store.job_changed(number)
+                await cluster.master.running.store.changed(cluster.state)
             cluster.cut("alpha", "gamma")  # the step under way does not end for a while
             cluster.cut("beta", "gamma")
             journalled = dict(from_rows(cluster.state.jobs[number].ops[0].locks).locks)

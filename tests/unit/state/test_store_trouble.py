@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from common.errors import Conflict, Deposed, NodeFailure, Unreachable
-from common.names import Epoch, JobId
+from common.names import Epoch
 from coordinator.state import follower, ring
 from coordinator.state.rows import Put
 from coordinator.state.store import Store
@@ -94,7 +94,7 @@ def test_a_deposed_master_fails_everything_and_says_so_once() -> None:
             running_store = group.create_task(store.run())
             await store.commit([Put(job(1))])
             candidates.granted = dict.fromkeys(candidates.granted, 3)
-            watcher = group.create_task(expect_deposed(store.job_changed(JobId(1))))
+            watcher = group.create_task(expect_deposed(store.changed(store.state)))
             for number in (2, 3):
                 group.create_task(expect_deposed(store.commit([Put(job(number))])))
             await running_store  # it ends by itself
