@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.errors import NodeFailure
@@ -44,7 +43,6 @@ async def execute(
     *argv: str,
     timeout_s: float,
     stdin: bytes | None = None,
-    extra_environment: Mapping[str, str] | None = None,
 ) -> Finished:
     """Run ``argv`` to its end in a session of its own, from ``/``, with a bare environment.
 
@@ -56,14 +54,13 @@ async def execute(
         argv: the program, by path or name, and its arguments.
         timeout_s: how long it may take.
         stdin: what it can read; nothing if None.
-        extra_environment: laid over the bare environment.
 
     Raises:
         CommandFailed: see there; also when it prints more than 4 MiB, since half of an output
             must not be taken for all of it.
     """
     try:
-        process = await _start(argv, stdin=stdin, environment=extra_environment or {})
+        process = await _start(argv, stdin=stdin)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
@@ -91,9 +88,7 @@ async def execute(
     return Finished(bytes(stdout.data), bytes(stderr.data))
 
 
-async def _start(
-    argv: tuple[str, ...], *, stdin: bytes | None, environment: Mapping[str, str]
-) -> Process:
+async def _start(argv: tuple[str, ...], *, stdin: bytes | None) -> Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -101,7 +96,7 @@ async def _start(
             stdout=PIPE,
             stderr=PIPE,
             cwd="/",
-            env={**ENVIRONMENT, **environment},
+            env=ENVIRONMENT,
             start_new_session=True,
         )
     )
