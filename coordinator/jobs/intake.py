@@ -100,9 +100,7 @@ class Intake:
     async def _archived(self, batches: Batches) -> dict[JobId, Job]:
         """Return those archived jobs that some of these depend on."""
         named = {number for batch in batches for number in dependencies_of(batch)}
-        absent = sorted(number for number in named if not self._jobs.find(number))
-        found = [await self._archive.find(number) for number in absent]
-        return {job.id: job for job in found if job is not None}
+        return await self._archive.find_several(n for n in named if not self._jobs.find(n))
 
     async def _take_in(self, jobs: Sequence[RunningJob]) -> None:
         try:

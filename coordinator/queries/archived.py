@@ -34,9 +34,7 @@ async def with_archived(source: Source, qfilter: Any) -> Source:
 
 async def _named(archive: Archive, source: Source, names: Iterable[Any]) -> Mapping[JobId, Job]:
     numbers = {JobId(int(name)) for name in names if str(name).isdecimal() and len(str(name)) < 16}
-    missing = sorted(number for number in numbers if number not in source.state.jobs)
-    found = [await archive.find(number) for number in missing]
-    return {job.id: job for job in found if job is not None}
+    return await archive.find_several(n for n in numbers if n not in source.state.jobs)
 
 
 async def _newest(archive: Archive, qfilter: Any) -> Mapping[JobId, Job]:

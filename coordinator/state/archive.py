@@ -1,7 +1,7 @@
 """Archived jobs: they are on disk only, and are asked for one by one or page by page."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import NamedTuple
 
 from common.errors import NodeFailure
@@ -45,6 +45,11 @@ class Archive:
         """
         page = await self._read(number, number)
         return next((_job(row) for row in page.rows), None)
+
+    async def find_several(self, numbers: Iterable[JobId]) -> dict[JobId, Job]:
+        """Return those of some jobs that are archived; errors as of ``find``."""
+        found = [await self.find(number) for number in sorted(numbers)]
+        return {job.id: job for job in found if job is not None}
 
     async def newest_first(self, last: JobId = LAST) -> AsyncIterator[Job]:
         """Yield archived jobs from ``last`` on, down to the oldest."""
