@@ -66,9 +66,8 @@ class Surroundings:
         await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
-        cluster = self.store.state.config.cluster
-        places = tuple(p for p in (cluster.file_storage_dir, cluster.shared_file_storage_dir) if p)
-        return await self.nodes.service(Facts, node).facts(storage=places)
+        directories = self.store.state.config.cluster.storage_directories
+        return await self.nodes.service(Facts, node).facts(storage=directories)
 
 
 class JobContext:

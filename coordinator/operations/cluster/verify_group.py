@@ -93,14 +93,10 @@ def _nodes(config: Config, group: Group) -> list[Node]:
 
 async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeReport:
     config = cluster.config
-    places = tuple(
-        place
-        for place in (config.cluster.file_storage_dir, config.cluster.shared_file_storage_dir)
-        if place
-    )
+    directories = config.cluster.storage_directories
     links = tuple(sorted(_links(config, node.name)))
     before = cluster.now()
-    facts = await cluster.facts(node.uuid).facts(storage=places)
+    facts = await cluster.facts(node.uuid).facts(storage=directories)
     after = cluster.now()
     ssconf = await cluster.files(node.uuid).digests(names=names)
     present = await cluster.network(node.uuid).links(names=links)
@@ -108,7 +104,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         facts=facts,
         guests=await cluster.instances(node.uuid).guests(),
         taps=await cluster.network(node.uuid).taps(),
-        disk_files=await cluster.disks(node.uuid).inventory(directories=places),
+        disk_files=await cluster.disks(node.uuid).inventory(directories=directories),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.mastership(node).vote(),
         roster=await cluster.rosters(node.uuid).show(),
