@@ -66,6 +66,8 @@ class Cancelling:
         undone = running.job.status is Status.CANCELED or running.is_undoing
         if not undone and (refusal := running.too_late()):
             return False, refusal
+        # That it is being undone, if it is, and is shown already.
+        await stored(self._store.commit(()), self._background, _unknown)
         return True, f"Job {number} is being cancelled; what it did is undone first."
 
     async def _end(self, running: RunningJob) -> None:

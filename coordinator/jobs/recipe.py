@@ -85,9 +85,11 @@ async def run(steps: Iterable[Step], journal: Journal) -> None:
 
 
 async def _forward(step: Step, journal: Journal, *, no_return: bool) -> None:
-    journal.check_not_cancelled()
+    has_begun = journal.has("started", step.title)
+    if not (has_begun and step.point_of_no_return):
+        journal.check_not_cancelled()  # else it may be passed already: doing it again finds out
     if step.do:
-        if not journal.has("started", step.title):
+        if not has_begun:
             await journal.write("started", step.title)
         await (_insist(step.do, f"“{step.title}”", journal) if no_return else step.do())
     if step.edit or step.point_of_no_return:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from common.errors import GntError, NotFound, Unreachable
+from common.errors import Cancelled, GntError, NotFound, Unreachable
 from common.messages import Order
 from common.names import TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
@@ -41,27 +41,54 @@ def _move_id(cluster: Cluster) -> TaskId:
 async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
     """See the guest run on the target; its move goes on while noded is restarted on either node.
 
-    Once it has left there is no way back: whatever is in the way then is tried again, too.
+    Once it has left there is no way back: whatever is in the way then is tried again, too. Until
+    its source says that it has not, and does not, a wish to cancel is no promise yet.
+
+    Raises:
+        Cancelled: the operator wished it, and the guest has not left and does not leave.
     """
     limit = cluster.steady() + INSISTENCE_S
-    left = False
+    wish: Cancelled | None = None
+    left, pause_s = False, 0.0
     while True:
         try:
+            await cluster.sleep(pause_s, heed_cancel=not (left or wish))
+            if wish and not left and await _stays(cluster, plan):
+                break
             if await _runs_on_target(cluster, plan):
                 return None  # a predecessor has seen it through
             left = left or await _has_left(cluster, plan)
+            if wish and not left:
+                break  # it is nowhere: its source has lost it
             if not left:
                 await _send(cluster, plan)
             left = True
             target = cluster.instances(plan.target)
             return await target.ensure_resumed(instance=plan.guest.id, move=_move_id(cluster))
+        except Cancelled as error:
+            wish, pause_s = error, 0.0
         except GntError as error:
-            # Either noded is away, or has forgotten its task; or it has left.
-            passes = left or isinstance(error, Unreachable | NotFound)
+            # Either noded is away, or has forgotten its task; or it has left, or has to stay.
+            passes = left or wish or isinstance(error, Unreachable | NotFound)
             if not passes or cluster.steady() >= limit:
                 raise
             cluster.log(f"Trying again: {error}")
-            await cluster.sleep(PAUSE_S, heed_cancel=not left)
+            pause_s = PAUSE_S
+    raise wish
+
+
+async def _stays(cluster: Cluster, plan: MigratePlan) -> bool:
+    """Have the guest stay on the source, unless it has left or is not there; tell whether it does.
+
+    Raises:
+        GntError: that is not known.
+    """
+    await cluster.tasks(plan.source).cancel(task=_move_id(cluster))
+    found = await _find(cluster, plan.source, plan)
+    if found is None or found.state is GuestState.MIGRATED:
+        return False
+    await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
+    return True
 
 
 async def _send(cluster: Cluster, plan: MigratePlan) -> None:
