@@ -21,6 +21,8 @@ _DEEPEST = 40
 _MARKS_A_FILTER = frozenset("()=/!~'\"\\ \t\r\n")
 _MARKS_A_GLOB = frozenset("*?[")
 _GLOB = re.compile(r"\*|\?|\[(!?)([^\]]+)\]|.", re.DOTALL)
+_RANGE = re.compile(r"(.)-(.)|.", re.DOTALL)
+_NEVER = "$."  # nothing comes after the end
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -88,10 +90,23 @@ def _glob_part(found: re.Match[str]) -> str:
         case "?":
             return "[^.]"
         case _ if found[2] is not None:
-            within = re.sub(r"([\\^\[&~|])", r"\\\1", found[2])
+            within = "".join(map(_range_or_letter, _RANGE.finditer(found[2])))
+            if not (found[1] or within):
+                return _NEVER
             return f"[{'^.' if found[1] else ''}{within}]"
         case text:
             return re.escape(text)
+
+
+def _range_or_letter(found: re.Match[str]) -> str:
+    """Read a part of what stands in brackets; a range that runs backwards stands for nothing."""
+    if found[1] is None:
+        return _escaped(found[0])
+    return f"{_escaped(found[1])}-{_escaped(found[2])}" if found[1] <= found[2] else ""
+
+
+def _escaped(letter: str) -> str:
+    return f"\\{letter}" if letter in r"\^[&~|-" else letter
 
 
 def _names(argument: str, key: str, numeric: bool) -> list[Any]:

@@ -51,6 +51,12 @@ def test_text_that_is_no_unicode_is_text_without_a_match_not_an_error() -> None:
     assert not compile_pattern("ü")("\udcff")
 
 
+def test_a_range_that_runs_backwards_stands_for_nothing() -> None:
+    assert not compile_pattern(glob_pattern("web[9-0]"))("web5")
+    assert compile_pattern(glob_pattern("web[9-05]"))("web5")
+    assert compile_pattern(glob_pattern("web[!9-0]"))("web5")
+
+
 @given(st.text("ab.*?[]!-^\\ é\n\0{$", max_size=8), st.text("ab.-^\\ é{$", max_size=8))
 def test_globs_mean_what_they_mean_to_re(glob: str, name: str) -> None:
     pattern = glob_pattern(glob)
