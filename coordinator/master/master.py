@@ -23,6 +23,7 @@ from common.rpc.client import Transport
 from coordinator.jobs.context import JobContext, Surroundings
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.queue import JobQueue
+from coordinator.jobs.running import ended
 from coordinator.locks.manager import LockManager
 from coordinator.master.authority import StateAuthority
 from coordinator.master.confirm import Confirmed, become_master
@@ -139,10 +140,11 @@ class Master:
         Raises:
             Deposed: another node was faster.
         """
-        async with asyncio.TaskGroup() as group:
-            storing = group.create_task(self._store(), name="store")
-            await self.store.commit(self._taken_over)
-            storing.cancel()
+        storing = asyncio.get_running_loop().create_task(self._store(), name="store")
+        try:
+            await self.store.commit(self._taken_over)  # is told what ends the store, too
+        finally:
+            await ended(storing)
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Be master, until cancelled.

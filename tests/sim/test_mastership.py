@@ -583,3 +583,18 @@ def test_looking_asks_nobody_while_all_is_well() -> None:
             assert not votes.seen
 
     simulate(scenario())
+
+
+def test_a_take_over_that_another_overtakes_says_who_is_master() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            gate = Gate(lambda trip: trip.source == "beta" and trip.is_commit)
+            cluster.network.faults.append(gate)
+            overtaken = asyncio.ensure_future(cluster.coordinator("beta").take_over())
+            await gate.until_held()
+            await cluster.take_over("gamma")
+            gate.opened.set()
+            with pytest.raises(Deposed, match="gamma"):
+                await overtaken
+
+    simulate(scenario())
