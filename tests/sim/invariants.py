@@ -8,6 +8,7 @@ from common.model.job import Job, OperationRecord, Status
 from common.model.stamp import Stamp
 from common.names import JobId
 from common.noderpc.instances import GuestState
+from coordinator.master.master import Master
 from coordinator.operations.locking import from_rows
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
@@ -28,7 +29,7 @@ class Invariants:
         self._asked: dict[JobId, bytes] = {}  # the operations of every job that was seen
         self._ended: dict[JobId, Job] = {}
         self._jobs: Mapping[JobId, Job] = {}  # as they were looked at last
-        self._running: set[tuple[Coordinator, JobId]] = set()
+        self._running: set[tuple[Master, JobId]] = set()
 
     def takes(self, number: JobId, order: dict[str, Any]) -> None:
         """Note that a job was accepted."""
@@ -96,11 +97,12 @@ class Invariants:
     def _check_locks(self, master: Coordinator) -> None:
         """A job that runs holds exactly what its row says, also after it was resumed."""
         table, jobs = master.running.locks._table, master.running.store.state.jobs
-        running = {(master, n): op for n, job in jobs.items() for op in job.ops if _runs(op)}
+        reign = master.running  # one that was in doubt is resumed anew
+        running = {(reign, n): op for n, job in jobs.items() for op in job.ops if _runs(op)}
         # One that was not seen at the last look may just be about to take, or to record, them.
         for (_, number), op in running.items():
             newest = master.running.queue.find(number)
-            if (master, number) not in self._running or newest is None or newest.status.is_final:
+            if (reign, number) not in self._running or newest is None or newest.status.is_final:
                 continue
             held = table.holding(f"job {number}")  # type: ignore[arg-type]  # an Owner
             wanted = dict(from_rows(op.locks).locks)
