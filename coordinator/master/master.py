@@ -158,8 +158,6 @@ class Master:
             # this node as the one to be named.
             await self.store.commit(self._taken_over)
             publisher = Publisher(self.store, self._nodes)
-            with suppress(GntError):  # it is told again; who asks this node next knows its master
-                await publisher.tell(self._me)
             besides = [
                 group.create_task(work, name=name)
                 for name, work in {
@@ -171,6 +169,8 @@ class Master:
             ]
             try:
                 self.queue.resume()
+                with suppress(GntError):  # it is told again
+                    await publisher.tell(self._me)  # whoever asks this node next knows its master
                 log.info("%s is master, epoch %s", self._me.name, self.confirmed.won.epoch)
                 on_ready()
                 await storing
