@@ -89,15 +89,21 @@ class LuxiServer:
                 log.info("a connection of user %s is closed: too many are open", user)
                 goes.cancel()
             await self._talk(reader, writer, user)
+            await self._take_leave(writer)
         except TimeoutError:
             log.info("a connection of user %s is closed: it does not take its answer", user)
-            writer.transport.abort()
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client is gone, or has to go, or we are going
         finally:
             self._places.leave(task)
             self._connections.discard(task)
-            writer.close()
+            writer.transport.abort()  # an answer that is still here would stay, and nobody count it
+
+    async def _take_leave(self, writer: asyncio.StreamWriter) -> None:
+        """Wait until the client, which says no more, has taken what it was answered."""
+        writer.close()
+        async with asyncio.timeout(READING_PATIENCE_S):
+            await writer.wait_closed()
 
     async def _talk(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: int
@@ -108,7 +114,6 @@ class LuxiServer:
                 requests = [read_request(text) for text in decoder.feed(data)]
             except GntError as error:
                 writer.write(unreadable(error))
-                await writer.drain()
                 return
             for request in requests:
                 writer.write(await self._answer(request, user))

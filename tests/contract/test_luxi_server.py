@@ -36,10 +36,15 @@ async def echo(request: Request) -> Any:
             raise RuntimeError("a mistake of ours")
 
 
-def serve(tmp_path: Path, scenario: Callable[[LuxiServer, Path], Awaitable[None]]) -> None:
+def serve(
+    tmp_path: Path,
+    scenario: Callable[[LuxiServer, Path], Awaitable[None]],
+    *,
+    kind: type[LuxiServer] = LuxiServer,
+) -> None:
     async def run() -> None:
         path = tmp_path / "luxi.sock"
-        server = LuxiServer(path)
+        server = kind(path)
         await server.start(echo)
         try:
             async with asyncio.timeout(20):
@@ -248,3 +253,39 @@ def test_an_answer_that_nobody_takes_does_not_stay_in_memory(
         writer.close()
 
     serve(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("then", ["says no more", "is unreadable", "has to go"])
+def test_a_connection_that_ends_leaves_no_answer_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    patience_s = 60.0 if then == "has to go" else 0.1
+    monkeypatch.setattr(luxi_server, "READING_PATIENCE_S", patience_s)
+    answered: list[asyncio.StreamWriter] = []
+
+    class Remembering(LuxiServer):
+        async def _talk(
+            self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: int
+        ) -> None:
+            writer.transport.set_write_buffer_limits(high=1 << 30)  # for one that never waits
+            answered.append(writer)
+            await super()._talk(reader, writer, user)
+
+    async def scenario(server: LuxiServer, path: Path) -> None:
+        reader, writer = await asyncio.open_unix_connection(path, limit=1)
+        writer.write(b'{"method": "Echo", "args": ["' + b"x" * (4 << 20) + b'"]}' + END)
+        await reader.read(1)  # and no more of it
+        [talking] = server._connections
+        match then:
+            case "says no more":
+                writer.write_eof()
+            case "is unreadable":
+                writer.write(b"?" + END)
+            case _:
+                talking.cancel()
+        await asyncio.wait([talking])
+        [theirs] = answered
+        assert theirs.transport.get_write_buffer_size() == 0
+        writer.close()
+
+    serve(tmp_path, scenario, kind=Remembering)
