@@ -155,6 +155,8 @@ DAEMONS = {
             "are not touched when it ends, and are found again when it starts.",
         ],
         [
+            ("/etc/default/gantry-noded", "Options: GANTRY_NODED_OPTIONS=…"),
+            ("/etc/gantry/guests", "What root of this node allows guests to be given."),
             ("/var/lib/gantry/identity/", "Key, certificate and authority of a member."),
             ("/var/lib/gantry/mastership.json", "The newest epoch granted, and to whom."),
             ("/var/lib/gantry/roster.json", "To whom it listens: the master candidates."),
@@ -195,9 +197,10 @@ DAEMONS = {
         "starts again what should run",
         [
             "Looks once: instances that are marked as up, do not run, and whose node answers, are "
-            "started by a job each, and jobs that ended more than six hours ago are archived. "
-            "gantry-watcher.timer has it look every half minute. It works on the master; on other "
-            "nodes it ends at once, with 11.",
+            "started by a job each. Jobs that ended more than six hours ago are archived, and "
+            "deleted after three weeks; gnt-cluster modify sets both times. gantry-watcher.timer "
+            "has it look every half minute. It works on the master; on other nodes it ends at "
+            "once, with 11.",
             "An instance is left alone that a job has to do with already, that runs on another "
             "node than it should, or whose node is offline or does not answer. What an operator "
             "stopped stays stopped; a guest that turned itself off is started again.",
