@@ -78,6 +78,7 @@ class Listener:
                 next(iter(self._unknown.values())).cancel()
             greeting = self._background.start(self._greet(line), name="greet who brings memory")
             self._unknown[line] = greeting
+            await asyncio.sleep(0)  # to whoever has a turn: accepting by itself never waits
 
     async def _greet(self, line: socket.socket) -> None:
         """Keep the connection if the other side knows the secret, else close it."""
