@@ -30,6 +30,8 @@ class Reading(NamedTuple):
             ValueError: it is something else.
         """
         process, _, seconds = text.partition(" ")
-        if not 0 < len(process) <= LONGEST_PROCESS or not math.isfinite(at_s := float(seconds)):
+        # What a node says here is said back to it, in the head of a request.
+        is_word = process.isascii() and process.isprintable() and len(process) <= LONGEST_PROCESS
+        if not process or not is_word or not math.isfinite(at_s := float(seconds)):
             raise ValueError(f"{text[:80]!r} is no moment of a node's clock")
         return cls(process, at_s)

@@ -105,6 +105,8 @@ def test_a_hang_up_is_tried_once_more(tmp_path: Path) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"x" * 100_000,
         b"HTTP/1.1 200 OK\r\nX: " + b"\xff" * 100_000 + b"\r\n\r\n",
+        told(BALLOT, "Gantry-Clock: n\xf6 1.5"),
+        told(BALLOT, "Gantry-Clock: a\nHost:b 1.5"),
     ],
 )
 def test_an_answer_that_is_none_is_told_as_such(tmp_path: Path, nonsense: bytes) -> None:
