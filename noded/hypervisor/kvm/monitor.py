@@ -14,11 +14,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from qemu.qmp import ExecuteError, QMPClient, QMPError
+from qemu.qmp import ConnectError, ExecuteError, QMPClient, QMPError
+from qemu.qmp.qmp_client import NegotiationError
 
 from common.errors import NodeFailure
 
 ANSWER_S = 10.0  # a QEMU that has not answered by then hangs
+GREETINGS = 5  # times a session is begun anew when an event came in between
 
 # What becomes of a conversation whose other end goes away. The library finds itself in a state
 # it holds for impossible when that happens at the very moment of connecting (qemu.qmp 0.0.6,
@@ -118,7 +120,7 @@ async def monitor(
     try:
         try:
             async with asyncio.timeout(patience_s):
-                await client.connect(str(address))
+                await _begin(client, str(address))
         except _GONE as error:
             raise _silent(guest, error) from error
         yield Monitor(client, guest, patience_s)
@@ -126,6 +128,21 @@ async def monitor(
         # Also fetches what the client's own tasks failed with, or asyncio would complain.
         with contextlib.suppress(*_GONE):
             await client.disconnect()
+
+
+async def _begin(client: QMPClient, address: str) -> None:
+    """Begin a session; anew, if QEMU tells of an event before it answers the first command.
+
+    It does now and then: events are let through from the moment in which that command is carried
+    out. The library takes that for nonsense, and is as it was before.
+    """
+    for left in reversed(range(GREETINGS)):
+        try:
+            return await client.connect(address)
+        except ConnectError as error:
+            if not (left and isinstance(error.exc, NegotiationError)):
+                raise
+    return None
 
 
 def _silent(guest: str, error: Exception) -> Silent:

@@ -13,6 +13,9 @@ GREETING = json.dumps({"QMP": {"version": {"qemu": {}, "package": ""}, "capabili
 DONE = json.dumps({"return": {}})
 
 
+EVENT = json.dumps({"event": "RESUME", "timestamp": {"seconds": 1, "microseconds": 2}})
+
+
 class DyingQemu:
     """Says some lines, each when asked, and goes away ``pauses`` turns of the loop later."""
 
@@ -40,6 +43,35 @@ def test_qemu_that_goes_away_at_any_moment_is_silent(lines: tuple[str, ...], pau
             with pytest.raises(Silent):
                 async with monitor(socket, "web1") as session:
                     await session.ask("query-status")
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        asyncio.run(scenario(Path(directory)))
+
+
+def test_an_event_that_overtakes_the_first_answer_does_not_make_qemu_silent() -> None:
+    sessions = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sessions
+        sessions += 1
+        writer.write(GREETING.encode() + b"\r\n")
+        for _ in range(2):
+            if not (asked := await reader.read(4096)):
+                break
+            answer = json.loads(DONE) | {"id": json.loads(asked).get("id")}
+            early = f"{EVENT}\r\n" if sessions < 3 else ""
+            writer.write(f"{early}{json.dumps(answer)}\r\n".encode())
+        await reader.read()
+        writer.close()
+
+    async def scenario(directory: Path) -> None:
+        socket = directory / "qmp.sock"
+        async with (
+            await asyncio.start_unix_server(serve, socket),
+            monitor(socket, "web1") as session,
+        ):
+            assert await session.ask("query-status") == {}
+        assert sessions == 3
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         asyncio.run(scenario(Path(directory)))
