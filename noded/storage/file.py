@@ -127,7 +127,9 @@ def _delete(place: Place, disk: DiskSpec) -> None:
 
 
 def _check_unused(place: Place, disk: DiskSpec) -> None:
-    descriptor = os.open(place.name, os.O_RDONLY | NEVER_BY_LINK, dir_fd=place.directory)
+    descriptor = place.open_file(os.O_RDONLY)
+    if descriptor is None:
+        return  # it has been replaced since it was examined
     try:
         if is_locked(descriptor):
             raise NodeFailure(

@@ -1,7 +1,6 @@
 """Opening a guest's disk, so that nobody else decides which file it is."""
 
 import os
-import stat
 from contextlib import suppress
 
 from common.errors import InvalidRequest, NodeFailure
@@ -9,7 +8,7 @@ from common.model.disk import Mode
 from common.noderpc.instances import GuestDisk
 from noded.storage.directories import Directories, names_below
 from noded.storage.file_calls import read_label
-from noded.storage.place import NEVER_BY_LINK, Place
+from noded.storage.place import Place
 
 
 def open_disk(disk: GuestDisk, allowed: Directories) -> int:
@@ -22,24 +21,25 @@ def open_disk(disk: GuestDisk, allowed: Directories) -> int:
         InvalidRequest: its path is no place for a disk, or a symbolic link is on the way.
         NodeFailure: it is not there, or something else is.
     """
-    writing = os.O_RDONLY if disk.mode is Mode.READ_ONLY else os.O_RDWR
+    access = os.O_RDONLY if disk.mode is Mode.READ_ONLY else os.O_RDWR
     root, names = _place_of(disk.path, allowed)
     try:
         with Place(root, names) as place:
             if not place.enter():
                 raise FileNotFoundError(2, "No such file or directory")
-            descriptor = os.open(place.name, writing | NEVER_BY_LINK, dir_fd=place.directory)
+            descriptor = place.open_file(access)
     except OSError as error:
         raise NodeFailure(
             f"The disk {disk.path} cannot be opened: {error.strerror}.",
             disk=disk.id,
             path=disk.path,
         ) from error
-    if problem := _problem(descriptor, disk):
-        os.close(descriptor)
-        raise NodeFailure(
-            f"The disk {disk.path} cannot be used: {problem}.", disk=disk.id, path=disk.path
-        )
+    if descriptor is None:
+        raise _unusable(disk, "it is no regular file")
+    with suppress(OSError):
+        if (label := read_label(descriptor)) and label[0] != disk.id:
+            os.close(descriptor)
+            raise _unusable(disk, f"the disk {label[0]} is in its place")
     return descriptor
 
 
@@ -50,10 +50,5 @@ def _place_of(path: str, allowed: Directories) -> tuple[str, tuple[str, ...]]:
     raise InvalidRequest(f"{path!r} is no place for a disk on this node.", path=path)
 
 
-def _problem(descriptor: int, disk: GuestDisk) -> str:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return "it is no regular file"
-    with suppress(OSError):
-        if (label := read_label(descriptor)) and label[0] != disk.id:
-            return f"the disk {label[0]} is in its place"
-    return ""
+def _unusable(disk: GuestDisk, why: str) -> NodeFailure:
+    return NodeFailure(f"The disk {disk.path} cannot be used: {why}.", disk=disk.id, path=disk.path)

@@ -97,18 +97,38 @@ class Place:
         self._closing.callback(os.close, descriptor)
         self._opened.append(descriptor)
 
+    def open_file(self, access: int) -> int | None:
+        """Open the file, None if something else is there; the descriptor is the caller's.
+
+        Opening a device or a pipe may have effects: a watchdog restarts the machine. So what is
+        there is first got hold of and looked at, which opens nothing, and then opened itself,
+        whatever is in its place by now.
+
+        Args:
+            access: ``O_RDONLY`` or ``O_RDWR``.
+
+        Raises:
+            OSError: nothing is there, or it cannot be opened.
+        """
+        flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+        found = os.open(self.name, flags, dir_fd=self.directory)
+        try:
+            if not stat.S_ISREG(os.fstat(found).st_mode):
+                return None
+            return os.open(f"/proc/self/fd/{found}", access | os.O_NONBLOCK | os.O_CLOEXEC)
+        finally:
+            os.close(found)
+
     def examine(self, disk: DiskSpec) -> DiskReport | str:
         """Return the disk as it is; else what is in its place, "" for nothing."""
         try:
-            # By name first: opening a device or a pipe may have effects.
-            found = os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
-            if not stat.S_ISREG(found.st_mode):
-                return "something that is no regular file"
-            descriptor = os.open(self.name, os.O_RDONLY | NEVER_BY_LINK, dir_fd=self.directory)
+            descriptor = self.open_file(os.O_RDONLY)
         except FileNotFoundError:
             return ""
+        if descriptor is None:
+            return "something that is no regular file"
         try:
-            label = read_label(descriptor)
+            label, found = read_label(descriptor), os.fstat(descriptor)
         finally:
             os.close(descriptor)
         size = MiB(-(-found.st_size // MIB))

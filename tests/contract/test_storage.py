@@ -16,16 +16,19 @@ from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import FileBacking
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskReport, DiskSpec
+from common.noderpc.instances import GuestDisk
 from noded.storage import file_calls
 from noded.storage.directories import Directories, names_below
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.interface import Storage
+from noded.storage.opening import open_disk
 
 T = TypeVar("T")
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 DISK_A = DiskId("dddddddd-0000-4000-8000-00000000000a")
 DISK_B = DiskId("dddddddd-0000-4000-8000-00000000000b")
+IN_OPEN = 0x20
 PETABYTE = MiB(1 << 30)
 
 
@@ -346,3 +349,33 @@ def test_file_system_that_cannot_reserve_gets_holes(
 class _NoFallocate:
     def fallocate(self, *_: object) -> int:
         return -1
+
+
+def test_what_is_no_disk_is_not_even_opened(real: FileRig) -> None:
+    """The opening of some devices, as of a watchdog, does something; a pipe can tell of it."""
+    wanted = disk(real)
+    place = Path(wanted.backing.path)
+    place.parent.mkdir()
+    os.mkfifo(place)
+    opened = watch_opening(place)
+    with pytest.raises(NodeFailure, match="it is no regular file"):
+        open_disk(GuestDisk(id=DISK_A, path=str(place)), real.directories)
+    assert run(real.storage.find(wanted)) is None
+    assert not opened()
+    os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))
+    assert opened()
+
+
+def watch_opening(path: Path) -> Callable[[], bool]:
+    """Return what tells whether ``path`` has been opened since. Source: inotify(7)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watching = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert libc.inotify_add_watch(watching, os.fsencode(path), IN_OPEN) >= 0
+
+    def opened() -> bool:
+        try:
+            return bool(os.read(watching, 4096))
+        except BlockingIOError:
+            return False
+
+    return opened
