@@ -103,7 +103,7 @@ def check_program(rules: Rules, path: str) -> str:
         )
     for part in (Path(real), *Path(real).parents):
         found = part.stat()
-        if not _is_roots(found) and not found.st_mode & stat.S_ISVTX:
+        if not _is_roots(found) and not _is_shared(found):
             raise NodeFailure(
                 f"{path} may not run guests here: others than root can write {part}.", path=path
             )
@@ -171,6 +171,12 @@ def _is_among(real: str, allowed: tuple[str, ...]) -> bool:
 def _is_roots(found: os.stat_result) -> bool:
     """Tell whether only root can write it; where noded is not root, only we."""
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & _OTHERS_WRITE
+
+
+def _is_shared(found: os.stat_result) -> bool:
+    """Tell whether it is a directory as /tmp: anybody adds to it, and nobody replaces anything."""
+    mode = found.st_mode
+    return found.st_uid in (0, os.geteuid()) and stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
 
 
 def _read_users(text: str) -> range | None:

@@ -168,6 +168,32 @@ def test_a_program_has_to_be_named_and_roots_own(tmp_path: Path) -> None:
         check_program(rules, str(program))
 
 
+def test_a_sticky_bit_makes_nothing_roots_but_what_is_in_a_directory_of_root(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "qemu"
+    program.write_bytes(b"")
+    rules = parse_rules(f"program {tmp_path}\n", source="f")
+    tmp_path.chmod(0o1777)
+    assert check_program(rules, str(program)) == str(program)
+    program.chmod(0o1777)
+    with pytest.raises(NodeFailure, match=f"others than root can write {program}"):
+        check_program(rules, str(program))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_a_sticky_directory_of_somebody_else_is_no_place_for_a_program(tmp_path: Path) -> None:
+    directory = tmp_path / "theirs"
+    directory.mkdir()
+    program = directory / "qemu"
+    program.write_bytes(b"")
+    os.chown(directory, 65534, 65534)
+    directory.chmod(0o1755)  # its owner removes and renames what others have put there
+    rules = parse_rules(f"program {directory}\n", source="f")
+    with pytest.raises(NodeFailure, match=f"others than root can write {directory}"):
+        check_program(rules, str(program))
+
+
 def test_a_user_is_chosen_that_nobody_has() -> None:
     users = range(70_000, 70_010)
     first = choose_user(users, WEB1, lambda _: False)
