@@ -6,6 +6,7 @@ the guest does. Several may look, and type, at once.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from aiohttp import ClientError, WSCloseCode, WSMsgType
 
@@ -20,6 +21,7 @@ from noded.guest_console import GuestConsoles, View
 
 PREFIX = "/console/"
 HEARTBEAT_S = 20.0
+GOODBYE_S = 1.0  # for whoever has to go to say that it goes
 LARGEST_MESSAGE_BYTES = 64 << 10  # typed or pasted at once
 LONGEST_REASON_BYTES = 120  # RFC 6455, 5.5
 CALL = Instances.calls["console"]
@@ -68,13 +70,21 @@ class ConsoleStream:
         return socket
 
     async def end_refused(self) -> None:
-        """Send those away who may not look any more."""
-        for socket, caller in tuple(self._looking.items()):
-            try:
-                self._check(CALL, caller)
-            except GntError as error:
-                reason = error.message.encode()[:LONGEST_REASON_BYTES]
-                await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=reason)
+        """Send those away who may not look any more, all at once: some may not want to go."""
+        async with asyncio.TaskGroup() as group:
+            for socket, caller in tuple(self._looking.items()):
+                try:
+                    self._check(CALL, caller)
+                except GntError as error:
+                    group.create_task(_send_away(socket, error))
+
+
+async def _send_away(socket: web.WebSocketResponse, error: GntError) -> None:
+    """Say why, and hang up, also on one that does not listen."""
+    reason = error.message.encode()[:LONGEST_REASON_BYTES]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GOODBYE_S):
+            await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=reason)
 
 
 async def _relay(socket: web.WebSocketResponse, view: View) -> None:

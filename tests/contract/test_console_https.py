@@ -96,6 +96,51 @@ def test_a_demoted_candidate_stops_looking(tmp_path: Path, cluster: TestCluster)
     run(scenario())
 
 
+async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Be a guest that writes more than lines and buffers hold, and then a full stop."""
+    for _ in range(256):
+        writer.write(b"x" * (64 << 10))
+        await writer.drain()
+    writer.write(b".")
+    await reader.read()
+    writer.close()
+
+
+def test_one_who_takes_in_nothing_keeps_no_other_console(
+    tmp_path: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        guest = await asyncio.start_unix_server(flood, str(tmp_path / "serial"))
+        async with served(tmp_path / "beta") as node, aiohttp.ClientSession() as session:
+            await cluster.join(node, "beta")
+            console_of(node, tmp_path / "serial")
+            url = f"https://{LOCALHOST}:{node.port}/console/{WEB1}"
+            context = client_context(cluster.identity("beta"))
+            deaf = await session.ws_connect(url, ssl=context, server_hostname="beta")
+            connection = deaf._response.connection
+            assert connection
+            line = connection.transport
+            assert line
+            line.pause_reading()
+            async with (
+                cluster.caller("alpha") as nodes,
+                session.ws_connect(
+                    url, ssl=context, server_hostname="beta", max_msg_size=0
+                ) as other,
+            ):
+                while not (await other.receive_bytes()).endswith(b"."):
+                    pass
+                rosters = nodes.service(Rosters, node.as_object("beta"))
+                await rosters.publish(roster=cluster.roster("alpha", serial=1))
+                async with asyncio.timeout(8):
+                    assert (await other.receive()).type is aiohttp.WSMsgType.CLOSE
+            line.abort()
+            await deaf.close()
+        guest.close()
+
+    run(scenario())
+
+
 def test_stopping_noded_ends_the_streams(tmp_path: Path, cluster: TestCluster) -> None:
     async def scenario() -> None:
         guest = await asyncio.start_unix_server(echo, str(tmp_path / "serial"))
