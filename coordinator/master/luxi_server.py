@@ -126,7 +126,7 @@ class LuxiServer:
             return success(await self._handle(request), request)
         except GntError as error:
             return failure(error, request)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             log.info("bad arguments for %s: %s", request.method, error)
             told = InvalidRequest(f"The arguments of {request.method} do not fit: {error}.")
             return failure(told, request)

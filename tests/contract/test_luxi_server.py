@@ -30,6 +30,8 @@ async def echo(request: Request) -> Any:
             return list(request.args)
         case "Fail":
             raise NotFound("There is no such thing.")
+        case "Count":
+            return int(request.args[0])
         case "Slow":
             return await asyncio.Event().wait()
         case _:
@@ -96,6 +98,16 @@ def test_errors_reach_the_client_in_both_forms(tmp_path: Path) -> None:
         assert failed["error"]["code"] == "not-found"
         assert bug["error"]["code"] == "bug"
         assert fine["success"]
+
+    serve(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("number", [b'"x"', b"null", b"1e400", b"[]"])
+def test_what_is_no_number_is_no_bug(tmp_path: Path, number: bytes) -> None:
+    async def scenario(_: LuxiServer, path: Path) -> None:
+        told = b'{"method": "Count", "args": [%b]}' % number + END
+        (answer,) = await exchange(path, told)
+        assert answer["error"]["code"] == "invalid-request"
 
     serve(tmp_path, scenario)
 
