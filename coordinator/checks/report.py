@@ -71,7 +71,7 @@ def report(
         log(f"* {title}")
         for finding in (finding for check in several for finding in check(seen)):
             if finding.severity is Severity.ERROR and finding.code in ignored:
-                finding = finding._replace(severity=Severity.WARNING)  # noqa: PLW2901
+                finding = finding._replace(severity=Severity.WARNING)  # noqa: PLW2901 -- told and kept so
             log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
             found.append(
                 {

@@ -128,16 +128,7 @@ class JobQueue:
         return job.status.is_final
 
     async def auto_archive(self, age_s: float | None, patience_s: float) -> tuple[int, int]:
-        """Archive jobs that have ended, and delete those archived too long ago.
-
-        Args:
-            age_s: archive what ended longer ago than that; negative: all that ended; None: as the
-                cluster's parameters say.
-            patience_s: about how long this may take; the rest is left for the next time.
-
-        Returns:
-            How many were archived, and how many are left in sight.
-        """
+        """Archive jobs that have ended; see ``Archiving``."""
         return await self._archiving.auto_archive(age_s, patience_s)
 
     async def change_priority(self, number: JobId, priority: int) -> tuple[bool, str]:
