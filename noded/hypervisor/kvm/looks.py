@@ -1,14 +1,18 @@
 """What is known of a guest for certain: from its process, its QEMU, and what was written down."""
 
+import asyncio
+import contextlib
 from typing import NamedTuple
 
 from common.noderpc.instances import GuestState
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.migration import has_arrived, has_left
-from noded.hypervisor.kvm.monitor import Monitor, Silent, monitor
+from noded.hypervisor.kvm.monitor import HungUp, Monitor, Silent, monitor
 from noded.hypervisor.kvm.parse import parse_state
 from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.pulse import Pulses
+
+ENDING_S = 2.0  # between the end of a QEMU's monitor and that of its process
 
 
 class Seen(NamedTuple):
@@ -54,13 +58,21 @@ async def _ask(
     try:
         async with monitor(home.qmp_socket, home.instance, patience_s=patience_s) as session:
             seen = await _question(session, home, waits=waits)
-    except Silent:
-        if found.has_ended:
+    except Silent as silent:
+        if found.has_ended or (isinstance(silent, HungUp) and await _ends(found)):
             return Seen(GuestState.STOPPED)
         pulses.missed(home, patience_s)
         return None
     pulses.heard(home.instance)
     return seen
+
+
+async def _ends(found: Process) -> bool:
+    """Wait a moment for the end of a QEMU whose monitor is closed; tell whether it came."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ENDING_S):
+            await found.ended()
+    return found.has_ended
 
 
 async def _question(session: Monitor, home: Home, *, waits: bool) -> Seen:

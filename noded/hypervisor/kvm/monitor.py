@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from qemu.qmp import ConnectError, ExecuteError, QMPClient, QMPError
-from qemu.qmp.qmp_client import NegotiationError
+from qemu.qmp.qmp_client import GreetingError, NegotiationError
 
 from common.errors import NodeFailure
 
 ANSWER_S = 10.0  # a QEMU that has not answered by then hangs
 GREETINGS = 5  # times a session is begun anew when an event came in between
+CROWD_S = 0.05  # between two tries to get into the queue of those who want a session
 
 # What becomes of a conversation whose other end goes away. The library finds itself in a state
 # it holds for impossible when that happens at the very moment of connecting (qemu.qmp 0.0.6,
@@ -41,6 +42,10 @@ class Silent(NodeFailure):
     """QEMU does not answer: it hangs, has just ended, or was never there."""
 
     code = "node-failure.hypervisor-silent"
+
+
+class HungUp(Silent):
+    """Nobody listens, or whoever did has closed the connection: most probably QEMU ends."""
 
 
 class Monitor:
@@ -131,20 +136,30 @@ async def monitor(
 
 
 async def _begin(client: QMPClient, address: str) -> None:
-    """Begin a session; anew, if QEMU tells of an event before it answers the first command.
+    """Begin a session; anew, if QEMU tells of an event before it greets or answers.
 
-    It does now and then: events are let through from the moment in which that command is carried
-    out. The library takes that for nonsense, and is as it was before.
+    It does now and then, from whichever thread has news: from the moment in which the session is
+    accepted until it is reset, and again once the first command is carried out. The library takes
+    that for nonsense, and is as it was before. QEMU's queue is short, too: a caller who finds it
+    full tries again for as long as his patience lasts.
     """
-    for left in reversed(range(GREETINGS)):
+    left = GREETINGS
+    while True:
         try:
             return await client.connect(address)
         except ConnectError as error:
-            if not (left and isinstance(error.exc, NegotiationError)):
-                raise
-    return None
+            match error.exc:
+                case GreetingError() | NegotiationError() if left > 1:
+                    left -= 1
+                case BlockingIOError():
+                    await asyncio.sleep(CROWD_S)
+                case _:
+                    raise
 
 
 def _silent(guest: str, error: Exception) -> Silent:
-    why = "does not answer" if isinstance(error, TimeoutError) else "cannot be reached"
-    return Silent(f"The QEMU of {guest} {why}; it may have ended just now.", instance=guest)
+    if isinstance(error, TimeoutError):
+        return Silent(f"The QEMU of {guest} does not answer.", instance=guest)
+    return HungUp(
+        f"The QEMU of {guest} cannot be reached; it may have ended just now.", instance=guest
+    )

@@ -1,11 +1,14 @@
 """A QEMU that goes away in the middle of a conversation is silent; that is no mistake of ours."""
 
 import asyncio
+import contextlib
 import json
+import socket
 import tempfile
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from noded.hypervisor.kvm.monitor import Silent, monitor
 
@@ -37,41 +40,84 @@ class DyingQemu:
 @pytest.mark.parametrize("lines", [(), (GREETING,), (GREETING, DONE), ("nonsense",)])
 def test_qemu_that_goes_away_at_any_moment_is_silent(lines: tuple[str, ...], pauses: int) -> None:
     async def scenario(directory: Path) -> None:
-        socket = directory / "qmp.sock"
+        address = directory / "qmp.sock"
         qemu = DyingQemu(lines, pauses)
-        async with await asyncio.start_unix_server(qemu.serve, socket):
+        async with await asyncio.start_unix_server(qemu.serve, address):
             with pytest.raises(Silent):
-                async with monitor(socket, "web1") as session:
+                async with monitor(address, "web1") as session:
                     await session.ask("query-status")
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         asyncio.run(scenario(Path(directory)))
 
 
-def test_an_event_that_overtakes_the_first_answer_does_not_make_qemu_silent() -> None:
+@pytest.mark.parametrize("overtaken", ["the greeting", "the first answer"])
+def test_an_event_that_overtakes_what_qemu_says_first_does_not_make_it_silent(
+    overtaken: str,
+) -> None:
     sessions = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal sessions
         sessions += 1
-        writer.write(GREETING.encode() + b"\r\n")
+        early = f"{EVENT}\r\n" if sessions < 3 else ""
+        before = {overtaken: early}
+        writer.write(f"{before.get('the greeting', '')}{GREETING}\r\n".encode())
         for _ in range(2):
             if not (asked := await reader.read(4096)):
                 break
             answer = json.loads(DONE) | {"id": json.loads(asked).get("id")}
-            early = f"{EVENT}\r\n" if sessions < 3 else ""
-            writer.write(f"{early}{json.dumps(answer)}\r\n".encode())
+            writer.write(f"{before.get('the first answer', '')}{json.dumps(answer)}\r\n".encode())
         await reader.read()
         writer.close()
 
     async def scenario(directory: Path) -> None:
-        socket = directory / "qmp.sock"
+        address = directory / "qmp.sock"
         async with (
-            await asyncio.start_unix_server(serve, socket),
-            monitor(socket, "web1") as session,
+            await asyncio.start_unix_server(serve, address),
+            monitor(address, "web1") as session,
         ):
             assert await session.ask("query-status") == {}
         assert sessions == 3
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         asyncio.run(scenario(Path(directory)))
+
+
+def test_who_finds_the_queue_full_gets_his_turn() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(GREETING.encode() + b"\r\n")
+        for _ in range(2):
+            if not (asked := await reader.read(4096)):
+                break  # one of the crowd
+            answer = json.loads(DONE) | {"id": json.loads(asked).get("id")}
+            writer.write(f"{json.dumps(answer)}\r\n".encode())
+        await reader.read()
+        writer.close()
+
+    async def scenario(path: Path) -> None:
+        with socket.socket(socket.AF_UNIX) as listening, contextlib.ExitStack() as crowd:
+            listening.bind(str(path))
+            listening.listen(0)
+            listening.settimeout(0)
+            while True:
+                waiting = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.settimeout(0)
+                try:
+                    waiting.connect(str(path))
+                except BlockingIOError:
+                    break
+            loop = asyncio.get_running_loop()
+            asked = loop.create_task(ask(path))
+            refused = await asyncio.wait([asked], timeout=0.2)
+            assert not refused[0]
+            crowd.close()
+            async with await asyncio.start_unix_server(serve, sock=listening):
+                assert await asked == {}
+
+    async def ask(path: Path) -> object:
+        async with monitor(path, "web1") as session:
+            return await session.ask("query-status")
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        uvloop.run(scenario(Path(directory) / "qmp.sock"))
