@@ -19,7 +19,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
 from tests.support.image import ip_of

@@ -11,7 +11,7 @@ from common.tls.token import make_token
 from coordinator.operations.base import read_operation
 from coordinator.operations.devices import NicRequest
 from coordinator.operations.node.add import AddNode
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import BEGINNING, ip_of

@@ -19,7 +19,7 @@ from coordinator.htools import execute, hbal, luxi_source
 from coordinator.htools.options import run
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import DAY_S, VirtualLoop
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 

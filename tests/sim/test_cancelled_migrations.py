@@ -17,7 +17,7 @@ from common.model.job import Status
 from common.names import InstanceId, JobId
 from coordinator.operations.instance.migrate import MigrateInstance
 from noded.hypervisor.fake_guest import Phase
-from tests.sim.stories import WEB1, create
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.seeds import is_thorough, seeds

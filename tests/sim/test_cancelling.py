@@ -10,7 +10,7 @@ from common.model.job import Status
 from common.names import JobId
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import WEB1, create
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.seeds import seeds

@@ -9,7 +9,7 @@ from common.names import JobId
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
-from tests.sim.stories import WEB1, create
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Failing, Gate, Slow

@@ -15,7 +15,7 @@ from common.rpc.envelope import open_answer
 from common.rpc.server import Reply
 from common.tasks import Background
 from coordinator.nodes.calls import Nodes
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.network import Fault, Line, Trip

@@ -13,7 +13,7 @@ from common.rpc.server import Reply
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.quorum.question import Mode
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.network import Fault, Trip

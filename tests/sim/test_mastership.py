@@ -16,7 +16,7 @@ from coordinator.nodes.calls import Nodes
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
 from coordinator.quorum.question import Mode, Word
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Claiming, Failing, Gate, LastCall, Slow, Watching

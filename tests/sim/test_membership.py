@@ -20,7 +20,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.state.rows import Put
 from noded.replica.store import ReplicaFile
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import ip_of

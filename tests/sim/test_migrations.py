@@ -23,7 +23,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from noded.hypervisor.fake_guest import Phase
-from tests.sim.stories import BETA, GAMMA, WEB1, create
+from tests.sim.settings import BETA, GAMMA, WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.seeds import is_thorough, seeds

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.operations.registry import MODULES
-from tests.sim.stories import STORIES
+from tests.sim.stories import AREAS, STORIES
 from tests.support.harness import (
     for_every_change_of_sides,
     for_every_crash,
@@ -29,3 +29,7 @@ def test_a_job_ends_under_the_very_node_that_it_is_about(story: str) -> None:
 def test_every_operation_has_a_story() -> None:
     told = {story.opcode for story in STORIES.values()}
     assert told == set(MODULES), "an operation without a story is an operation without a test"
+
+
+def test_no_two_stories_have_the_same_name() -> None:
+    assert len(STORIES) == sum(len(area) for area in AREAS), "a story hides another one"

@@ -15,7 +15,7 @@ from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import WEB1, create, web1_half_moved
+from tests.sim.settings import WEB1, create, web1_half_moved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.network import Line

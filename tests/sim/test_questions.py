@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NotFound
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 

@@ -16,7 +16,7 @@ from coordinator.operations.base import Operation
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import WEB1, create
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Gate, Late, Repeated, Slow, Watching

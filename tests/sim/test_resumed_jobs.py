@@ -6,7 +6,7 @@ from common.model.job import Status
 from common.names import JobId
 from coordinator.operations.locking import from_rows
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 

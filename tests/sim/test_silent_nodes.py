@@ -7,7 +7,7 @@ from common.names import InstanceName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 

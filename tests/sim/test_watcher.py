@@ -18,7 +18,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
 from coordinator.watcher.round import SOURCE, Told, one_round
-from tests.sim.stories import GAMMA, WEB1, create, web1_half_moved
+from tests.sim.settings import GAMMA, WEB1, create, web1_half_moved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.seeds import seeds

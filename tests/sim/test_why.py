@@ -8,7 +8,7 @@ from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.test.delay import Delay
-from tests.sim.stories import WEB1, create
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 

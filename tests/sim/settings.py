@@ -1,0 +1,67 @@
+"""What stories begin with: the instance that they are about, and the state it is in."""
+
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from common.errors import GntError
+from common.model.disk import DiskTemplate
+from common.names import InstanceName, NodeId, NodeName
+from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.state.rows import Put
+from tests.support.cluster import SimulatedCluster
+from tests.support.faults import Failing
+from tests.support.image import uuid_of
+from tests.support.network import Trip
+from tests.support.story import Setting
+
+WEB1 = InstanceName("web1")
+BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")
+
+
+def create(
+    name: str = "web1",
+    node: str | None = None,
+    *,
+    template: DiskTemplate = DiskTemplate.SHAREDFILE,
+    start: bool = True,
+) -> CreateInstance:
+    """Return an order for an instance with one disk and one nic."""
+    return CreateInstance(
+        instance_name=InstanceName(name), disk_template=template,
+        disks=(DiskRequest(size="64M"),), nics=(NicRequest(),), pnode=node, start=start,
+    )  # fmt: skip
+
+
+def web1_on(node: str, *, start: bool = True) -> Setting:
+    """Begin with an instance on ``node``."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(create("web1", node, start=start))
+
+    return setting
+
+
+async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:
+    await cluster.run(create("web1", "gamma"))
+    await cluster.lose_power("gamma")
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+async def web1_half_moved(cluster: SimulatedCluster) -> None:
+    """Have an instance run on beta and be recorded on gamma, where its shell is."""
+    await cluster.run(create("web1", "gamma"))
+    cluster.network.faults.append(Failing(_of_clearing))
+    with suppress(GntError):
+        await cluster.run(MigrateInstance(instance_name=WEB1, target_node="beta"))
+    cluster.network.faults.clear()
+    instance = cluster.config.instance("web1")
+    moved = replace(instance, primary_node=NodeId(uuid_of("gamma")))
+    await cluster.master.running.store.commit([Put(moved)])
+
+
+def _of_clearing(trip: Trip) -> bool:
+    return trip.call.name == "instances.ensure_gone"

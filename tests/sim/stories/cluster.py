@@ -1,0 +1,27 @@
+"""Stories of the whole cluster."""
+
+from coordinator.operations.cluster.destroy import DestroyCluster
+from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
+from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.cluster.verify_group import VerifyGroup
+from tests.sim.settings import web1_on
+from tests.support.story import Story
+
+STORIES = {
+    "renew certificates": Story(RenewCrypto(node_certificates=True)),
+    "change the cluster": Story(
+        ModifyCluster(
+            default_iallocators={"allocate": "hail", "relocate": "none"},
+            default_iallocator_params={"static-kvm-node-memory": "0"}, max_running_jobs=30,
+        )
+    ),
+    "verify": Story(VerifyCluster(), web1_on("gamma")),
+    "verify the configuration": Story(VerifyConfig(), web1_on("gamma")),
+    "verify a group": Story(VerifyGroup(group_name="default"), web1_on("gamma")),
+    "destroy": Story(
+        DestroyCluster(), again=DestroyCluster(), successor="",
+        uncertain=frozenset({"members beta", "members gamma"}),
+    ),
+}  # fmt: skip

@@ -1,0 +1,43 @@
+"""Stories of one instance, where it is."""
+
+from common.model.disk import DiskTemplate
+from coordinator.operations.instance.console import FindConsole
+from coordinator.operations.instance.create_many import CreateInstances
+from coordinator.operations.instance.reboot import RebootInstance, RebootType
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from tests.sim.settings import WEB1, create, web1_on
+from tests.support.story import Story
+
+STORIES = {
+    "create where the allocator says": Story(create()),
+    "create many": Story(
+        CreateInstances(
+            instances=({"instance_name": "web1", "disk_template": "diskless", "start": False},)
+        )
+    ),
+    "create on a node, not started": Story(create(node="gamma", start=False)),
+    "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
+    "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
+    "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
+    "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),
+    "kill": Story(ShutDownInstance(instance_name=WEB1, force=True), web1_on("gamma")),
+    "reboot hard": Story(RebootInstance(instance_name=WEB1), web1_on("gamma")),
+    "reboot soft": Story(
+        RebootInstance(instance_name=WEB1, reboot_type=RebootType.SOFT), web1_on("gamma")
+    ),
+    "reboot what is down": Story(
+        RebootInstance(instance_name=WEB1, reboot_type=RebootType.FULL),
+        web1_on("gamma", start=False),
+    ),
+    "remove": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma"),
+        again=RemoveInstance(instance_name=WEB1),
+    ),
+    "remove what is down": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False),
+        again=RemoveInstance(instance_name=WEB1),
+    ),
+    "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
+}  # fmt: skip

@@ -1,0 +1,62 @@
+"""Stories of nodes and of the pool of candidates."""
+
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.powercycle import PowercycleNode
+from coordinator.operations.node.remove import RemoveNode
+from tests.sim.settings import BETA, DELTA, GAMMA
+from tests.support.cluster import SimulatedCluster
+from tests.support.image import ip_of
+from tests.support.story import Story
+
+ABOUT_GAMMA = frozenset({"members gamma"})
+
+
+def add_delta(cluster: SimulatedCluster) -> AddNode:
+    return AddNode(
+        node_name=DELTA, primary_ip=ip_of("delta"), token=str(cluster.machines["delta"].token)
+    )
+
+
+async def gamma_drained(cluster: SimulatedCluster) -> None:
+    await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
+
+
+async def gamma_offline(cluster: SimulatedCluster) -> None:
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+STORIES = {
+    "add a candidate": Story(add_delta, strangers=1, has_secret=True),
+    "add a regular node": Story(add_delta, strangers=1, candidates=3, has_secret=True),
+    "drain": Story(
+        ModifyNode(node_name=GAMMA, drained=True), concerned="gamma", uncertain=ABOUT_GAMMA
+    ),
+    "drain no more": Story(ModifyNode(node_name=GAMMA, drained=False), gamma_drained),
+    "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True), concerned="gamma"),
+    "mark online": Story(
+        ModifyNode(node_name=GAMMA, offline=False), gamma_offline, uncertain=ABOUT_GAMMA
+    ),
+    "demote": Story(
+        ModifyNode(node_name=GAMMA, master_candidate=False), concerned="gamma",
+        uncertain=ABOUT_GAMMA,
+    ),
+    "promote": Story(
+        ModifyNode(node_name=GAMMA, master_candidate=True), candidates=2, concerned="gamma"
+    ),
+    "demote and promote another": Story(
+        ModifyNode(node_name=BETA, master_candidate=False, auto_promote=True),
+        candidates=2, successor="", concerned="beta", uncertain=frozenset({"members beta"}),
+    ),
+    "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
+    "remove a node": Story(
+        RemoveNode(node_name=GAMMA), concerned="gamma", uncertain=ABOUT_GAMMA
+    ),
+    "remove a candidate for whom there is another": Story(
+        RemoveNode(node_name=BETA), candidates=2, successor="", concerned="beta",
+        uncertain=frozenset({"members beta"}),
+    ),
+    "powercycle": Story(
+        PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
+    ),
+}  # fmt: skip
