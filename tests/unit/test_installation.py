@@ -77,6 +77,13 @@ def test_the_coordinators_unit_knows_its_paths() -> None:
     }
 
 
+def test_the_coordinator_sees_who_connects() -> None:
+    """In a user namespace of its own, everybody but root and itself would be nobody."""
+    unit = read(PROJECT / "systemd/gantry-coordinator.service")["Service"]
+    assert unit.get("PrivateUsers", "no") == "no"
+    assert unit.get("DynamicUser", "no") == "no"  # the group of its socket is a fixed one
+
+
 def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() -> None:
     unit = read(PROJECT / "systemd/gantry-watcher.service")
     assert unit["Unit"]["ConditionPathExists"] == str(Paths("").luxi_socket)
