@@ -5,9 +5,10 @@ from common.model.group import AllocationPolicy
 from common.names import GroupName, NodeName
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.inventory import Group, Inventory
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.request import Allocate
+from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import (
     UNSUPPORTED,
@@ -126,7 +127,7 @@ class Search:
         """
         group = None if group_name is None else self._group(group_name)
         if new.required_nodes not in {1, 2}:
-            raise Refused(self._unsupported(ledger, group))
+            raise Refused(self._unsupported(ledger, new, group))
         if new.required_nodes == 1 and new.wish.template == "drbd" and self._options.check_capacity:
             raise Refused(
                 f"Instance {new.name} is to be mirrored (drbd), which takes two nodes, not one"
@@ -149,11 +150,32 @@ class Search:
         except InvalidRequest as error:
             raise Refused(str(error)) from error
 
-    def _unsupported(self, ledger: Ledger, group: int | None) -> str:
+    def _unsupported(self, ledger: Ledger, new: New, group: int | None) -> str:
+        """Say it of every group in question, unless a network is missing there anyway."""
+        groups = self._cluster.groups
         if group is not None:
-            return UNSUPPORTED
-        names = (self._cluster.groups[at].name for at in sorted(set(ledger.group_of.tolist())))
-        return ", ".join(f"Group {name}: error {UNSUPPORTED}" for name in names)
+            return _why_not(groups[group], new)
+        among = [groups[at] for at in sorted({*ledger.group_of.tolist()})]
+        first: list[str] = []
+        if not self.is_dedicated:
+            first = [
+                show.not_connected(f"group {each.name}", new.name)
+                for each in among
+                if not _is_connected(each, new)
+            ]
+            among = [each for each in among if _is_connected(each, new)]
+        errors = [f"Group {each.name}: error {_why_not(each, new)}" for each in among]
+        return ", ".join([*first, *errors])
+
+
+def _why_not(group: Group, new: New) -> str:
+    if _is_connected(group, new):
+        return UNSUPPORTED
+    return show.not_connected(f"The group {group.name}", new.name)
+
+
+def _is_connected(group: Group, new: New) -> bool:
+    return new.wish.networks <= {*group.networks}
 
 
 def _is_dedicated(cluster: Inventory, group_name: str | None) -> bool:

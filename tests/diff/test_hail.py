@@ -51,6 +51,32 @@ def test_same_answers_on_larger_clusters(kind: str, nodes: int, tmp_path: Path) 
         assert found.essence == expected.essence, f"case {number}: {expected.info}; {found}"
 
 
+@pytest.mark.parametrize("kind", ["allocate", "multi-allocate"])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("group", [None, "g0", "g1"])
+def test_a_number_of_nodes_that_makes_no_sense_is_refused_in_the_same_words(
+    kind: str, exclusive: bool, group: str | None, tmp_path: Path
+) -> None:
+    """Of two groups one is not connected to the network of the instance, which goes first."""
+    message = random_message(Random(f"{kind}2"), kind, nodes=12)
+    assert len(message["nodegroups"]) >= 2
+    for node in message["nodes"].values():
+        node["ndparams"]["exclusive_storage"] = exclusive
+        node |= {"total_spindles": 8, "free_spindles": 8, "offline": False}
+    for each in message["nodegroups"].values():
+        each["networks"] = [] if each["name"] == "g0" else ["net1"]
+    request = message["request"]
+    for new in request.get("instances", [request]):
+        new |= {"required_nodes": 3, "nics": [{"network": "net1"}]}
+    if group:
+        request["group_name"] = group
+    text = json.dumps(message)
+    expected, found = theirs(text, tmp_path), ours(text)
+    assert (found.essence, found.info) == (expected.essence, expected.info)
+    assert ("not connected" in found.info) == (group != "g1")
+    assert ("Unsupported number" in found.info) == (group != "g0")
+
+
 def test_same_count_of_pairs_after_which_a_node_cannot_be_emptied(tmp_path: Path) -> None:
     """No node takes in what is on b: migration tags forbid it, wherever the new instance goes."""
     tags = {"a": (), "b": ("hv:v2",), "c": (), "d": ("hv:v1",), "e": ("rack:1", "hv:v1")}
