@@ -52,7 +52,7 @@ OPTIONS = (
     ),
     Option(
         key="verbose", name="verbose", letter="v", step=1, default=0,
-        help="say on standard error why each node was refused",
+        help="say on standard error why each node was refused; twice: what was asked, too",
     ),
     Option(
         key="ignore_dynu", name="ignore-dynu", default=False,

@@ -176,10 +176,27 @@ def test_what_a_request_to_hail_names_does_not_reach_the_terminal_as_it_came(
     path = tmp_path / "request.json"
     path.write_text(text)
     output, errors = io.StringIO(), io.StringIO()
-    assert hail.run(["-v", "-p", str(path)], io.StringIO(), output, errors) == 0, errors.getvalue()
+    words = ["-v", "-v", "-p", str(path)]
+    assert hail.run(words, io.StringIO(), output, errors) == 0, errors.getvalue()
     assert set(EVIL).isdisjoint(output.getvalue() + errors.getvalue())
     assert json.loads(output.getvalue()).keys() == {"success", "info", "result"}
     assert "\\u001b\\u0007\\u009b\\u202e" in errors.getvalue()
+
+
+def test_hail_shows_the_request_to_whoever_asks_twice(tmp_path: Path) -> None:
+    message = random_message(Random(1), "node-evacuate", nodes=3)
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(message))
+    said = {}
+    for words in (["-v"], ["-v", "-v"]):
+        output, errors = io.StringIO(), io.StringIO()
+        assert hail.run([*words, str(path)], io.StringIO(), output, errors) == 0
+        said[len(words)] = [
+            line for line in errors.getvalue().splitlines() if line.startswith("Received request")
+        ]
+    assert not said[1]
+    (line,) = said[2]
+    assert json.loads(line.removeprefix("Received request: ")) == message["request"]
 
 
 def test_output_that_cannot_be_written_is_told_in_a_sentence(data: Callable[[str], str]) -> None:
