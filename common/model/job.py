@@ -14,7 +14,7 @@ class Status(StrEnum):
 
     QUEUED = "queued"
     WAITING = "waiting"  # for locks
-    CANCELING = "canceling"
+    CANCELING = "canceling"  # an operator wished it, and it will end so; what it did is undone
     RUNNING = "running"
     CANCELED = "canceled"
     SUCCESS = "success"

@@ -55,6 +55,9 @@ class Cancelling:
         if refusal := running.too_late():
             return False, refusal
         running.change(cancel_wanted=True)
+        for index, op in enumerate(running.job.ops):
+            if op.status is Status.WAITING:  # one that runs may yet turn out to be too far
+                running.change_op(index, status=Status.CANCELING)
         running.cancel_wanted.set()
         await stored(self._store.commit([running.put()]), self._background, _unknown)
         with suppress(TimeoutError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from common.errors import Cancelled, GntError
-from common.model.job import Entry, OperationRecord
+from common.model.job import Entry, OperationRecord, Status
 from coordinator.jobs.bounds import failure_of
 from coordinator.jobs.running import Doing, RunningJob
 from coordinator.operations.step import Edit
@@ -62,6 +62,8 @@ class JobJournal:
         if self._record.journal:
             self._log(f"{failure.message} Undoing what was done.")
         self._running.change_op(self._index, failure=failure_of(failure))
+        if isinstance(failure, Cancelled):
+            self._running.change_op(self._index, status=Status.CANCELING)
         await self._store.commit([self._running.put()])
 
     def check_not_cancelled(self) -> None:
