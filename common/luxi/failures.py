@@ -4,7 +4,7 @@ On the wire a failure is ``[class name, arguments]`` with Ganeti's names. That i
 than our tree of errors, so an answer carries ours beside it, under a key that Ganeti's
 clients do not look at; see ``common.luxi.answers``.
 
-Source: INTERFACES (b), Errors.
+Source: Ganeti's errors.py.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """How messages follow one another on the LUXI socket: JSON text, then the byte 0x03.
 
-Source: FEATURES M15; the byte cannot occur inside JSON, which escapes control characters.
+The byte cannot occur inside JSON, which escapes control characters.
 """
 
 from common.errors import InvalidRequest

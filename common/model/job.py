@@ -86,7 +86,7 @@ class Job(Order, kw_only=True, omit_defaults=True):
 
     @property
     def status(self) -> Status:
-        """What the operations add up to (INTERFACES (b), job status)."""
+        """What the operations add up to."""
         statuses = [op.status for op in self.ops]
         if Status.ERROR in statuses:
             return Status.ERROR

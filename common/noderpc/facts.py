@@ -59,7 +59,7 @@ class Facts(NodeService, prefix="facts"):
     @rpc(timeout=10, safe_to_repeat=False)
     @abstractmethod
     async def powercycle(self) -> None:
-        """Reboot at once, without writing to disk: it may be dead (FEATURES M112).
+        """Reboot at once, without writing to disk: it may be dead.
 
         Answers first; the node is gone half a second later.
         """

@@ -6,7 +6,7 @@ from coordinator.checks.finding import Finding, Seen, Severity
 
 
 def check_roles(seen: Seen) -> Iterator[Finding]:
-    """Tell of nodes out of service, and of a pool that is too small (M48)."""
+    """Tell of nodes out of service, and of a pool that is too small."""
     config = seen.config
     nodes = config.sorted_nodes()
     for word, chosen in (

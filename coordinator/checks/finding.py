@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 class Finding(NamedTuple):
-    """``code`` is one of Ganeti's (INTERFACES (h), ignore_errors)."""
+    """``code`` is one of Ganeti's, as in ``ignore_errors``."""
 
     code: str
     kind: str  # node, instance, cluster

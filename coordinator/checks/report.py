@@ -20,7 +20,7 @@ CODES = frozenset({
     "ENODEOS", "ENODERPC", "ENODESETUP", "ENODESHAREDFILESTORAGEPATHUNUSABLE", "ENODESSH",
     "ENODETIME", "ENODEUSERSCRIPTS", "ENODEVERSION",
 })  # fmt: skip
-"""All of Ganeti's, also those that nothing here finds: scripts name them (INTERFACES (h))."""
+"""All of Ganeti's, also those that nothing here finds: scripts name them."""
 
 
 class VerifyPlan(Order):

@@ -1,6 +1,6 @@
 """Ganeti's option syntaxes: ``a=1,no_b,-c`` and ``0:size=10G,mode=ro``.
 
-Source: INTERFACES (d), Option syntax.
+Source: gnt-instance(8) of Ganeti 3.0.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Rows and columns, as Ganeti's list commands print them (INTERFACES (d), Output rules)."""
+"""Rows and columns, as Ganeti's list commands print them."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Making the cluster better: the request type ``balance`` (FEATURES M326).
+"""Making the cluster better: the request type ``balance``.
 
 Ganeti's design asks for it; its hail never had it. A request may say ``max_operations``, the
 largest number of moves, and ``group_name``; the answer has the form of one to node-evacuate.

@@ -1,4 +1,4 @@
-"""How many instances fit: the request type ``capacity`` (FEATURES M327).
+"""How many instances fit: the request type ``capacity``.
 
 Ganeti's design asks for it; its hail never had it. A request is one to allocate, with a ``limit``
 if that is of use; the result is the number and, for each instance in order, its nodes.

@@ -1,8 +1,8 @@
-"""The locks of the cluster; they live in the coordinator's event loop, and end with it (M49).
+"""The locks of the cluster; they live in the coordinator's event loop, and end with it.
 
 What is locked may have changed while a job waited: it looks again at what it was to lock, and
 asks anew if that is no longer the same. That also serves for objects that were removed in the
-meantime (M57): the job finds out when it checks its arguments.
+meantime: the job finds out when it checks its arguments.
 """
 
 import asyncio

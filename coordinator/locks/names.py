@@ -65,7 +65,7 @@ class LockName(NamedTuple):
         return f"{self.level.label}/{self.name}"
 
 
-BGL: Final = LockName(Level.CLUSTER, "BGL")  # shared by whoever takes other locks; see M54
+BGL: Final = LockName(Level.CLUSTER, "BGL")  # shared by whoever takes other locks
 
 
 def lock_names(level: Level, names: Iterable[str]) -> tuple[LockName, ...]:

@@ -1,9 +1,9 @@
 """Who holds which locks, who waits, and who gets them next.
 
 * An owner asks once, for all it needs, and gets all at once. Nobody holds some locks while
-  waiting for others, so there is no deadlock, and no order in which to ask (M51, M52).
+  waiting for others, so there is no deadlock, and no order in which to ask.
 * A request that can be granted is granted, even if others wait longer: work goes on around
-  whoever waits for a lot (M73). When locks come free, the smallest priority goes first, then
+  whoever waits for a lot. When locks come free, the smallest priority goes first, then
   the oldest.
 * That could starve a large request. So each one counts how often a younger one has taken locks
   that it waits for; when its patience (``PATIENCE`` plus its priority) is at an end it is

@@ -33,7 +33,7 @@ from coordinator.state.loading import Loaded, load, load_nodes
 log = logging.getLogger(__name__)
 
 PATIENCE_S = (0.3, 2.0, 5.0)  # for silent nodes, in the first rounds and in all later ones
-START_LIMIT_S = 60.0  # nodes come up slowly after a power cut (M38)
+START_LIMIT_S = 60.0  # nodes come up slowly after a power cut
 TAKE_OVER_LIMIT_S = 10.0  # somebody is waiting
 WORD_S = 5.0  # the operator's word replaces only what cannot be had in this time
 YIELD_LOOK_S = 0.2

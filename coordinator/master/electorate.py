@@ -20,7 +20,7 @@ class Electorate:
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Self:
-        # Offline ones are asked as well: they may be back, with newer data (M42).
+        # Offline ones are asked as well: they may be back, with newer data.
         voters = {node.name: replace(node, offline=False) for node in nodes}
         candidates = frozenset(node.name for node in voters.values() if node.master_candidate)
         return cls(frozenset(voters), candidates, voters)

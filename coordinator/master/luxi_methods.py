@@ -1,6 +1,6 @@
 """What each LUXI method does: Ganeti's names and positional arguments.
 
-Source: INTERFACES (b), the table of methods.
+Source: luxi.py of Ganeti 3.0.
 """
 
 import asyncio

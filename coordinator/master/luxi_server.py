@@ -1,7 +1,6 @@
 """The LUXI socket: how commands on the master talk to the coordinator.
 
-Source: INTERFACES (b). Access is governed by the socket's file mode (M14), and for what is
-root's by who has connected.
+Access is governed by the socket's file mode, and for what is root's by who has connected.
 """
 
 import asyncio

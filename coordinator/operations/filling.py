@@ -1,6 +1,6 @@
 """What a node is sent: objects of the configuration with every parameter filled.
 
-Nodes know no defaults (FEATURES M104).
+Nodes know no defaults.
 """
 
 from collections.abc import Sequence

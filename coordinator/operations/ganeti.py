@@ -4,7 +4,7 @@ Ganeti's clients send every parameter an opcode has, most of them as they are wh
 anything. Below is, for each, which values ask for nothing that we do not do anyway; null always
 does. Any other value is refused by name: nobody shall believe that it was obeyed.
 
-Source: INTERFACES (h), and opcodes.py of Debian's Ganeti 3.0.2.
+Source: opcodes.py of Debian's Ganeti 3.0.2.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The fields of the cluster; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+"""The fields of the cluster; names, titles, kinds and texts are Ganeti's."""
 
 from common.model.cluster import Cluster
 from common.version import VERSION

@@ -10,7 +10,7 @@ What a node did not tell is unknown: such a condition is neither true nor false,
 opposite, and a row is chosen only when the whole filter is true. What an object does not
 have (say, a second disk) is a value that equals no other and comes before and after none.
 
-Source: INTERFACES (b), query2 language.
+Source: Ganeti's design document on queries, query2.
 """
 
 import operator

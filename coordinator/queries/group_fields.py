@@ -1,4 +1,4 @@
-"""The fields of a node group; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+"""The fields of a node group; names, titles, kinds and texts are Ganeti's."""
 
 from functools import cached_property
 from typing import Any

@@ -1,4 +1,4 @@
-"""The fields of an instance; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+"""The fields of an instance; names, titles, kinds and texts are Ganeti's."""
 
 from typing import Any
 

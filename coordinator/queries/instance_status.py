@@ -31,7 +31,7 @@ def instance_status(
         here: the guest on the primary node, if there is one.
         elsewhere: it is alive on another node.
 
-    Source: INTERFACES (b), instance status calculation.
+    Source: Ganeti's query.py.
     """
     if offline:
         return InstanceStatus.ERROR_NODEOFFLINE

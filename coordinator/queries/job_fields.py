@@ -1,4 +1,4 @@
-"""The fields of a job; names, titles, kinds and texts are Ganeti's (INTERFACES (i)).
+"""The fields of a job; names, titles, kinds and texts are Ganeti's.
 
 ``opfailure`` and ``waits`` are ours: Ganeti's ``opresult`` tells less of what went wrong, and its
 ``status`` less of what is missing.

@@ -1,4 +1,4 @@
-"""The fields of a lock; names, titles, kinds and texts are Ganeti's (INTERFACES (i))."""
+"""The fields of a lock; names, titles, kinds and texts are Ganeti's."""
 
 from coordinator.locks.report import LockRow
 from coordinator.queries.field import Field, Kind, table

@@ -1,4 +1,4 @@
-"""The fields of a node; names, titles, kinds and texts are Ganeti's (INTERFACES (i)).
+"""The fields of a node; names, titles, kinds and texts are Ganeti's.
 
 ``port`` is ours: Ganeti has one for the whole cluster, and tells it nowhere.
 """

@@ -8,7 +8,7 @@ Conditions are ``field OP value`` with == != < <= > >=, ``field =~ m/re/is`` and
 (*, ? and [a-c] within a name's part), ``value in field`` and ``value not in field``, or a bare
 field. They are joined by and, or, not, and parentheses. Values are quoted text or numbers.
 
-Source: INTERFACES (b), query2 language.
+Source: Ganeti's design document on queries, query2.
 """
 
 import re

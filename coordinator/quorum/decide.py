@@ -40,7 +40,7 @@ How new a state is, and which job is the newest, is asked of candidates alone. L
 answer is always safe: it is as if the node had been silent.
 
 The operator's word (``Word``) replaces votes that can't be had, as with two nodes of which one
-is dead (M40). It replaces nothing that was seen, in this round or an earlier one: a newer state
+is dead. It replaces nothing that was seen, in this round or an earlier one: a newer state
 within reach is fetched by a take-over and stops a plain start, and one that was shown and then
 could not be had any more stops both, since "this node is right" and "that node is newer" can't
 both be meant; only ``LOCAL_IS_RIGHT`` says that they are. What the word set aside is part of

@@ -10,7 +10,7 @@ from coordinator.quorum.majority import needed
 
 @dataclass(frozen=True, slots=True)
 class NotCandidate:
-    """Only a master candidate can become master (M43)."""
+    """Only a master candidate can become master."""
 
     me: NodeName
     candidates: tuple[NodeName, ...]
@@ -34,7 +34,7 @@ class LocalSilent:
 
 @dataclass(frozen=True, slots=True)
 class NoMajority:
-    """Too few nodes answered or, with an epoch, granted it (M33)."""
+    """Too few nodes answered or, with an epoch, granted it."""
 
     count: int
     voters: int
@@ -68,7 +68,7 @@ class NoCandidateMajority:
 
 @dataclass(frozen=True, slots=True)
 class NamedOther:
-    """On a plain start the quorum does not name this node (M36, M46)."""
+    """On a plain start the quorum does not name this node."""
 
     me: NodeName
     count: int  # nodes that name me
@@ -89,7 +89,7 @@ class NamedOther:
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """Another node holds a newer state, and starting from ours would throw it away (M35)."""
+    """Another node holds a newer state, and starting from ours would throw it away."""
 
     me: NodeName
     mine: Stamp

@@ -20,7 +20,7 @@ from tests.diff.luxi_server import Answering
 
 
 def resources(answering: Answering) -> dict[str, Any]:
-    """What the API answers, by path; fields as Ganeti's (INTERFACES (a))."""
+    """What the API answers, by path; fields as Ganeti's."""
     return {
         "/2/info": answering.answer("QueryClusterInfo", []),
         "/2/groups?bulk=1": [_plain(row) for row in answering._groups()],

@@ -1,4 +1,4 @@
-"""How many of one kind of instance fit, and where each of them goes (FEATURES M327).
+"""How many of one kind of instance fit, and where each of them goes.
 
 Unlike hspace, which fills as fast as it can, this asks for each instance what an allocation
 asks: the answer is what the same number of ``gnt-instance add`` would do.

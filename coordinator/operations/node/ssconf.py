@@ -1,7 +1,7 @@
 """The small files about the cluster that every node has (``ssconf``).
 
 For programs and people on a node, also when no master can be asked. Names and forms are
-Ganeti's (INTERFACES (e)); lists have one entry a line.
+Ganeti's; lists have one entry a line.
 """
 
 from collections.abc import Iterable

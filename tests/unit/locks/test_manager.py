@@ -78,7 +78,7 @@ async def settled() -> None:
 
 
 def test_who_waits_for_all_does_not_hold_up_the_others() -> None:
-    """M73: A works on web4; B wants all instances; C, on web1, need not wait for A."""
+    """A works on web4; B wants all instances; C, on web1, need not wait for A."""
 
     async def scenario() -> None:
         async with Cluster().running() as cluster:

@@ -195,7 +195,7 @@ def test_a_newer_state_settles_an_old_quarrel() -> None:
 
 
 class TestTheOperatorsWord:
-    """``--no-voting`` and beyond (M39, M40)."""
+    """``--no-voting`` and beyond."""
 
     def test_two_nodes_of_which_one_is_dead(self) -> None:
         ballots = {ALPHA: ballot()}
