@@ -17,6 +17,7 @@ from common.rpc.server import Reply
 from common.tls.context import EXPIRED, NOT_YET_VALID
 from coordinator.nodes.clocks import Clocks
 from coordinator.nodes.dial import Dial
+from coordinator.nodes.heard import Heard
 from coordinator.nodes.silence import GLANCE_S, Silence
 
 S = TypeVar("S", bound=NodeService)
@@ -39,6 +40,7 @@ class Nodes:
     random: Random
     clocks: Clocks = field(default_factory=Clocks)
     silence: Silence = field(default_factory=Silence)
+    heard: Heard = field(default_factory=Heard)
     heed: Heed | None = None
 
     def service(
@@ -136,6 +138,7 @@ class _Line:
                 _explain(self.node, call, error), node=self.peer, stranger=stranger
             ) from error
         silence.ends(self.node.uuid, call.name)
+        self.nodes.heard.note(self.node.uuid, call, asked_s, reply)
         return reply.body
 
     async def _try(self, call: CallSpec, body: bytes, deadline_s: float) -> Reply:
