@@ -247,6 +247,7 @@ class Master:
         return Source(
             state=self.queue.newest(self.store.state),
             asker=NodeAsker(self._nodes),
+            heard=self._nodes.heard,
             locks=self.locks.rows,
             archive=self.archive,
             waits=lambda job: "; ".join(reason.what for reason in self.queue.why(job)),

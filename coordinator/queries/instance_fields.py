@@ -6,6 +6,8 @@ from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields
 from coordinator.queries.instance_devices import DEVICE_FIELDS
 from coordinator.queries.instance_parameters import PARAMETER_FIELDS
 from coordinator.queries.instance_row import InstanceRow
+from coordinator.queries.last_known import DOC, last_known
+from coordinator.queries.live import Live
 
 STATUS = (
     'Instance status; "running" if instance is set to be running and actually is, "ADMIN_down" if '
@@ -46,6 +48,14 @@ def _console(row: InstanceRow) -> Any:
     return told | dict.fromkeys(("host", "port", "user", "command", "display"))
 
 
+def _last_known(row: InstanceRow) -> Any:
+    def make_row(live: Live) -> InstanceRow:
+        return InstanceRow(row.entity, row.config, live)
+
+    now = row.live.guests.get(row.primary.uuid)
+    return last_known(row.primary, now, row.live.past or Live(), make_row, _TOLD)
+
+
 # fmt: off
 _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("name", "Instance", Kind.TEXT, "Instance name", lambda row: row.entity.name),
@@ -66,9 +76,6 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("maybe_on", "MaybeOn", Kind.OTHER,
           "Nodes on which it may be, while it is moved or since that was cut off",
           lambda row: row.maybe_on),
-    Field("network_port", "Network_port", Kind.OTHER,
-          "Instance network port if available (e.g. for VNC console)", _port_of_display,
-          Needs.GUESTS),
     Field("os", "OS", Kind.TEXT, "Operating system", lambda row: row.entity.os),
     Field("osparams", "OpSysParameters", Kind.OTHER, "Operating system parameters (merged)",
           lambda row: row.entity.osparams),
@@ -86,22 +93,28 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("snodes.group.uuid", "SecondaryNodesGroupsUUID", Kind.OTHER,
           "Node group UUIDs of secondary nodes", lambda _: []),
 )
-_SEEN: tuple[Field[InstanceRow], ...] = (
-    Field("console", "Console", Kind.OTHER, "Instance console information", _console,
-          Needs.GUESTS),
+_TOLD: tuple[Field[InstanceRow], ...] = (
     Field("guest_state", "GuestState", Kind.TEXT,
           "State of its process on the primary node, and for how long that has been silent",
           lambda row: row.guest_state, Needs.GUESTS),
+    Field("network_port", "Network_port", Kind.OTHER,
+          "Instance network port if available (e.g. for VNC console)", _port_of_display,
+          Needs.GUESTS),
     Field("oper_ram", "Memory", Kind.UNIT, "Actual memory usage as seen by hypervisor",
           lambda row: _of_guest(row, "memory"), Needs.GUESTS),
     Field("oper_state", "Running", Kind.BOOL, "Actual state of instance", _is_running,
           Needs.GUESTS),
     Field("oper_vcpus", "VCPUs", Kind.NUMBER, "Actual number of VCPUs as seen by hypervisor",
           lambda row: _of_guest(row, "vcpus"), Needs.GUESTS),
+)
+_CONCLUDED: tuple[Field[InstanceRow], ...] = (
+    Field("console", "Console", Kind.OTHER, "Instance console information", _console,
+          Needs.GUESTS),
+    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.GUESTS),
     Field("status", "Status", Kind.TEXT, STATUS, lambda row: row.status, Needs.GUESTS),
 )
 # fmt: on
 
 INSTANCE_FIELDS = table(
-    _CONFIGURED, _SEEN, entity_fields("Instance"), DEVICE_FIELDS, PARAMETER_FIELDS
+    _CONFIGURED, _TOLD, _CONCLUDED, entity_fields("Instance"), DEVICE_FIELDS, PARAMETER_FIELDS
 )

@@ -1,6 +1,6 @@
 """What only the nodes know, asked for once a query."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -9,6 +9,7 @@ from common.model.cluster import Cluster
 from common.model.node import Node
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
+from coordinator.nodes.heard import Heard, Told
 from coordinator.queries.field import Missing, Needs
 from coordinator.state.config import Config
 
@@ -32,6 +33,8 @@ class Live:
 
     guests: Answers[tuple[GuestReport, ...]] = field(default_factory=dict)
     facts: Answers[NodeFacts] = field(default_factory=dict)
+    ages_s: Mapping[str, float] = field(default_factory=dict)  # of what is not new
+    past: "Live | None" = None  # what the nodes that did not answer told before
     _where: dict[str, dict[str, GuestReport]] = field(default_factory=dict)
 
     async def ask(
@@ -53,6 +56,22 @@ class Live:
                     self.facts = await asker.facts(online, storage=storage_of(config.cluster))
                 case Needs.CONFIG:
                     pass
+
+    def recall(self, heard: Heard, now_s: float) -> None:
+        """Look up what the nodes that did not answer told before."""
+        last_guests = _recalled(self.guests, heard.guests)
+        last_facts = _recalled(self.facts, heard.facts)
+        guests = {node: told.value for node, told in last_guests.items()}
+        self.past = Live(
+            guests=guests,
+            facts={node: told.value for node, told in last_facts.items()},
+            ages_s={
+                node: now_s - told.asked_s
+                for last in (last_guests, last_facts)
+                for node, told in last.items()
+            },
+            _where=_by_guest(guests),
+        )
 
     def hosts_of(self, instance: str) -> Mapping[str, GuestReport]:
         """Return the nodes that have a guest for the instance, usually one."""
@@ -79,6 +98,11 @@ def storage_of(cluster: Cluster) -> tuple[str, ...]:
     }
     enabled = (directories.get(name, "") for name in cluster.enabled_disk_templates)
     return tuple(dict.fromkeys(directory for directory in enabled if directory))
+
+
+def _recalled(answers: Answers[T], last: Callable[[str], Told[T] | None]) -> dict[str, Told[T]]:
+    silent = (node for node, answer in answers.items() if isinstance(answer, GntError))
+    return {node: told for node in silent if (told := last(node)) is not None}
 
 
 def _by_guest(

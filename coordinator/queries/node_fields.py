@@ -19,6 +19,7 @@ from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.nodes.space import space_for_disks
 from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
 from coordinator.queries.instance_parameters import kind_of
+from coordinator.queries.last_known import DOC, last_known
 from coordinator.queries.live import Live
 from coordinator.state.config import Config
 
@@ -95,6 +96,14 @@ def _total_space(row: NodeRow) -> MiB | Missing:
 
 def _unavailable(_: NodeRow) -> Missing:
     return Missing.UNAVAILABLE
+
+
+def _last_known(row: NodeRow) -> Any:
+    def make_row(live: Live) -> NodeRow:
+        return NodeRow(row.entity, row.config, live)
+
+    now = row.live.facts.get(row.entity.uuid)
+    return last_known(row.entity, now, row.live.past or Live(), make_row, _TOLD)
 
 
 # fmt: off
@@ -192,4 +201,8 @@ def node_parameter_fields() -> Iterator[Field[Any]]:
         )  # fmt: skip
 
 
-NODE_FIELDS = table(_CONFIGURED, _TOLD, entity_fields("Node"), node_parameter_fields())
+_REMEMBERED = (
+    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.FACTS),
+)  # fmt: skip
+
+NODE_FIELDS = table(_CONFIGURED, _TOLD, _REMEMBERED, entity_fields("Node"), node_parameter_fields())

@@ -87,6 +87,7 @@ async def _ask(needs: set[Needs], rows: Sequence[Any], live: Live, source: Sourc
     if rows and needs - {Needs.CONFIG}:
         nodes = {node.uuid: node for row in rows for node in row.nodes}
         await live.ask(needs, nodes.values(), source.state.config, source.asker)
+        live.recall(source.heard, asyncio.get_running_loop().time())
 
 
 def _columns(subject: Subject, names: Any) -> list[Field[Any]]:

@@ -11,6 +11,7 @@ from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
+from coordinator.nodes.heard import Heard
 from coordinator.queries.live import Answers, Asker
 from coordinator.state.archive import Archive
 from coordinator.state.state import State
@@ -24,6 +25,7 @@ class Source:
     asker: Asker
     locks: Callable[[], Sequence[LockRow]] = tuple
     waits: Callable[[JobId], str] = lambda _: ""  # what a job waits for, in words
+    heard: Heard = field(default_factory=Heard)  # what nodes told before
     archive: Archive | None = None
     archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 

@@ -25,10 +25,13 @@ from common.names import (
     NodeId,
     NodeName,
 )
-from common.noderpc.facts import NodeFacts, StorageReport
-from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.facts import Facts, NodeFacts, StorageReport
+from common.noderpc.instances import GuestReport, GuestState, Instances
+from common.rpc.envelope import answer
+from common.rpc.server import Reply
 from coordinator.locks.names import Level, LockName, Mode, Owner
 from coordinator.locks.report import LockRow
+from coordinator.nodes.heard import Heard
 from coordinator.queries.live import Answers
 from coordinator.queries.source import Source
 from coordinator.state.rows import Stored
@@ -168,7 +171,18 @@ LOCKS = (
 )  # fmt: skip
 
 
-def source(asker: RecordedAsker | None = None) -> Source:
+def told_at(asked_s: float, *told_by: Node) -> Heard:
+    """Return what is remembered when some nodes told all they know, so long ago."""
+    heard, asker = Heard(), RecordedAsker()
+    for node in told_by:
+        guests = Reply(200, answer(asker.running[node.uuid]))
+        heard.note(node.uuid, Instances.calls["guests"], asked_s, guests)
+        heard.note(node.uuid, Facts.calls["facts"], asked_s, Reply(200, answer(facts(node.name))))
+    return heard
+
+
+def source(asker: RecordedAsker | None = None, heard: Heard | None = None) -> Source:
     return Source(
-        state=STATE, asker=asker or RecordedAsker(), locks=lambda: LOCKS, waits=lambda _: "a place"
-    )
+        state=STATE, asker=asker or RecordedAsker(), heard=heard or Heard(),
+        locks=lambda: LOCKS, waits=lambda _: "a place",
+    )  # fmt: skip

@@ -16,8 +16,8 @@ from coordinator.queries.subject import SUBJECTS
 GANETI = json.loads(Path(__file__).with_name("fields.json").read_text())
 OURS = {
     "job": {"opfailure", "waits"},
-    "instance": {"hv/accelerator", "guest_state", "maybe_on"},
-    "node": {"port"},
+    "instance": {"hv/accelerator", "guest_state", "last_known", "maybe_on"},
+    "node": {"last_known", "port"},
 }
 
 
