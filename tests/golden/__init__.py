@@ -1,0 +1,1 @@
+"""What versions of Gantry have written, kept for later ones to read."""
