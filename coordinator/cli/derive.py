@@ -39,20 +39,21 @@ _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what de
 }
 
 
-def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: bool) -> None:
+def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: str) -> None:
     """Add the options and arguments that ``operation`` declares.
 
     Args:
         parser: to add them to; it then yields only what was given.
         operation: the class.
-        many: take any number of words for the first argument, which choose objects.
+        many: the argument that takes any number of words, which choose objects.
     """
     required = {field.name for field in msgspec.structs.fields(operation) if field.required}
     hints = typing.get_type_hints(operation)
     for name, parameter in operation.parameters().items():
         if not parameter.flags:
-            parser.add_argument(name, metavar=_shown(name, parameter), help=parameter.help,
-                                nargs="*" if many else None)  # fmt: skip
+            nargs = "*" if name == many else None
+            metavar = _shown(name, parameter)
+            parser.add_argument(name, metavar=metavar, help=parameter.help, nargs=nargs)
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
         elif parameter.flags != ("",):

@@ -10,6 +10,7 @@ from common.luxi.client import NoCoordinator
 from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA, Area, Command
 from coordinator.cli.output import printable_output
+from coordinator.operations.catalogue import Entry
 
 INTERRUPTED = 130  # as shells report SIGINT
 PIPE_CLOSED = 141  # as shells report SIGPIPE
@@ -79,9 +80,9 @@ def run_area(program: str, words: Sequence[str]) -> int:
     return run_command(f"{program} {name}", area.commands[name], rest)
 
 
-def run_command(name: str, command: Command, words: Sequence[str]) -> int:
+def run_command(name: str, command: Command | Entry, words: Sequence[str]) -> int:
     """Import what the command needs, and run it."""
-    if command.opcode:
+    if isinstance(command, Entry):
         from coordinator.cli.submit import submit  # imports the model; lists do without
 
         return submit(name, command, words)

@@ -9,7 +9,6 @@ from typing import Any, TextIO
 from common.errors import Conflict, GntError, NoCapacity
 from common.luxi.client import Client, ConnectionLost
 from common.luxi.failures import from_ganeti
-from coordinator.cli.commands import Command
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
@@ -18,6 +17,7 @@ from coordinator.cli.priority import read_priority
 from coordinator.cli.selection import Chosen, add_selection, choose
 from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.base import Operation, read_operation
+from coordinator.operations.catalogue import Entry
 from coordinator.operations.registry import find_operation
 
 
@@ -28,60 +28,56 @@ class NeedsConfirmation(Conflict):
     exit_code = 13
 
 
-def submit(name: str, command: Command, words: Sequence[str]) -> int:
-    """Run a command whose module declares an operation; return the exit code."""
-    operation = find_operation(command.opcode)
-    parser = parser_for(name, operation, command)
-    options = parser.parse_args(words)
+def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
+    """Run the command of an operation; return the exit code."""
+    operation = find_operation(entry.opcode)
+    options = parser_for(name, operation, entry).parse_args(words)
     with connect() as client:
-        words = getattr(options, next(iter(operation.parameters()), ""), ())
-        chosen = choose(client, words, options.way) if command.many else None
-        fields = read_fields(operation, options) | (command.for_json if options.json else {})
-        jobs = _jobs(operation, fields, options, chosen)
+        chosen = None
+        if entry.many:
+            chosen = choose(client, getattr(options, entry.many), options.way)
+        fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
+        jobs = _jobs(entry, fields, options, chosen)
         for job in jobs:
             read_operation(job[0])  # the coordinator would say the same, after a round trip
-        _confirm(command, chosen.names if chosen else fields.values(), chosen, options)
+        _confirm(entry, chosen.names if chosen else fields.values(), chosen, options)
         return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
 
 
 def _jobs(
-    operation: type[Operation[Any]],
-    fields: dict[str, Any],
-    options: argparse.Namespace,
-    chosen: Chosen | None,
+    entry: Entry, fields: dict[str, Any], options: argparse.Namespace, chosen: Chosen | None
 ) -> list[list[dict[str, Any]]]:
-    if chosen is None:
-        return [[wire_form(operation, fields, options)]]
-    key = next(iter(operation.parameters()))
-    return [[wire_form(operation, fields | {key: name}, options)] for name in chosen.names]
+    program = entry.command.partition(" ")[0]
+    wire = {"OP_ID": entry.opcode, **fields, **common_fields(program, options)}
+    return [[wire]] if chosen is None else [[wire | {entry.many: name}] for name in chosen.names]
 
 
 def _confirm(
-    command: Command,
+    entry: Entry,
     objects: Iterable[Any],
     chosen: Chosen | None,
     options: argparse.Namespace,
 ) -> None:
     several = chosen is not None and not chosen.named and len(chosen.names) > 1
-    question = command.confirm or (command.confirm_many if several else "")
+    question = entry.confirm or (entry.confirm_many if several else "")
     if not question or options.dry_run:
         return
-    if (command.confirm and options.force) or (several and options.force_multiple):
+    if (entry.confirm and options.force) or (several and options.force_multiple):
         return
     names = list(objects)[: None if chosen else 1]
     confirm(question.format(in_words([str(name) for name in names])))
 
 
-def parser_for(name: str, operation: type[Operation[Any]], command: Command) -> Parser:
+def parser_for(name: str, operation: type[Operation[Any]], entry: Entry) -> Parser:
     """Return the parser of an operation's command: its fields, and what all jobs have."""
     parser = Parser(name, (operation.__doc__ or "").strip())
-    add_fields(parser, operation, many=command.many)
-    if command.many:
+    add_fields(parser, operation, many=entry.many)
+    if entry.many:
         add_selection(parser)
     add_job_options(parser, verbose="verbose" not in operation.parameters())
-    if command.confirm and "force" not in operation.parameters():
+    if entry.confirm and "force" not in operation.parameters():
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")
-    if command.confirm:
+    if entry.confirm:
         parser.set_defaults(force=False)
     return parser
 
@@ -98,18 +94,6 @@ def add_job_options(parser: argparse.ArgumentParser, *, verbose: bool = True) ->
                        help="or a number, -20 being the most urgent")  # fmt: skip
     group.add_argument("--reason", metavar="TEXT", help="why, for whoever reads the job later")
     add_json(parser)
-
-
-def wire_form(
-    operation: type[Operation[Any]], fields: dict[str, Any], options: argparse.Namespace
-) -> dict[str, Any]:
-    """Return an opcode as it is submitted.
-
-    Raises:
-        InvalidRequest: the priority is none.
-    """
-    program = operation.command.split()[0]
-    return {"OP_ID": operation.opcode, **fields, **common_fields(program, options)}
 
 
 def common_fields(program: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -32,7 +32,6 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
     """
 
     opcode: ClassVar[str]  # "OP_INSTANCE_MIGRATE"
-    command: ClassVar[str]  # "gnt-instance migrate"
     plan_type: ClassVar[Any]
 
     @abc.abstractmethod
@@ -138,11 +137,11 @@ class StaleChoice(Exception):
 REGISTRY: dict[str, type[Operation[Any]]] = {}
 
 
-def operation(opcode: str, *, command: str = "") -> Callable[[OperationT], OperationT]:
-    """Register an operation under its opcode and its command."""
+def operation(opcode: str) -> Callable[[OperationT], OperationT]:
+    """Register an operation under its opcode; the catalogue says what else is known of it."""
 
     def register(cls: OperationT) -> OperationT:
-        cls.opcode, cls.command = opcode, command
+        cls.opcode = opcode
         (cls.plan_type,) = typing.get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
         REGISTRY[opcode] = cls
         return cls

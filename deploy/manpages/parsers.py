@@ -1,7 +1,7 @@
 """Which parser each command has, without running the command."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import NoReturn
 from unittest.mock import patch
@@ -13,6 +13,7 @@ import noded.monitor.main
 from coordinator.cli.commands import AREAS, UMBRELLA, Command
 from coordinator.cli.parser import Parser
 from coordinator.cli.submit import parser_for
+from coordinator.operations.catalogue import Entry
 from coordinator.operations.registry import find_operation
 
 
@@ -24,7 +25,7 @@ class _Made(Exception):
         self.parser = parser
 
 
-def commands(program: str) -> dict[str, Command]:
+def commands(program: str) -> Mapping[str, Command | Entry]:
     """Return the commands of a program, by their names."""
     return UMBRELLA if program == "gantry" else AREAS[program].commands
 
@@ -36,7 +37,7 @@ def parser_of(program: str, name: str) -> argparse.ArgumentParser:
     is stopped.
     """
     command = commands(program)[name]
-    if command.opcode:
+    if isinstance(command, Entry):
         return parser_for(f"{program} {name}", find_operation(command.opcode), command)
     file, _, function = command.run.partition(":")
     run = getattr(import_module(f"coordinator.cli.{file}"), function)

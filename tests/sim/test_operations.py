@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator.operations.registry import MODULES
+from coordinator.operations.catalogue import CATALOGUE
 from tests.sim.stories import AREAS, STORIES
 from tests.support.harness import (
     for_every_change_of_sides,
@@ -28,7 +28,7 @@ def test_a_job_ends_under_the_very_node_that_it_is_about(story: str) -> None:
 
 def test_every_operation_has_a_story() -> None:
     told = {story.opcode for story in STORIES.values()}
-    assert told == set(MODULES), "an operation without a story is an operation without a test"
+    assert told == set(CATALOGUE), "an operation without a story is an operation without a test"
 
 
 def test_no_two_stories_have_the_same_name() -> None:

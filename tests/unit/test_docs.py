@@ -11,8 +11,7 @@ import pytest
 from common.errors import InvalidRequest
 from common.paths import Paths
 from coordinator.cli.commands import AREAS
-from coordinator.operations.base import REGISTRY
-from coordinator.operations.registry import MODULES, load_all
+from coordinator.operations.registry import load_all
 from deploy.manpages.pages import exit_codes_of_errors, pages
 from deploy.manpages.parsers import commands, daemons, parser_of, shown_actions
 from deploy.manpages.tools import TOOLS, options_of
@@ -175,14 +174,3 @@ def test_decisions_have_one_form(record: Path) -> None:
     found = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert found == ["Context", "Decision", "Consequences"]
     assert text.startswith(f"# {int(record.name[:4])}. ")
-
-
-def test_every_operation_is_registered() -> None:
-    """The registry names modules, so that a command loads one of them; it may forget none."""
-    load_all()
-    declared = {
-        opcode
-        for source in PROJECT.glob("coordinator/operations/**/*.py")
-        for opcode in re.findall(r'^@operation\(\s*"(\w+)"', source.read_text(), re.MULTILINE)
-    }
-    assert declared == MODULES.keys() == REGISTRY.keys()

@@ -32,7 +32,7 @@ class ModifyClusterPlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_CLUSTER_SET_PARAMS", command="gnt-cluster modify")
+@operation("OP_CLUSTER_SET_PARAMS")
 class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
     """Change the cluster's parameters."""
 

@@ -19,7 +19,7 @@ class RenewPlan(Order):
     nodes: tuple[Node, ...]  # the master last: with a new certificate its coordinator restarts
 
 
-@operation("OP_CLUSTER_RENEW_CRYPTO", command="gnt-cluster renew-crypto")
+@operation("OP_CLUSTER_RENEW_CRYPTO")
 class RenewCrypto(Operation[RenewPlan], kw_only=True):
     """Renew what nodes prove to each other with who they are; nothing is interrupted."""
 

@@ -22,7 +22,7 @@ class VerifyClusterPlan(Order):
     jobs: tuple[tuple[dict[str, Any], ...], ...]
 
 
-@operation("OP_CLUSTER_VERIFY", command="gnt-cluster verify")
+@operation("OP_CLUSTER_VERIFY")
 class VerifyCluster(Operation[VerifyClusterPlan], kw_only=True):
     """Check configuration, nodes, mastership, instances and disks; change nothing."""
 

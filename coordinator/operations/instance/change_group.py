@@ -18,7 +18,7 @@ from coordinator.operations.planned_moves import PlannedMoves, plan_of
 from coordinator.state.config import Config
 
 
-@operation("OP_INSTANCE_CHANGE_GROUP", command="gnt-instance change-group")
+@operation("OP_INSTANCE_CHANGE_GROUP")
 class ChangeGroup(PlannedMoves, kw_only=True):
     """Move an instance to another group of nodes, by a job of its own."""
 

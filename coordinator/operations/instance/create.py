@@ -58,7 +58,7 @@ class CreatePlan(Order, kw_only=True):
     start: bool
 
 
-@operation("OP_INSTANCE_CREATE", command="gnt-instance add")
+@operation("OP_INSTANCE_CREATE")
 class CreateInstance(Operation[CreatePlan], kw_only=True):
     """Create an instance with its disks and nics, and start it."""
 

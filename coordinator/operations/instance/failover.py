@@ -46,7 +46,7 @@ class FailoverPlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_INSTANCE_FAILOVER", command="gnt-instance failover")
+@operation("OP_INSTANCE_FAILOVER")
 class FailOverInstance(Operation[FailoverPlan], kw_only=True):
     """Move an instance to another node, stopping it on the way; its node may be dead.
 

@@ -35,7 +35,7 @@ from coordinator.operations.steps.checks import (
 from coordinator.state.config import Config
 
 
-@operation("OP_INSTANCE_MIGRATE", command="gnt-instance migrate")
+@operation("OP_INSTANCE_MIGRATE")
 class MigrateInstance(Operation[MigratePlan], kw_only=True):
     """Move a running instance to another node; it goes on running."""
 

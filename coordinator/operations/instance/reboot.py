@@ -51,7 +51,7 @@ class RebootPlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_INSTANCE_REBOOT", command="gnt-instance reboot")
+@operation("OP_INSTANCE_REBOOT")
 class RebootInstance(Operation[RebootPlan], kw_only=True):
     """Reboot an instance; one that is down is started, but for a soft reboot."""
 

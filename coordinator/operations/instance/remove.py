@@ -38,7 +38,7 @@ class RemovePlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_INSTANCE_REMOVE", command="gnt-instance remove")
+@operation("OP_INSTANCE_REMOVE")
 class RemoveInstance(Operation[RemovePlan], kw_only=True):
     """Stop an instance and delete its disks and its record."""
 

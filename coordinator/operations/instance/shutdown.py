@@ -35,7 +35,7 @@ class StopPlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_INSTANCE_SHUTDOWN", command="gnt-instance shutdown")
+@operation("OP_INSTANCE_SHUTDOWN")
 class ShutDownInstance(Operation[StopPlan], kw_only=True):
     """Have an instance power off; kill it when it has not done so in time."""
 

@@ -41,7 +41,7 @@ class StartPlan(Order, kw_only=True):
     now: float
 
 
-@operation("OP_INSTANCE_STARTUP", command="gnt-instance startup")
+@operation("OP_INSTANCE_STARTUP")
 class StartInstance(Operation[StartPlan], kw_only=True):
     """Start an instance on its primary node; one that runs is left alone."""
 

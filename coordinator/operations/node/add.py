@@ -29,7 +29,7 @@ class AddPlan(Order, kw_only=True):
     node: Node
 
 
-@operation("OP_NODE_ADD", command="gnt-node add")
+@operation("OP_NODE_ADD")
 class AddNode(Operation[AddPlan], kw_only=True):
     """Take a node into the cluster, by the token that it shows (“gantry join-token”)."""
 

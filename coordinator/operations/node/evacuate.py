@@ -19,7 +19,7 @@ from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_o
 from coordinator.state.config import Config
 
 
-@operation("OP_NODE_EVACUATE", command="gnt-node evacuate")
+@operation("OP_NODE_EVACUATE")
 class EvacuateNode(PlannedMoves, kw_only=True):
     """Move all instances off a node, each by a job of its own."""
 

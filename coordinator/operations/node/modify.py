@@ -36,7 +36,7 @@ class ModifyPlan(Order, kw_only=True):
     reachable: bool
 
 
-@operation("OP_NODE_SET_PARAMS", command="gnt-node modify")
+@operation("OP_NODE_SET_PARAMS")
 class ModifyNode(Operation[ModifyPlan], kw_only=True):
     """Change what a node is for, or its parameters."""
 

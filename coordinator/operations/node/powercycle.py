@@ -21,7 +21,7 @@ class PowercyclePlan(Order):
     boot_id: str  # before; empty if the node cannot tell
 
 
-@operation("OP_NODE_POWERCYCLE", command="gnt-node powercycle")
+@operation("OP_NODE_POWERCYCLE")
 class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
     """Reboot a node at once, without a word to its guests or disks."""
 

@@ -26,7 +26,7 @@ class RemovePlan(Order):
     after: tuple[Node, ...] = ()
 
 
-@operation("OP_NODE_REMOVE", command="gnt-node remove")
+@operation("OP_NODE_REMOVE")
 class RemoveNode(Operation[RemovePlan], kw_only=True):
     """Take a node without instances out of the cluster; it forgets all about it."""
 

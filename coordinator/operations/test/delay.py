@@ -19,7 +19,7 @@ class DelayPlan(Order):
     repeat: int
 
 
-@operation("OP_TEST_DELAY", command="gnt-debug delay")
+@operation("OP_TEST_DELAY")
 class Delay(Operation[DelayPlan], kw_only=True):
     """Wait on the master, holding no lock but the shared one of the cluster."""
 

@@ -11,7 +11,8 @@ from common.luxi.failures import JobLost
 from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli import main
-from coordinator.cli.commands import AREAS, UMBRELLA
+from coordinator.cli.commands import AREAS, UMBRELLA, Command
+from coordinator.operations.catalogue import Entry
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 
@@ -40,6 +41,11 @@ def test_help_names_every_command(run: Run) -> None:
     assert run("gnt-cluster version").out == f"Software version: {VERSION}\n"
 
 
+def _begins(command: Command | Entry) -> bool:
+    """Tell whether a command has to be kept from working on this machine."""
+    return isinstance(command, Command) and command.run.startswith("begin")
+
+
 @pytest.mark.parametrize("line", ["gnt-node frob", "gantry frob", "gantry node frob"])
 def test_a_command_that_does_not_exist(run: Run, line: str) -> None:
     ran = run(line)
@@ -50,7 +56,7 @@ def test_a_command_that_does_not_exist(run: Run, line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        f"{program} {name} {'--help' if command.run.startswith('begin') else '--frobnicate'}"
+        f"{program} {name} {'--help' if _begins(command) else '--frobnicate'}"
         for program, area in AREAS.items()
         for name, command in area.commands.items()
     ],

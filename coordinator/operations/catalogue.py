@@ -1,0 +1,193 @@
+"""The catalogue: one entry an operation. Nothing else lists operations.
+
+What an operation takes is said by the fields of its class; what others have to know of it without
+loading it is said here. Commands read this file each time they start, so it imports nothing.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """What is known of an operation before its class is loaded.
+
+    Attributes:
+        opcode: its name on the wire.
+        module: below ``coordinator.operations``; the class is in it.
+        command: the program and command that submit it; none: another command does, or programs.
+        help: what the command does, in the list of a program's commands.
+        route: method and path of Ganeti's REST interface; ``{}`` holds the field that it names.
+        many: the field of which the command takes several values, one job each.
+        confirm: asked first, unless told not to; ``{}`` is the object, or the objects.
+        confirm_many: asked where several objects were chosen that nobody named.
+        for_json: fields that ``--json`` sets besides.
+    """
+
+    opcode: str
+    module: str
+    command: str = ""
+    help: str = ""
+    route: str = ""
+    many: str = ""
+    confirm: str = ""
+    confirm_many: str = ""
+    for_json: Mapping[str, bool] = {}
+
+
+_ENTRIES = (
+    Entry("OP_CLUSTER_DESTROY", "cluster.destroy"),
+    Entry(
+        "OP_CLUSTER_RENEW_CRYPTO",
+        "cluster.renew_crypto",
+        command="gnt-cluster renew-crypto",
+        help="renew the certificates of nodes",
+    ),
+    Entry(
+        "OP_CLUSTER_SET_PARAMS",
+        "cluster.modify",
+        command="gnt-cluster modify",
+        help="change the cluster's parameters",
+        route="PUT /2/modify",
+    ),
+    Entry(
+        "OP_CLUSTER_VERIFY",
+        "cluster.verify",
+        command="gnt-cluster verify",
+        help="look for anything that is wrong",
+        for_json={"findings": True},
+    ),
+    Entry("OP_CLUSTER_VERIFY_CONFIG", "cluster.verify_config"),
+    Entry("OP_CLUSTER_VERIFY_GROUP", "cluster.verify_group"),
+    Entry(
+        "OP_INSTANCE_CHANGE_GROUP",
+        "instance.change_group",
+        command="gnt-instance change-group",
+        help="move an instance to another group of nodes",
+        confirm="Move {} to another group of nodes?",
+    ),
+    Entry(
+        "OP_INSTANCE_CONSOLE",
+        "instance.console",
+        route="GET /2/instances/{instance_name}/console",
+    ),
+    Entry(
+        "OP_INSTANCE_CREATE",
+        "instance.create",
+        command="gnt-instance add",
+        help="create an instance",
+        route="POST /2/instances",
+    ),
+    Entry(
+        "OP_INSTANCE_FAILOVER",
+        "instance.failover",
+        command="gnt-instance failover",
+        help="move instances, stopping them on the way",
+        route="PUT /2/instances/{instance_name}/failover",
+        many="instance_name",
+        confirm="Stop {}, to start on another node?",
+    ),
+    Entry(
+        "OP_INSTANCE_MIGRATE",
+        "instance.migrate",
+        command="gnt-instance migrate",
+        help="move running instances",
+        route="PUT /2/instances/{instance_name}/migrate",
+        many="instance_name",
+        confirm="Move {} to another node, running?",
+    ),
+    Entry(
+        "OP_INSTANCE_MULTI_ALLOC",
+        "instance.create_many",
+        route="POST /2/instances-multi-alloc",
+    ),
+    Entry(
+        "OP_INSTANCE_REBOOT",
+        "instance.reboot",
+        command="gnt-instance reboot",
+        help="reboot instances",
+        route="POST /2/instances/{instance_name}/reboot",
+        many="instance_name",
+        confirm_many="Reboot {}?",
+    ),
+    Entry(
+        "OP_INSTANCE_REMOVE",
+        "instance.remove",
+        command="gnt-instance remove",
+        help="delete instances",
+        route="DELETE /2/instances/{instance_name}",
+        many="instance_name",
+        confirm="Delete {}, with all the data on the disks?",
+    ),
+    Entry(
+        "OP_INSTANCE_SHUTDOWN",
+        "instance.shutdown",
+        command="gnt-instance shutdown",
+        help="stop instances",
+        route="PUT /2/instances/{instance_name}/shutdown",
+        many="instance_name",
+        confirm_many="Stop {}?",
+    ),
+    Entry(
+        "OP_INSTANCE_STARTUP",
+        "instance.startup",
+        command="gnt-instance startup",
+        help="start instances",
+        route="PUT /2/instances/{instance_name}/startup",
+        many="instance_name",
+        confirm_many="Start {}?",
+    ),
+    Entry(
+        "OP_NODE_ADD",
+        "node.add",
+        command="gnt-node add",
+        help="take a machine into the cluster",
+    ),
+    Entry(
+        "OP_NODE_EVACUATE",
+        "node.evacuate",
+        command="gnt-node evacuate",
+        help="move all instances off a node",
+        route="POST /2/nodes/{node_name}/evacuate",
+        confirm="Move the instances of {} to other nodes?",
+    ),
+    Entry(
+        "OP_NODE_POWERCYCLE",
+        "node.powercycle",
+        command="gnt-node powercycle",
+        help="reboot a node at once",
+        route="POST /2/nodes/{node_name}/powercycle",
+        confirm="Reboot {} at once, without a word to its guests and disks?",
+    ),
+    Entry(
+        "OP_NODE_REMOVE",
+        "node.remove",
+        command="gnt-node remove",
+        help="take a node out of the cluster",
+    ),
+    Entry(
+        "OP_NODE_SET_PARAMS",
+        "node.modify",
+        command="gnt-node modify",
+        help="change what a node is for",
+        route="POST /2/nodes/{node_name}/modify",
+    ),
+    Entry(
+        "OP_TEST_DELAY",
+        "test.delay",
+        command="gnt-debug delay",
+        help="run a job that only waits",
+    ),
+)
+
+CATALOGUE: Mapping[str, Entry] = {entry.opcode: entry for entry in _ENTRIES}
+"""The entry of each operation, by its opcode."""
+
+
+def commands_of(program: str) -> dict[str, Entry]:
+    """Return the operations that a program's commands submit: ``startup`` of ``gnt-instance``."""
+    return {
+        name: entry
+        for entry in _ENTRIES
+        for area, _, name in (entry.command.partition(" "),)
+        if area == program
+    }

@@ -1,0 +1,40 @@
+"""Debian's own REST server has each route of the catalogue, for the same opcode."""
+
+import json
+import subprocess
+
+from coordinator.operations.catalogue import CATALOGUE
+from tests.diff.debian_ganeti import COMMANDS, LIBRARIES, PYTHON, needs_ganeti
+
+pytestmark = needs_ganeti
+
+ROUTES = """
+import json
+from ganeti.rapi import connector
+kinds = ("node", "instance", "group", "network")
+names = [f"{{{kind}_name}}" for kind in kinds]
+handlers = connector.GetHandlers(*names, "{job}", "{disk}", "{filter}", "{resource}")
+told = {}
+for path, handler in handlers.items():
+    path = getattr(path, "pattern", path).strip("^$").replace("(", "").replace(")", "")
+    for method in ("GET", "PUT", "POST", "DELETE"):
+        opcode = getattr(handler, f"{method}_OPCODE", None)
+        if opcode is not None:
+            told[f"{method} {path}"] = opcode.OP_ID
+print(json.dumps(told))
+"""
+
+
+def test_routes_are_ganetis_and_none_is_forgotten() -> None:
+    done = subprocess.run(  # noqa: TID251 - no event loop here
+        [PYTHON, "-c", ROUTES],
+        env={"PYTHONPATH": f"{COMMANDS}:{LIBRARIES}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    theirs: dict[str, str] = json.loads(done.stdout)
+    for entry in CATALOGUE.values():
+        known = [route for route, opcode in theirs.items() if opcode == entry.opcode]
+        assert entry.route in known if known else not entry.route, (entry.opcode, known)
