@@ -8,20 +8,6 @@ from common.model.entity import Entity
 from common.names import MiB, NodeId
 
 
-class DiskTemplate(StrEnum):
-    """How an instance's disks are kept; names are Ganeti's."""
-
-    DISKLESS = "diskless"
-    FILE = "file"
-    SHAREDFILE = "sharedfile"
-    PLAIN = "plain"
-    DRBD = "drbd"
-    BLOCKDEV = "blockdev"
-    RBD = "rbd"
-    EXT = "ext"
-    GLUSTER = "gluster"
-
-
 class FileBacking(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="file"
 ):

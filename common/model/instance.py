@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import Any
 
-from common.model.disk import DiskTemplate
 from common.model.entity import Entity
+from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceName, NicId, NodeId
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.policy import InstancePolicy
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.columns import InstanceColumns
 

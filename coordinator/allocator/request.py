@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, NodeName
 from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason

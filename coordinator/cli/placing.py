@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from common.errors import NoCapacity
-from common.model.disk import DiskTemplate
 from common.model.parameters import Backend
+from common.model.template import DiskTemplate
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import typed
 from coordinator.cli.keyval import parse_devices, parse_keyval, split_escaped

@@ -12,9 +12,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from common.errors import InvalidRequest, NoCapacity
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from common.model.policy import Spec
+from common.model.template import DiskTemplate
 from common.names import InstanceName
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.board import Board

@@ -2,8 +2,8 @@
 
 from copy import copy
 
-from common.model.disk import DiskTemplate
 from common.model.instance import AdminState
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.books.ledger import Columns, Ledger
 from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node

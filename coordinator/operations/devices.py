@@ -10,7 +10,8 @@ from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster
-from common.model.disk import Backing, DiskTemplate, FileBacking, Mode
+from common.model.disk import Backing, FileBacking, Mode
+from common.model.template import DiskTemplate
 from common.names import MiB
 from common.units import parse_mib
 from coordinator.state.config import Config

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.picture import Picture

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from common.luxi.answers import Request
 from common.model.cluster import Cluster
-from common.model.disk import DiskTemplate
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.stamp import Stamp
+from common.model.template import DiskTemplate
 from common.names import (
     ClusterName,
     GroupId,

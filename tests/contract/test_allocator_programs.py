@@ -10,11 +10,12 @@ import pytest
 
 from common.errors import NoCapacity
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DiskTemplate, FileBacking
+from common.model.disk import Disk, FileBacking
 from common.model.group import AllocationPolicy, Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.policy import Bounds, InstancePolicy
+from common.model.template import DiskTemplate
 from common.names import (
     ClusterName,
     DiskId,

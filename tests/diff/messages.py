@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from tests.unit.allocator.clusters import TEMPLATES, Taste, random_picture, random_request
 from tests.unit.allocator.hail import question
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.picture import (
     Demand,

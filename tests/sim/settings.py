@@ -5,7 +5,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from common.errors import GntError
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance

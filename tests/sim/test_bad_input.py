@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NodeFailure, NotFound
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import MiB, NodeName
 from common.tls.keys import make_temporary
 from common.tls.token import make_token

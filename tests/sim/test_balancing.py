@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import Conflict
 from common.luxi.client import ConnectionLost
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeName
 from coordinator.htools import execute, hbal, luxi_source
 from coordinator.htools.options import run

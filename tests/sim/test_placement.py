@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
-from common.model.disk import DiskTemplate
 from common.model.job import Status
+from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB, NodeName
 from common.noderpc.instances import GuestState
 from coordinator.operations.cluster.modify import ModifyCluster

@@ -17,8 +17,8 @@ from common.errors import (
 )
 from common.luxi.failures import JobLost, QueueDrained
 from common.messages import from_json
-from common.model.disk import DiskTemplate
 from common.model.job import Job, Status
+from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId
 from common.noderpc.instances import GuestState, Instances
 from coordinator.nodes.calls import Nodes

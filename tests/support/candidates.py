@@ -8,11 +8,11 @@ from typing import Any
 from common.errors import Deposed, NodeFailure, Unreachable
 from common.messages import to_json
 from common.model.cluster import Cluster
-from common.model.disk import DiskTemplate
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.job import Job, OperationRecord
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import (
     ClusterName,
     Epoch,

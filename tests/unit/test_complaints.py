@@ -8,7 +8,7 @@ import pytest
 from common.complaints import in_words
 from common.errors import InvalidRequest
 from common.messages import from_builtins
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.operations.instance.create import CreateInstance
 
 ORDER = {"instance_name": "web1", "disk_template": "diskless"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.board import Board, Kind

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
 from coordinator.allocator.policy import check_policy

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from common.errors import InvalidRequest
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.ledger import Ledger

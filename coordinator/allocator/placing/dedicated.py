@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
 from common.model.policy import InstancePolicy
+from common.model.template import DiskTemplate
 from common.names import InstanceName
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books

@@ -6,7 +6,7 @@ the other and each choice depends on the score after the one before.
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.books.freight import MOVED, is_mobile
 from coordinator.allocator.books.ledger import NOWHERE

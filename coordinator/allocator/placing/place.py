@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from common.errors import NoCapacity, NotFound
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
+from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger, ledger_of
 from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.numbers import numbers_behind

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure
 from common.messages import Order
-from common.model.disk import Disk, DiskTemplate
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import Backend, filled
+from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted

@@ -1,9 +1,9 @@
 """What moving an instance live and moving it stopped have in common."""
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import DiskTemplate
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.allocators import RequestType, allocators_for

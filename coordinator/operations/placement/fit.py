@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
-from common.model.disk import DiskTemplate
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import MiB, NodeId, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend

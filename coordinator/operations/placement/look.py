@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from common.errors import NoCapacity
-from common.model.disk import DiskTemplate
 from common.model.instance import AdminState
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import MiB
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.locks.names import Owner

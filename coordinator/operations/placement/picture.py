@@ -6,10 +6,11 @@ The allocator brings NumPy, which no command needs: import this file late.
 import operator
 from collections.abc import Iterable
 
-from common.model.disk import Disk, DiskTemplate
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import Layer, NodeParameters, filled
+from common.model.template import DiskTemplate
 from common.names import MiB
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator.picture import (

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
-from common.model.disk import DiskTemplate
 from common.model.parameters import Backend, filled
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.filling import read_backend

@@ -1,6 +1,6 @@
 """Stories of one instance, where it is."""
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.reboot import RebootInstance, RebootType

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.picture import (
     Demand,

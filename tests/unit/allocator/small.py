@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.allocator.picture import (
     Demand,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.htools import hail
 from coordinator.iallocator import quick
 from coordinator.iallocator.jsontext import parse

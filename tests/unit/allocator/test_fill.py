@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from common.errors import InvalidRequest
-from common.model.disk import DiskTemplate
 from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance

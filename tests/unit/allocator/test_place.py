@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest, NoCapacity, NotFound
-from common.model.disk import DiskTemplate
 from common.model.group import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.policy import InstancePolicy
+from common.model.template import DiskTemplate
 from common.names import GroupName, MiB, NodeName
 from coordinator.allocator.picture import GroupPicture, Picture
 from coordinator.allocator.placing.place import place, survey

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from common.model.disk import DiskTemplate
 from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.template import DiskTemplate
 from common.names import MiB
 from coordinator.allocator.picture import disk_space
 from coordinator.allocator.policy import check_policy

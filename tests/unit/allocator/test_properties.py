@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.capacity import Redundancy

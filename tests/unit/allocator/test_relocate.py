@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from common.errors import Conflict, NoCapacity, NotFound
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB, NodeName
 from coordinator.allocator.moving.relocate import relocate
 from coordinator.allocator.refusal import Reason

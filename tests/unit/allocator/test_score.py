@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
 from coordinator.allocator.books.state import State

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.occupy import add_primary, add_secondary
 from coordinator.allocator.books.state import State

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure, Unreachable
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DiskTemplate, FileBacking
+from common.model.disk import Disk, FileBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.stamp import Stamp
+from common.model.template import DiskTemplate
 from common.names import (
     ClusterName,
     DiskId,

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from common.model.disk import DiskTemplate
+from common.model.template import DiskTemplate
 from coordinator.allocator.inventory import Inventory
 from coordinator.allocator.request import Allocate
 from coordinator.iallocator import cluster

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from common.errors import InvalidRequest
 from common.messages import from_builtins
 from common.model.cluster import Cluster
-from common.model.disk import DiskTemplate, Mode
+from common.model.disk import Mode
 from common.model.nic import Nic
+from common.model.template import DiskTemplate
 from common.names import ClusterName, NodeId
 from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
 from coordinator.state.config import Config

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, Unreachable
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DiskTemplate, FileBacking
+from common.model.disk import Disk, FileBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import (
     ClusterName,
     DiskId,

@@ -3,9 +3,9 @@
 import pytest
 
 from common.errors import Conflict
-from common.model.disk import DiskTemplate
 from common.model.instance import Instance
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import GroupId, InstanceId, InstanceName, MiB, NodeId, NodeName, TaskId
 from common.noderpc.instances import GuestReport, GuestState
 from coordinator.operations.instance.whereabouts import Found, Whereabouts, decide

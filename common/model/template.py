@@ -1,0 +1,100 @@
+"""Disk templates: how an instance's disks are kept, and all that follows from it.
+
+Whoever wants to know what can be done with a template asks for its traits, and never compares
+its name. What is *done* with disks of a template is in ``coordinator/disks/``.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from common.names import MiB
+
+
+class PoolKind(StrEnum):
+    """What space on a node disks are cut from."""
+
+    DIRECTORY = "directory"
+    VOLUME_GROUP = "volume-group"
+
+
+class Traits(NamedTuple):
+    """What disks of a template are like.
+
+    Attributes:
+        holders: how many nodes hold the data. 0: it is outside of them, and all reach it.
+        space: what the data takes space of, on each holder or where all reach it; None: of
+            nothing that a node reports.
+        overhead: MiB per disk that it takes on each holder beside the data.
+        has_disks: whether its instances have disks at all.
+        is_adopted: whether its disks are there before and take no space that was free.
+        is_balanced: whether balancing moves its instances, as that of Ganeti does.
+    """
+
+    holders: int
+    space: PoolKind | None = None
+    overhead: MiB = MiB(0)
+    has_disks: bool = True
+    is_adopted: bool = False
+    is_balanced: bool = True
+
+    @property
+    def is_external(self) -> bool:
+        """Tell whether the instance can run on any node as it is: no node holds its data."""
+        return self.holders == 0
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Tell whether it has a secondary node, and can run only there but on its primary."""
+        return self.holders > 1
+
+    @property
+    def is_in_volume_group(self) -> bool:
+        """Tell whether the disks take space of the node's volume group."""
+        return self.space is PoolKind.VOLUME_GROUP
+
+    @property
+    def leaves_as_it_is(self) -> bool:
+        """Tell whether it leaves a node that is evacuated without being made anew elsewhere.
+
+        What was adopted is made anew, with Ganeti's tools: they ask whether there is room.
+        """
+        return self.is_external and not self.is_adopted
+
+    def disk_space(self, sizes: Sequence[MiB]) -> MiB:
+        """Return what disks take on each holder (Ganeti's ``disk_space_total``), in MiB."""
+        if not self.has_disks or self.is_adopted:
+            return MiB(0)
+        return MiB(sum(sizes) + self.overhead * len(sizes))
+
+
+class DiskTemplate(StrEnum):
+    """How an instance's disks are kept; names and order are Ganeti's."""
+
+    DISKLESS = "diskless"
+    FILE = "file"
+    SHAREDFILE = "sharedfile"
+    PLAIN = "plain"
+    BLOCKDEV = "blockdev"
+    DRBD = "drbd"
+    RBD = "rbd"
+    EXT = "ext"
+    GLUSTER = "gluster"
+
+    @property
+    def traits(self) -> Traits:
+        return TRAITS[self]
+
+
+TRAITS: Mapping[str, Traits] = {
+    DiskTemplate.DISKLESS: Traits(holders=0, has_disks=False, is_balanced=False),
+    DiskTemplate.FILE: Traits(holders=1, space=PoolKind.DIRECTORY, is_balanced=False),
+    DiskTemplate.SHAREDFILE: Traits(holders=0, space=PoolKind.DIRECTORY),
+    DiskTemplate.PLAIN: Traits(holders=1, space=PoolKind.VOLUME_GROUP, is_balanced=False),
+    DiskTemplate.BLOCKDEV: Traits(holders=0, is_adopted=True),
+    DiskTemplate.DRBD: Traits(holders=2, space=PoolKind.VOLUME_GROUP, overhead=MiB(128)),
+    DiskTemplate.RBD: Traits(holders=0),
+    DiskTemplate.EXT: Traits(holders=0),
+    DiskTemplate.GLUSTER: Traits(holders=0, space=PoolKind.DIRECTORY),
+}
+"""By template, or its name: a ``StrEnum`` is found by its text."""
