@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure
 from common.model.cluster import Override
-from common.model.disk import DiskTemplate, Mode
+from common.model.disk import Mode
 from common.model.group import AllocationPolicy, Group
 from common.model.job import Job, OperationRecord, Status
 from common.model.policy import InstancePolicy
+from common.model.template import DiskTemplate
 from common.names import Epoch, GroupId, GroupName, InstanceName, JobId, NodeName
 from common.noderpc.replica import Row
 from common.rpc.server import Reply

@@ -6,7 +6,7 @@ from typing import Any
 from common.names import InstanceName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.shutdown import ShutDownInstance
-from tests.sim.stories import create
+from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
