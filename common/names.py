@@ -21,6 +21,7 @@ GroupName = NewType("GroupName", Word)
 NodeName = NewType("NodeName", Word)
 InstanceName = NewType("InstanceName", Word)
 
+ClusterId = NewType("ClusterId", Word)
 GroupId = NewType("GroupId", Word)
 NodeId = NewType("NodeId", Word)
 InstanceId = NewType("InstanceId", Word)

@@ -5,7 +5,7 @@ from typing import Any
 from common.messages import Order
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
-from common.names import ClusterName, JobId, NodeId
+from common.names import ClusterId, ClusterName, JobId, NodeId
 
 
 class Override(Order, omit_defaults=True):
@@ -19,6 +19,7 @@ class Override(Order, omit_defaults=True):
 
 
 class Cluster(Entity, kw_only=True):
+    uuid: ClusterId
     name: ClusterName
     master: NodeId
     candidate_pool_size: int = 5

@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from common.model.entity import Entity
-from common.names import MiB, NodeId
+from common.names import DiskId, MiB, NodeId
 
 
 class FileBacking(
@@ -26,6 +26,7 @@ class Mode(StrEnum):
 
 
 class Disk(Entity, kw_only=True):
+    uuid: DiskId
     name: str = ""  # given by the operator, may be empty
     size: MiB
     mode: Mode = Mode.READ_WRITE

@@ -5,7 +5,7 @@ from typing import Any
 
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
-from common.names import GroupName
+from common.names import GroupId, GroupName
 
 
 class AllocationPolicy(StrEnum):
@@ -17,6 +17,7 @@ class AllocationPolicy(StrEnum):
 
 
 class Group(Entity, kw_only=True):
+    uuid: GroupId
     name: GroupName
     alloc_policy: AllocationPolicy = AllocationPolicy.PREFERRED
     ndparams: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from common.model.entity import Entity
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceName, NicId, NodeId
+from common.names import DiskId, InstanceId, InstanceName, NicId, NodeId
 
 
 class AdminState(StrEnum):
@@ -17,6 +17,7 @@ class AdminState(StrEnum):
 
 
 class Instance(Entity, kw_only=True):
+    uuid: InstanceId
     name: InstanceName
     primary_node: NodeId
     admin_state: AdminState = AdminState.DOWN

@@ -3,9 +3,11 @@
 from typing import Any
 
 from common.model.entity import Entity
+from common.names import NicId
 
 
 class Nic(Entity, kw_only=True):
+    uuid: NicId
     name: str = ""
     mac: str
     ip: str = ""

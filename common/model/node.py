@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Any
 
+from common.messages import Order
 from common.model.entity import Entity
-from common.names import GroupId, KeyId, NodeName
+from common.names import GroupId, KeyId, NodeId, NodeName
 
 
 class Role(StrEnum):
@@ -17,7 +18,18 @@ class Role(StrEnum):
     OFFLINE = "O"
 
 
+class NodeRef(Order):
+    """A node as plans and titles of steps name it; what it is by then, the configuration says."""
+
+    uuid: NodeId
+    name: NodeName
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Node(Entity, kw_only=True):
+    uuid: NodeId
     name: NodeName
     primary_ip: str
     port: int = 1811
@@ -31,3 +43,7 @@ class Node(Entity, kw_only=True):
     master_capable: bool = True
     vm_capable: bool = True
     ndparams: dict[str, Any] = {}
+
+    @property
+    def ref(self) -> NodeRef:
+        return NodeRef(uuid=self.uuid, name=self.name)

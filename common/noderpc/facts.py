@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 from common.messages import Report
-from common.names import Few, Load, MiB, NodeName, Path, Seconds, Sentence, Word
+from common.names import Few, InstanceId, Load, MiB, NodeName, Path, Seconds, Sentence, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -22,7 +22,7 @@ class NodeFacts(Report):
 
     ``memory_dom0`` is what the node itself uses: neither free nor given to guests.
     ``clock`` is its idea of the time, in seconds since 1970. ``guests`` are those that
-    ``memory_free`` leaves out already, by UUID; None if the node is too old to say.
+    ``memory_free`` leaves out already; None if the node is too old to say.
     """
 
     name: NodeName
@@ -40,7 +40,7 @@ class NodeFacts(Report):
     accelerator: Word = ""  # "kvm" where it was seen working, else "tcg"
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
-    guests: dict[Word, MiB] | None = None
+    guests: dict[InstanceId, MiB] | None = None
     unguarded: Sentence = ""  # why guests can send with addresses of others, if they can
 
 

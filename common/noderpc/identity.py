@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 from common.messages import Order, Report
-from common.names import ClusterName, KeyId, NodeName
+from common.names import ClusterId, ClusterName, KeyId, NodeId, NodeName
 from common.noderpc.roster import Roster
 from common.rpc.declare import NodeService, rpc
 
@@ -17,7 +17,7 @@ class Request(Report):
 class Who(Report):
     """Who a member is. The UUID was told to it alone: only who took part in its joining knows."""
 
-    node_uuid: str
+    node_uuid: NodeId
     key: KeyId
 
 
@@ -25,9 +25,9 @@ class Membership(Order):
     """All that a node has to know of its cluster to obey it."""
 
     cluster: ClusterName
-    cluster_uuid: str
+    cluster_uuid: ClusterId
     node: NodeName
-    node_uuid: str
+    node_uuid: NodeId
     authority: str  # PEM, the cluster's certificate authority
     certificate: str  # PEM, this node's
     roster: Roster

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from common.errors import GntError
 from common.model.node import Node
 from common.model.stamp import Stamp
-from common.names import NodeName
+from common.names import NodeId, NodeName
 from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport
@@ -51,17 +51,17 @@ class NodeReport(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The configuration, and what every node that is not offline answered, by UUID."""
+    """The configuration, and what every node that is not offline answered."""
 
     config: Config
-    nodes: Mapping[str, NodeReport | GntError]
+    nodes: Mapping[NodeId, NodeReport | GntError]
     stamp: Stamp
     ssconf: Mapping[str, str]  # digests as they should be
     version: str
-    members: frozenset[str] | None = None  # the nodes that are looked at; None: all
+    members: frozenset[NodeId] | None = None  # the nodes that are looked at; None: all
     troubles: Mapping[NodeName, GntError] = {}  # why candidates cannot take commits
 
-    def concerns(self, node: str) -> bool:
+    def concerns(self, node: NodeId) -> bool:
         """Tell whether a node is one of those that are looked at."""
         return self.members is None or node in self.members
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from common.model.instance import AdminState
+from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestState
 from coordinator.checks.finding import Finding, Seen, Severity
 
@@ -91,9 +92,9 @@ def check_strangers(seen: Seen) -> Iterator[Finding]:
                 yield Finding("ENODENET", "node", node.name, message)
 
 
-def _hosts(seen: Seen, states: tuple[GuestState, ...]) -> dict[str, list[str]]:
-    """Return the nodes with a guest in one of these states, by UUIDs, for each instance."""
-    hosts: dict[str, list[str]] = {}
+def _hosts(seen: Seen, states: tuple[GuestState, ...]) -> dict[InstanceId, list[NodeId]]:
+    """Return the nodes with a guest in one of these states for each instance."""
+    hosts: dict[InstanceId, list[NodeId]] = {}
     for node, report in seen.answered():
         for guest in report.guests:
             if guest.state in states:

@@ -6,17 +6,11 @@ from contextlib import suppress
 from typing import TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
-from common.model.node import Node
-from common.names import NodeName, TaskId
-from common.noderpc.disks import Disks
+from common.model.node import Node, NodeRef
+from common.names import NodeId, NodeName, TaskId
 from common.noderpc.facts import Facts, NodeFacts
-from common.noderpc.files import Files
 from common.noderpc.identity import Identity, Join
-from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
-from common.noderpc.network import Network
-from common.noderpc.replica import Replica
-from common.noderpc.roster import Rosters
 from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
@@ -34,6 +28,7 @@ from coordinator.state.config import Config
 from coordinator.state.state import State
 from coordinator.state.store import Store
 
+K = TypeVar("K")
 S = TypeVar("S", bound=NodeService)
 T = TypeVar("T")
 
@@ -71,7 +66,7 @@ class Surroundings:
 
 
 class JobContext:
-    """Implements ``coordinator.operations.cluster.Cluster`` for one operation of a job."""
+    """Implements ``coordinator.operations.cluster_view.Cluster`` for one operation of a job."""
 
     def __init__(self, around: Surroundings, running: RunningJob, index: int) -> None:
         self._around, self._running, self._index = around, running, index
@@ -118,7 +113,7 @@ class JobContext:
     def task_id(self, purpose: str) -> TaskId:
         return TaskId(f"{self.config.cluster.uuid}-{self._running.id}-{self._index}-{purpose}")
 
-    async def run_task(self, node: str, task: TaskId) -> None:
+    async def run_task(self, node: NodeId | NodeRef, task: TaskId) -> None:
         watch = asyncio.ensure_future(self._watch(node, task))
         wish = asyncio.ensure_future(self._running.cancel_wanted.wait())
         if self._running.past_return:
@@ -126,15 +121,15 @@ class JobContext:
         try:
             await asyncio.wait({watch, wish}, return_when=asyncio.FIRST_COMPLETED)
             if not watch.done() and wish.done() and not wish.cancelled():
-                await self.tasks(node).cancel(task=task)
+                await self.call(Tasks, node).cancel(task=task)
             return await watch
         finally:
             await ended(watch, wish)
 
-    async def _watch(self, node: str, task: TaskId) -> None:
+    async def _watch(self, node: NodeId | NodeRef, task: TaskId) -> None:
         seen, told_at = "", -PROGRESS_S
         while True:
-            status = await self.tasks(node).watch(task=task, seen=seen, wait_s=WATCH_S)
+            status = await self.call(Tasks, node).watch(task=task, seen=seen, wait_s=WATCH_S)
             if status.message and status.message != seen and status.state is TaskState.RUNNING:
                 now = asyncio.get_running_loop().time()
                 if now - told_at >= PROGRESS_S:
@@ -151,42 +146,19 @@ class JobContext:
                 case TaskState.RUNNING:
                     continue
 
-    def facts(self, node: str) -> Facts:
-        return self._service(Facts, node)
-
-    def disks(self, node: str) -> Disks:
-        return self._service(Disks, node)
-
-    def instances(self, node: str) -> Instances:
-        return self._service(Instances, node)
-
-    def network(self, node: str) -> Network:
-        return self._service(Network, node)
-
-    def files(self, node: str) -> Files:
-        return self._service(Files, node)
-
-    def replica(self, node: str) -> Replica:
-        return self._service(Replica, node)
-
-    def rosters(self, node: str) -> Rosters:
-        return self._service(Rosters, node)
-
-    def tasks(self, node: str) -> Tasks:
-        return self._service(Tasks, node)
-
-    def identity(self, node: Node) -> Identity:
-        return self._reach(Identity, node)
-
-    def mastership(self, node: Node) -> Mastership:
-        return self._reach(Mastership, node)
+    def call(self, kind: type[S], node: NodeId | NodeRef | Node) -> S:
+        uuid = node if isinstance(node, str) else node.uuid
+        found = self.config.nodes.get(uuid, node if isinstance(node, Node) else None)
+        if found is None:
+            raise NotFound(f"Node {node} is not in the configuration any more.", node=str(node))
+        return self._around.nodes.service(kind, found, self._running.id, through=self._shown)
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         return stub(Join, self._around.strangers(node, fingerprint))
 
     async def is_member(self, node: Node) -> bool:
         try:
-            who = await self.identity(node).who()
+            who = await self.call(Identity, node).who()
         except Unreachable as error:
             if error.detail.get("stranger"):
                 return False
@@ -199,7 +171,7 @@ class JobContext:
                 if await self.is_member(node):
                     return
             await self.sleep(MEMBER_PAUSE_S)
-        await self.mastership(node).vote()
+        await self.call(Mastership, node).vote()
 
     async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
         if not heed_cancel:
@@ -211,20 +183,11 @@ class JobContext:
             return None
         raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
 
-    async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:
+    async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         return await each(calls)
 
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
+    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
         return await self.placing.reports.of(nodes)
-
-    def _service(self, kind: type[S], uuid: str) -> S:
-        node = self.config.nodes.get(uuid)
-        if node is None:
-            raise NotFound(f"Node {uuid} is not in the configuration any more.", node=uuid)
-        return self._reach(kind, node)
-
-    def _reach(self, kind: type[S], node: Node) -> S:
-        return self._around.nodes.service(kind, node, self._running.id, through=self._shown)
 
     def _shown(self, line: Transport) -> Transport:
         return ShownCalls(line, self._running, self.now)

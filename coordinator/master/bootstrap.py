@@ -16,7 +16,16 @@ from common.model.node import Node
 from common.model.parameters import HYPERVISORS
 from common.model.secret import Secret
 from common.model.stamp import Stamp
-from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName, check_name
+from common.names import (
+    ClusterId,
+    ClusterName,
+    Epoch,
+    GroupId,
+    GroupName,
+    NodeId,
+    NodeName,
+    check_name,
+)
 from common.noderpc.identity import Identity, Join, Membership
 from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
@@ -124,14 +133,14 @@ def _first_state(wanted: NewCluster) -> State:
 
     now, random = time.time(), SystemRandom()
     authority = make_authority(wanted.name, now=now)
-    group = Group(uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.group)
+    group = Group(uuid=GroupId(new_uuid(random)), ctime=now, mtime=now, name=wanted.group)
     node = Node(
-        uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.node,
+        uuid=NodeId(new_uuid(random)), ctime=now, mtime=now, name=wanted.node,
         primary_ip=wanted.primary_ip, secondary_ip=wanted.secondary_ip, port=wanted.port,
-        group=GroupId(group.uuid), master_candidate=True,
+        group=group.uuid, master_candidate=True,
     )  # fmt: skip
     cluster = Cluster(
-        uuid=new_uuid(random), ctime=now, mtime=now, name=wanted.name, master=NodeId(node.uuid),
+        uuid=ClusterId(new_uuid(random)), ctime=now, mtime=now, name=wanted.name, master=node.uuid,
         candidate_pool_size=wanted.candidate_pool_size,
         enabled_hypervisors=wanted.enabled_hypervisors,
         enabled_disk_templates=wanted.enabled_disk_templates,

@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from common.names import KeyId
+from common.names import KeyId, NodeId
 from common.noderpc.identity import Identity
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each, split
@@ -33,7 +33,7 @@ async def learn_keys(store: Store, nodes: Nodes) -> None:
             await asyncio.sleep(RETRY_S)
 
 
-def _learnt(keys: Mapping[str, KeyId], state: State) -> Iterator[Put]:
+def _learnt(keys: Mapping[NodeId, KeyId], state: State) -> Iterator[Put]:
     for uuid, key in keys.items():
         node = state.config.nodes.get(uuid)
         if node is not None and not node.key:

@@ -9,7 +9,7 @@ from random import SystemRandom
 from common.errors import Conflict
 from common.messages import Report, from_json
 from common.model.node import Node
-from common.names import Epoch, GroupId, NodeName
+from common.names import Epoch, GroupId, NodeId, NodeName
 from common.paths import Paths
 from common.tls.context import client_context
 from coordinator.nodes.calls import Nodes
@@ -18,7 +18,7 @@ from coordinator.nodes.https import HttpsDial
 
 class _Member(Report):
     node: NodeName
-    node_uuid: str
+    node_uuid: NodeId
 
 
 class NotInCluster(Conflict):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from common.errors import Deposed, GntError
 from common.model.cluster import Override
 from common.model.node import Node
-from common.names import Epoch, JobId, NodeId
+from common.names import Epoch, JobId
 from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
 from common.rpc.client import Transport
@@ -230,12 +230,12 @@ class Master:
             # work done by the other. What silent nodes know of can only be guessed.
             unknown = UNKNOWN_JOBS if self.confirmed.unheard else 0
             override = Override(
-                time=self._outside.now(), epoch=won.epoch, master=NodeId(node.uuid),
+                time=self._outside.now(), epoch=won.epoch, master=node.uuid,
                 unheard=tuple(self.confirmed.unheard),
                 last_job=JobId(max(state.newest_job, won.newest_job) + unknown),
             )  # fmt: skip
             overrides = (*overrides, override)
-        return [Put(replace(cluster, master=NodeId(node.uuid), overrides=overrides))]
+        return [Put(replace(cluster, master=node.uuid, overrides=overrides))]
 
     def _node(self) -> Node:
         return self.store.state.config.node(self._me.name)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from common.errors import GntError
 from common.model.node import Node
+from common.names import NodeId
 from common.noderpc.files import Files
 from common.noderpc.roster import Rosters
 from coordinator.nodes.calls import Nodes
@@ -32,7 +33,7 @@ class Publisher:
         self._told: dict[str, Mapping[str, str]] = {}  # files, by node UUID
         # By node UUID: the nodes of the state of which it has the roster. Not the candidates: a
         # job tells nodes, too, and what it told may have come and gone between two looks.
-        self._obeyed: dict[str, Mapping[str, Node]] = {}
+        self._obeyed: dict[NodeId, Mapping[NodeId, Node]] = {}
         self._telling: set[str] = set()  # nodes by UUID
 
     async def run(self) -> None:

@@ -5,6 +5,7 @@ answer is here. What it was late by, and what the two clocks may have drifted ap
 an order expire early, never after its caller has given up.
 """
 
+from common.names import NodeId
 from common.rpc.clock import Reading
 
 DRIFT = 0.001  # of the time passed; clocks that are kept right differ by less
@@ -16,13 +17,13 @@ class Clocks:
     """The newest reading of each node's clock."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, _Heard] = {}
+        self._heard: dict[NodeId, _Heard] = {}
 
-    def heard(self, node: str, reading: Reading, now_s: float) -> None:
+    def heard(self, node: NodeId, reading: Reading, now_s: float) -> None:
         """Note what ``node`` told at ``now_s`` or before, by our own clock."""
         self._heard[node] = reading, now_s
 
-    def good_until(self, node: str, deadline_s: float, now_s: float) -> Reading | None:
+    def good_until(self, node: NodeId, deadline_s: float, now_s: float) -> Reading | None:
         """Return what the node's clock will show at ``deadline_s`` at least.
 
         None if nothing was heard of it yet.

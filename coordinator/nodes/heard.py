@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from common.errors import GntError
+from common.names import NodeId
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
 from common.rpc.declare import CallSpec
@@ -33,25 +34,25 @@ class Heard:
     """One answer of each kind a node, for one mastership."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], Told[bytes]] = {}
+        self._last: dict[tuple[NodeId, str], Told[bytes]] = {}
 
-    def note(self, node: str, call: CallSpec, asked_s: float, reply: Reply) -> None:
-        """Keep what ``node``, a UUID, answered, if it is a report and none younger is known."""
+    def note(self, node: NodeId, call: CallSpec, asked_s: float, reply: Reply) -> None:
+        """Keep what ``node`` answered, if it is a report and none younger is known."""
         if call.name not in _KEPT or reply.status != 200:
             return
         known = self._last.get((node, call.name))
         if known is None or known.asked_s <= asked_s:
             self._last[node, call.name] = Told(reply.body, asked_s)
 
-    def facts(self, node: str) -> Told[NodeFacts] | None:
+    def facts(self, node: NodeId) -> Told[NodeFacts] | None:
         """Return what a node told of itself; None if nothing is known that can be read."""
         return self._read(node, _FACTS)
 
-    def guests(self, node: str) -> Told[tuple[GuestReport, ...]] | None:
+    def guests(self, node: NodeId) -> Told[tuple[GuestReport, ...]] | None:
         """Return which guests a node had; None if nothing is known that can be read."""
         return self._read(node, _GUESTS)
 
-    def _read(self, node: str, call: CallSpec) -> Told[Any] | None:
+    def _read(self, node: NodeId, call: CallSpec) -> Told[Any] | None:
         told = self._last.get((node, call.name))
         if told is None:
             return None

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from common.errors import GntError
 from common.model.node import Node
+from common.names import NodeId
 from common.noderpc.facts import NodeFacts
 from common.tasks import Background
 from coordinator.nodes.each import each
 
 Ask = Callable[[Node], Awaitable[NodeFacts]]
-Live = Mapping[str, NodeFacts | GntError]  # by UUID of the node
+Live = Mapping[NodeId, NodeFacts | GntError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Reports:
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
-        self._asked: dict[str, _Asked] = {}
+        self._asked: dict[NodeId, _Asked] = {}
         self._questions = Background()
 
     async def of(self, nodes: Iterable[Node], *, max_age_s: float = 0.0) -> Live:

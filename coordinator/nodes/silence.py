@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import GntError
+from common.names import NodeId
 from common.tasks import Background
 
 GLANCE_S = 0.5
@@ -29,27 +30,27 @@ class Silence:
     """Since when each node, or one call to it, has not answered; by the loop's clock."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, float] = {}
-        self._calls: dict[tuple[str, str], float] = {}
-        self._attempts: dict[tuple[str, str, bytes], _Attempt] = {}
+        self._nodes: dict[NodeId, float] = {}
+        self._calls: dict[tuple[NodeId, str], float] = {}
+        self._attempts: dict[tuple[NodeId, str, bytes], _Attempt] = {}
         self._background = Background()
 
-    def since(self, node: str, call: str) -> float | None:
+    def since(self, node: NodeId, call: str) -> float | None:
         """Return since when there was no answer; None if the last one came in time."""
         return self._nodes.get(node, self._calls.get((node, call)))
 
-    def begins(self, node: str, call: str, asked_s: float) -> None:
+    def begins(self, node: NodeId, call: str, asked_s: float) -> None:
         """Note that a call made at ``asked_s`` was not answered in its time."""
         self._nodes.setdefault(node, asked_s)
         self._calls.setdefault((node, call), asked_s)
 
-    def ends(self, node: str, call: str) -> None:
+    def ends(self, node: NodeId, call: str) -> None:
         """Note an answer: the node is there, if slow with other calls perhaps."""
         self._nodes.pop(node, None)
         self._calls.pop((node, call), None)
 
     async def glance(
-        self, node: str, call: str, body: bytes, ask: Callable[[], Awaitable[bytes]]
+        self, node: NodeId, call: str, body: bytes, ask: Callable[[], Awaitable[bytes]]
     ) -> Outcome | None:
         """Look at a node that has been silent; None: nothing has come yet.
 
@@ -74,14 +75,14 @@ class Silence:
         await self._background.close()
 
     def _begin(
-        self, key: tuple[str, str, bytes], asking: Coroutine[Any, Any, Outcome], now_s: float
+        self, key: tuple[NodeId, str, bytes], asking: Coroutine[Any, Any, Outcome], now_s: float
     ) -> _Attempt:
         task = self._background.start(asking, name=f"look again with {key[1]}")
         attempt = self._attempts[key] = _Attempt(now_s, task)
         task.add_done_callback(lambda _: self._ended(key, attempt))
         return attempt
 
-    def _ended(self, key: tuple[str, str, bytes], attempt: _Attempt) -> None:
+    def _ended(self, key: tuple[NodeId, str, bytes], attempt: _Attempt) -> None:
         if self._attempts.get(key) is attempt:
             del self._attempts[key]
 

@@ -4,18 +4,11 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from common.errors import GntError
-from common.model.node import Node
-from common.names import NodeName, TaskId
-from common.noderpc.disks import Disks
-from common.noderpc.facts import Facts, NodeFacts
-from common.noderpc.files import Files
-from common.noderpc.identity import Identity, Join
-from common.noderpc.instances import Instances
-from common.noderpc.mastership import Mastership
-from common.noderpc.network import Network
-from common.noderpc.replica import Replica
-from common.noderpc.roster import Rosters
-from common.noderpc.tasks import Tasks
+from common.model.node import Node, NodeRef
+from common.names import NodeId, NodeName, TaskId
+from common.noderpc.facts import NodeFacts
+from common.noderpc.identity import Join
+from common.rpc.declare import NodeService
 from coordinator.locks.names import Owner
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
@@ -24,6 +17,8 @@ from coordinator.state.state import State
 if TYPE_CHECKING:  # commands read operations; asyncio would double the time that takes
     from coordinator.operations.placement.shared import Placing
 
+K = TypeVar("K")
+S = TypeVar("S", bound=NodeService)
 T = TypeVar("T")
 
 
@@ -41,8 +36,7 @@ class Authority(Protocol):
 class Cluster(Protocol):
     """The cluster as a running job sees it; in simulations, one in memory.
 
-    Calls to nodes carry the job's number and the epoch. Nodes of the configuration are given
-    by UUID.
+    Calls to nodes carry the job's number and the epoch.
     """
 
     @property
@@ -87,25 +81,22 @@ class Cluster(Protocol):
     def task_id(self, purpose: str) -> TaskId:
         """Name a task on a node: the same for the same job and purpose, so it is begun once."""
 
-    async def run_task(self, node: str, task: TaskId) -> None:
+    async def run_task(self, node: NodeId | NodeRef, task: TaskId) -> None:
         """Watch a task to its end, passing its messages on.
 
         Raises:
             GntError: as it failed; Cancelled when the operator cancelled the job.
         """
 
-    def facts(self, node: str) -> Facts: ...
-    def disks(self, node: str) -> Disks: ...
-    def instances(self, node: str) -> Instances: ...
-    def network(self, node: str) -> Network: ...
-    def files(self, node: str) -> Files: ...
-    def replica(self, node: str) -> Replica: ...
-    def rosters(self, node: str) -> Rosters: ...
-    def tasks(self, node: str) -> Tasks: ...
+    def call(self, kind: type[S], node: NodeId | NodeRef | Node) -> S:
+        """Return a service of one node: ``cluster.call(Instances, node).guests()``.
 
-    # These three also for nodes that are not in the configuration yet, or not any more.
-    def identity(self, node: Node) -> Identity: ...
-    def mastership(self, node: Node) -> Mastership: ...
+        Where the node is, and whether it is asked at all, is as the configuration says by then. A
+        node that is given as a whole need not be in it, yet or any more.
+
+        Raises:
+            NotFound: it is not in the configuration.
+        """
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         """Reach a node of no cluster, known by the SHA-256 of its certificate."""
@@ -127,10 +118,10 @@ class Cluster(Protocol):
     async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
         """Wait; raises Cancelled as soon as the operator cancels the job, if that is heeded."""
 
-    async def each(self, calls: Mapping[str, Awaitable[T]]) -> dict[str, T | GntError]:
+    async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         """Await all at once; an answer or an error for each."""
 
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[str, NodeFacts | GntError]:
+    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
         """Ask several nodes at once; by UUID. Offline nodes are not asked.
 
         Jobs that ask at the same time share the answers.

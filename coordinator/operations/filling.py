@@ -12,7 +12,6 @@ from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.parameters import Backend, Layer, NicParameters, filled, hypervisor_parameters
-from common.names import DiskId, InstanceId, NicId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestDisk, GuestSpec
 from common.noderpc.network import NicSpec
@@ -60,8 +59,8 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
 
 def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:
     return DiskSpec(
-        id=DiskId(disk.uuid),
-        instance=InstanceId(instance.uuid),
+        id=disk.uuid,
+        instance=instance.uuid,
         size=disk.size,
         backing=disk.backing,
     )
@@ -71,7 +70,7 @@ def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
     layers = (config.cluster.nicparams, nic.nicparams)
     parameters = filled(NicParameters, *layers, what=f"the nic parameters of {instance.name}")
     return NicSpec(
-        id=NicId(nic.uuid), instance=InstanceId(instance.uuid), mac=nic.mac, ip=nic.ip,
+        id=nic.uuid, instance=instance.uuid, mac=nic.mac, ip=nic.ip,
         mode=parameters.mode, link=parameters.link, vlan=parameters.vlan,
         guarded=parameters.guarded,
     )  # fmt: skip
@@ -109,14 +108,13 @@ def guest_spec(
         what=f"the hypervisor parameters of {instance.name}",
     )
     return GuestSpec(
-        id=InstanceId(instance.uuid),
+        id=instance.uuid,
         name=instance.name,
         hypervisor=instance.hypervisor,
         memory=memory.maxmem,
         vcpus=memory.vcpus,
         disks=tuple(
-            GuestDisk(id=DiskId(disk.uuid), path=disk.backing.path, mode=disk.mode)
-            for disk in disks
+            GuestDisk(id=disk.uuid, path=disk.backing.path, mode=disk.mode) for disk in disks
         ),
         nics=tuple(nic_spec(config, instance, nic) for nic in nics),
         parameters=to_builtins(parameters),

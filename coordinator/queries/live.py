@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 from common.errors import GntError
 from common.model.cluster import Cluster
 from common.model.node import Node
+from common.names import InstanceId, NodeId
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
 from coordinator.nodes.heard import Heard, Told
@@ -14,7 +15,7 @@ from coordinator.queries.field import Missing, Needs
 from coordinator.state.config import Config
 
 T = TypeVar("T")
-Answers = Mapping[str, T | GntError]  # by UUID of the node
+Answers = Mapping[NodeId, T | GntError]
 
 
 class Asker(Protocol):
@@ -33,9 +34,9 @@ class Live:
 
     guests: Answers[tuple[GuestReport, ...]] = field(default_factory=dict)
     facts: Answers[NodeFacts] = field(default_factory=dict)
-    ages_s: Mapping[str, float] = field(default_factory=dict)  # of what is not new
+    ages_s: Mapping[NodeId, float] = field(default_factory=dict)  # of what is not new
     past: "Live | None" = None  # what the nodes that did not answer told before
-    _where: dict[str, dict[str, GuestReport]] = field(default_factory=dict)
+    _where: dict[InstanceId, dict[NodeId, GuestReport]] = field(default_factory=dict)
 
     async def ask(
         self, needs: Iterable[Needs], nodes: Iterable[Node], config: Config, asker: Asker
@@ -73,7 +74,7 @@ class Live:
             _where=_by_guest(guests),
         )
 
-    def hosts_of(self, instance: str) -> Mapping[str, GuestReport]:
+    def hosts_of(self, instance: InstanceId) -> Mapping[NodeId, GuestReport]:
         """Return the nodes that have a guest for the instance, usually one."""
         return self._where.get(instance, {})
 
@@ -100,15 +101,17 @@ def storage_of(cluster: Cluster) -> tuple[str, ...]:
     return tuple(dict.fromkeys(directory for directory in enabled if directory))
 
 
-def _recalled(answers: Answers[T], last: Callable[[str], Told[T] | None]) -> dict[str, Told[T]]:
+def _recalled(
+    answers: Answers[T], last: Callable[[NodeId], Told[T] | None]
+) -> dict[NodeId, Told[T]]:
     silent = (node for node, answer in answers.items() if isinstance(answer, GntError))
     return {node: told for node in silent if (told := last(node)) is not None}
 
 
 def _by_guest(
     guests: Answers[tuple[GuestReport, ...]],
-) -> dict[str, dict[str, GuestReport]]:
-    found: dict[str, dict[str, GuestReport]] = {}
+) -> dict[InstanceId, dict[NodeId, GuestReport]]:
+    found: dict[InstanceId, dict[NodeId, GuestReport]] = {}
     for node, answer in guests.items():
         if not isinstance(answer, GntError):
             for guest in answer:

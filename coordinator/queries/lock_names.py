@@ -1,5 +1,6 @@
 """Locks in the words of operators: many are taken by UUID, since names may change."""
 
+from common.names import GroupId, NodeId
 from coordinator.locks.names import ALL, Level, LockName
 from coordinator.state.config import Config
 
@@ -16,9 +17,9 @@ _KINDS = {
 def named(lock: LockName, config: Config) -> LockName:
     """Return the lock with the name of its object instead of the UUID, if there is one."""
     match lock.level:
-        case Level.NODE | Level.NODE_RES if node := config.nodes.get(lock.name):
+        case Level.NODE | Level.NODE_RES if node := config.nodes.get(NodeId(lock.name)):
             return LockName(lock.level, node.name)
-        case Level.GROUP if group := config.groups.get(lock.name):
+        case Level.GROUP if group := config.groups.get(GroupId(lock.name)):
             return LockName(lock.level, group.name)
         case _:
             return lock

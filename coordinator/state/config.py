@@ -14,7 +14,7 @@ from common.model.group import Group
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
-from common.names import KeyId, NodeId, NodeName
+from common.names import DiskId, GroupId, InstanceId, KeyId, NicId, NodeId, NodeName
 from common.natural import Key, natural_key
 from coordinator.state.rows import Delete, Update
 
@@ -37,14 +37,16 @@ class Config:
     of its name will do if they are of no other: ``web1`` for ``web1.example.com``.
     """
 
-    groups: Map[str, Group] = field(default_factory=Map)
-    nodes: Map[str, Node] = field(default_factory=Map)
-    instances: Map[str, Instance] = field(default_factory=Map)
-    disks: Map[str, Disk] = field(default_factory=Map)
-    nics: Map[str, Nic] = field(default_factory=Map)
+    groups: Map[GroupId, Group] = field(default_factory=Map)
+    nodes: Map[NodeId, Node] = field(default_factory=Map)
+    instances: Map[InstanceId, Instance] = field(default_factory=Map)
+    disks: Map[DiskId, Disk] = field(default_factory=Map)
+    nics: Map[NicId, Nic] = field(default_factory=Map)
     _cluster: Cluster | None = None
     _names: Map[tuple[type, str], str] = field(default_factory=Map, repr=False)  # to UUID
-    _primaries: Map[str, frozenset[str]] = field(default_factory=Map, repr=False)  # instances
+    _primaries: Map[NodeId, frozenset[InstanceId]] = field(
+        default_factory=Map, repr=False
+    )  # instances
 
     @property
     def cluster(self) -> Cluster:
@@ -79,7 +81,7 @@ class Config:
     def instance(self, ref: str) -> Instance:
         return self.find_instance(ref) or _guess(self.instances, "instance", ref)
 
-    def instances_on(self, node: NodeId | str) -> tuple[Instance, ...]:
+    def instances_on(self, node: NodeId) -> tuple[Instance, ...]:
         """Return the instances whose primary node has this UUID, by name."""
         uuids = self._primaries.get(node, frozenset())
         return tuple(sorted((self.instances[uuid] for uuid in uuids), key=_name))
@@ -144,7 +146,7 @@ class Config:
             **finished,
         )  # fmt: skip
 
-    def _find(self, table: Map[str, Named], kind: type[Named], ref: str) -> Named | None:
+    def _find(self, table: Map[Any, Named], kind: type[Named], ref: str) -> Named | None:
         uuid = self._names.get((kind, ref), ref)
         return table.get(uuid)
 
@@ -188,7 +190,7 @@ def _forget(item: Entity, names: Any, primaries: Any) -> None:
             del primaries[item.primary_node]
 
 
-def _guess(table: Map[str, Named], kind: str, ref: str) -> Named:
+def _guess(table: Map[Any, Named], kind: str, ref: str) -> Named:
     """Return the only thing whose name begins with ``ref`` and a dot.
 
     Raises:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
-from common.names import ClusterName, NodeName
+from common.names import ClusterId, ClusterName, NodeId, NodeName
 from common.noderpc.identity import Membership, Who
 from common.paths import Paths
 from common.tls.certificate import read_pem
@@ -41,9 +41,9 @@ class Member(Order):
     """Who this node is, and in which cluster."""
 
     cluster: ClusterName
-    cluster_uuid: str
+    cluster_uuid: ClusterId
     node: NodeName
-    node_uuid: str
+    node_uuid: NodeId
 
 
 class IdentityStore:

@@ -22,6 +22,7 @@ from common.model.node import Node
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     GroupId,
     GroupName,
@@ -50,23 +51,25 @@ def uuid(number: int) -> str:
 
 def cluster_of(instances: int) -> State:
     """Return a cluster of so many running instances, spread over its nodes."""
-    group = Group(uuid=uuid(1), name=GroupName("default"))
+    group = Group(uuid=GroupId(uuid(1)), name=GroupName("default"))
     nodes = [
         Node(
-            uuid=uuid(100 + index), name=NodeName(f"node{index:02}"),
-            primary_ip=f"192.0.2.{index}", group=GroupId(group.uuid),
+            uuid=NodeId(uuid(100 + index)), name=NodeName(f"node{index:02}"),
+            primary_ip=f"192.0.2.{index}", group=group.uuid,
         )
         for index in range(NODES)
     ]  # fmt: skip
     made = (
         Instance(
-            uuid=uuid(1000 + index), name=InstanceName(f"web{index:04}.example.com"),
+            uuid=InstanceId(uuid(1000 + index)), name=InstanceName(f"web{index:04}.example.com"),
             primary_node=NodeId(nodes[index % NODES].uuid), admin_state=AdminState.UP,
             hypervisor="kvm", disk_template=DiskTemplate.DISKLESS, os="debian",
         )
         for index in range(instances)
     )  # fmt: skip
-    cluster = Cluster(uuid=uuid(0), name=ClusterName("bench"), master=NodeId(nodes[0].uuid))
+    cluster = Cluster(
+        uuid=ClusterId(uuid(0)), name=ClusterName("bench"), master=NodeId(nodes[0].uuid)
+    )
     return state_of((cluster, group, *nodes, *made), Stamp())
 
 
@@ -80,7 +83,7 @@ class RunningEverywhere:
         return {
             node.uuid: tuple(
                 GuestReport(
-                    id=InstanceId(instance.uuid), name=instance.name, state=GuestState.RUNNING,
+                    id=instance.uuid, name=instance.name, state=GuestState.RUNNING,
                     memory=MiB(128), vcpus=1,
                 )
                 for instance in self._config.instances_on(node.uuid)

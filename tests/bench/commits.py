@@ -25,7 +25,7 @@ from common.model.cluster import Cluster
 from common.model.group import Group
 from common.model.job import Job, OperationRecord
 from common.model.node import Node
-from common.names import ClusterName, Epoch, GroupId, GroupName, JobId, NodeId, NodeName
+from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, JobId, NodeId, NodeName
 from common.noderpc.replica import Replica
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
@@ -65,8 +65,8 @@ async def measure(nodes: list[Node], identity: Path) -> None:
             running = group.create_task(store.run())
             await store.commit(
                 [
-                    Put(Cluster(uuid="c", name=CLUSTER, master=NodeId("alpha"))),
-                    Put(Group(uuid="g", name=GroupName("default"))),
+                    Put(Cluster(uuid=ClusterId("c"), name=CLUSTER, master=NodeId("alpha"))),
+                    Put(Group(uuid=GroupId("g"), name=GroupName("default"))),
                     Put(nodes[0]),
                 ]
             )
@@ -148,7 +148,9 @@ def noded(name: str, scratch: Path, authority: KeyPair) -> Iterator[Node]:
         authority, make_request(key, NodeName(name)), node=NodeName(name),
         addresses=("127.0.0.1",), now=time.time(),
     )  # fmt: skip
-    member = Member(cluster=CLUSTER, cluster_uuid="c", node=NodeName(name), node_uuid=name)
+    member = Member(
+        cluster=CLUSTER, cluster_uuid=ClusterId("c"), node=NodeName(name), node_uuid=NodeId(name)
+    )
     for file, text in (
         (KEY, key), (CERTIFICATE, certificate), (AUTHORITY, authority.certificate),
         (MEMBER, to_json(member).decode()),
@@ -167,7 +169,7 @@ def noded(name: str, scratch: Path, authority: KeyPair) -> Iterator[Node]:
         if "is ready" not in (said := process.stdout.readline()):
             raise RuntimeError(f"noded did not start: {said}")
         yield Node(
-            uuid=name, name=NodeName(name), primary_ip="127.0.0.1", port=port,
+            uuid=NodeId(name), name=NodeName(name), primary_ip="127.0.0.1", port=port,
             group=GroupId("g"), master_candidate=True,
         )  # fmt: skip
     finally:

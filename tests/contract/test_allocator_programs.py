@@ -17,10 +17,12 @@ from common.model.node import Node
 from common.model.policy import Bounds, InstancePolicy
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     DiskId,
     GroupId,
     GroupName,
+    InstanceId,
     InstanceName,
     MiB,
     NodeId,
@@ -61,7 +63,7 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
     """A cluster of up to twelve nodes in up to three groups, some of it out of order."""
     groups = [
         Group(
-            uuid=f"group-{number}", name=GroupName(f"g{number}"),
+            uuid=GroupId(f"group-{number}"), name=GroupName(f"g{number}"),
             alloc_policy=rng.choice([*AllocationPolicy, AllocationPolicy.PREFERRED]),
             ipolicy=rng.choice((None, InstancePolicy(minmax=(Bounds(),), vcpu_ratio=2.0))),
         )
@@ -69,7 +71,7 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
     ]  # fmt: skip
     nodes = [
         Node(
-            uuid=f"node-{number}", name=NodeName(f"n{number:02}.x"), primary_ip="192.0.2.1",
+            uuid=NodeId(f"node-{number}"), name=NodeName(f"n{number:02}.x"), primary_ip="192.0.2.1",
             group=GroupId(rng.choice(groups).uuid), offline=rng.random() < 0.05,
             drained=rng.random() < 0.1, vm_capable=rng.random() > 0.05,
             tags=(f"rack:{rng.randint(1, 3)}",) if rng.random() < 0.5 else (),
@@ -80,7 +82,8 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
     there = [one for one in newcomers if rng.random() < 0.8]
     coming = [one for one in newcomers if one not in there]
     cluster = Cluster(
-        uuid="c", name=ClusterName("test"), master=NodeId("node-0"), shared_file_storage_dir=SHARED,
+        uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("node-0"),
+        shared_file_storage_dir=SHARED,
         default_iallocator_params=params,
         tags=("htools:iextags:service", "htools:nlocation:rack") if rng.random() < 0.7 else (),
     )  # fmt: skip
@@ -101,15 +104,19 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
 def _newcomer(rng: Random, name: str, node: Node) -> Newcomer:
     sizes = [rng.choice((512, 1024, 4096)) for _ in range(rng.randint(0, 2))]
     disks = tuple(
-        Disk(uuid=f"{name}-{index}", size=MiB(size), backing=FileBacking(path=SHARED, shared=True))
+        Disk(
+            uuid=DiskId(f"{name}-{index}"),
+            size=MiB(size),
+            backing=FileBacking(path=SHARED, shared=True),
+        )
         for index, size in enumerate(sizes)
     )
     memory = rng.choice((256, 512, 1024, 2048))
     instance = Instance(
-        uuid=f"uuid-{name}", name=InstanceName(name), primary_node=NodeId(node.uuid),
+        uuid=InstanceId(f"uuid-{name}"), name=InstanceName(name), primary_node=node.uuid,
         admin_state=rng.choice([*AdminState, AdminState.UP, AdminState.UP]), hypervisor="kvm",
         disk_template=DiskTemplate.SHAREDFILE if disks else DiskTemplate.DISKLESS,
-        disks=tuple(DiskId(disk.uuid) for disk in disks),
+        disks=tuple(disk.uuid for disk in disks),
         beparams={"maxmem": memory, "minmem": memory, "vcpus": rng.randint(1, 4)},
         tags=(f"service:{rng.randint(1, 8)}",) if rng.random() < 0.6 else (),
     )  # fmt: skip

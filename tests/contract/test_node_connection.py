@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import BadAnswer, Unreachable
 from common.model.node import Node
-from common.names import Epoch, GroupId, NodeName
+from common.names import Epoch, GroupId, NodeId, NodeName
 from common.noderpc.mastership import Mastership
 from common.rpc.envelope import answer
 from common.tls.context import server_context
@@ -57,7 +57,7 @@ async def talking(talker: Talker, directory: Path) -> AsyncIterator[tuple[Master
     server = await asyncio.start_server(talker.serve, LOCALHOST, 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
     node = Node(
-        uuid="b", name=NodeName("beta"), primary_ip=LOCALHOST, port=port, group=GroupId("g")
+        uuid=NodeId("b"), name=NodeName("beta"), primary_ip=LOCALHOST, port=port, group=GroupId("g")
     )
     async with server, cluster.caller() as nodes:
         yield Nodes(nodes.dial, Epoch(3), Random(7)).service(Mastership, node), nodes

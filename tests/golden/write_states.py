@@ -152,7 +152,7 @@ async def _edit(cluster: SimulatedCluster) -> None:
     """Change by hand what no operation changes yet."""
     state = cluster.state
     other = Group(
-        uuid="00000000-0000-4000-8000-0000000000a1", name=GroupName("other"),
+        uuid=GroupId("00000000-0000-4000-8000-0000000000a1"), name=GroupName("other"),
         alloc_policy=AllocationPolicy.LAST_RESORT, ipolicy=InstancePolicy(vcpu_ratio=8.0),
         ndparams={"cpu_speed": 1.5}, tags=("rack:7",),
     )  # fmt: skip
@@ -168,7 +168,7 @@ async def _edit(cluster: SimulatedCluster) -> None:
     )  # fmt: skip
     await cluster.master.running.store.commit(
         [
-            Put(other), Put(changed), Put(replace(delta, group=GroupId(other.uuid), tags=("old",))),
+            Put(other), Put(changed), Put(replace(delta, group=other.uuid, tags=("old",))),
             Put(replace(web1, maybe_on=(web1.primary_node, delta.uuid), tags=())),
         ]
     )  # fmt: skip

@@ -210,7 +210,7 @@ FAULTS = (
     Fault(
         "shutdown that goes on", "a guest whose shutdown is undone stays",
         "coordinator/operations/steps/guests.py",
-        '        await cluster.tasks(node).cancel(task=cluster.task_id("shutdown"))\n', "",
+        '        await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))\n', "",
         (QUEUE,),
     ),
     Fault(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.model.job import Status
-from common.names import KeyId, NodeName
+from common.names import KeyId, NodeId, NodeName
 from common.noderpc.identity import Who
 from common.rpc.envelope import answer
 from common.rpc.server import Reply
@@ -259,7 +259,7 @@ class Impostor(Fault):
         self.has_joined = self.has_joined or trip.call.name == "mastership.grant"
         if self.has_joined and trip.call.returns is Who and not self.has_posed:
             self.has_posed = True
-            return Reply(200, answer(Who(node_uuid="whatever", key=KeyId("e" * 64))))
+            return Reply(200, answer(Who(node_uuid=NodeId("whatever"), key=KeyId("e" * 64))))
         return reply
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import InstanceName, JobId, MiB, NodeName
+from common.names import InstanceName, JobId, MiB, NodeId, NodeName
 from common.noderpc.instances import GuestState
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -361,7 +361,7 @@ def test_many_may_name_their_nodes_and_make_sense() -> None:
             named = {"instance_name": "here", "disk_template": "diskless", "pnode": "gamma"}
             result = await cluster.run(CreateInstances(instances=(named,), iallocator="nope"))
             assert await made(cluster, await children(cluster, result)) == [True]
-            assert cluster.config.instances_on(uuid_of("gamma"))
+            assert cluster.config.instances_on(NodeId(uuid_of("gamma")))
             for bad, complaint in (
                 ((), "Say which instances"),
                 (({"instance_name": "x"},), "Instance 1 of the list"),
@@ -424,7 +424,7 @@ def test_a_node_is_evacuated_whatever_its_instances_do() -> None:
             assert len(told) == 6
             result = await cluster.run(EvacuateNode(node_name=NodeName("gamma")))
             assert await made(cluster, await children(cluster, result)) == [True] * 6
-            assert not cluster.config.instances_on(uuid_of("gamma"))
+            assert not cluster.config.instances_on(NodeId(uuid_of("gamma")))
             await check_not_overcommitted(cluster)
             assert await cluster.run(VerifyGroup(group_name="default")) is True
             assert await cluster.run(EvacuateNode(node_name=NodeName("gamma"))) == {"jobs": []}
@@ -440,7 +440,7 @@ def test_a_dead_node_is_evacuated() -> None:
             await cluster.run(ModifyNode(node_name=NodeName("gamma"), offline=True, force=True))
             result = await cluster.run(EvacuateNode(node_name=NodeName("gamma")))
             assert await made(cluster, await children(cluster, result)) == [True]
-            assert not cluster.config.instances_on(uuid_of("gamma"))
+            assert not cluster.config.instances_on(NodeId(uuid_of("gamma")))
 
     simulate(scenario())
 

@@ -91,11 +91,7 @@ def test_a_call_that_arrives_again_is_carried_out_once() -> None:
             await cluster.run(create("web1", "gamma"))
             cluster.network.faults.clear()
             web1, node = cluster.config.instance("web1"), cluster.config.node("gamma")
-            await (
-                _orders(cluster)
-                .service(Instances, node)
-                .ensure_gone(instance=InstanceId(web1.uuid))
-            )
+            await _orders(cluster).service(Instances, node).ensure_gone(instance=web1.uuid)
             await asyncio.sleep(60)  # by now all have come again, the start among them
             assert (await cluster.snapshot()).guests["gamma"] == {}
 

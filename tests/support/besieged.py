@@ -12,7 +12,7 @@ from statistics import median
 
 from common.errors import InvalidRequest
 from common.model.node import Node
-from common.names import GroupId, NodeName
+from common.names import GroupId, NodeId, NodeName
 from common.noderpc.identity import Join
 from common.noderpc.mastership import Mastership
 from common.paths import Paths
@@ -40,7 +40,7 @@ class Besieged:
 
     def as_object(self, name: str) -> Node:
         return Node(
-            uuid=name, name=NodeName(name), primary_ip=LOCALHOST, port=self.port,
+            uuid=NodeId(name), name=NodeName(name), primary_ip=LOCALHOST, port=self.port,
             group=GroupId("default"),
         )  # fmt: skip
 

@@ -14,10 +14,12 @@ from common.model.job import Job, OperationRecord
 from common.model.node import Node
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     Epoch,
     GroupId,
     GroupName,
+    InstanceId,
     InstanceName,
     JobId,
     NodeId,
@@ -30,18 +32,18 @@ from coordinator.state.store import Store
 from tests.support.replicas import Key, MemoryReplica
 
 TIMEOUT_S = 15.0
-GROUP = Group(uuid="group", name=GroupName("default"))
+GROUP = Group(uuid=GroupId("group"), name=GroupName("default"))
 
 
 def node(name: str, *, candidate: bool = True) -> Node:
     return Node(
-        uuid=name, name=NodeName(name), primary_ip="10.0.0.1", group=GroupId("group"),
+        uuid=NodeId(name), name=NodeName(name), primary_ip="10.0.0.1", group=GroupId("group"),
         master_candidate=candidate,
     )  # fmt: skip
 
 
 def cluster(master: str) -> Cluster:
-    return Cluster(uuid="cluster", name=ClusterName("test"), master=NodeId(master))
+    return Cluster(uuid=ClusterId("cluster"), name=ClusterName("test"), master=NodeId(master))
 
 
 def job(number: int, result: Any = None) -> Job:
@@ -51,7 +53,7 @@ def job(number: int, result: Any = None) -> Job:
 
 def instance(name: str, primary: str) -> Instance:
     return Instance(
-        uuid=f"uuid of {name}", name=InstanceName(name), primary_node=NodeId(primary),
+        uuid=InstanceId(f"uuid of {name}"), name=InstanceName(name), primary_node=NodeId(primary),
         hypervisor="fake", disk_template=DiskTemplate.DISKLESS,
     )  # fmt: skip
 

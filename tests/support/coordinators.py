@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import GntError
 from common.luxi.answers import Request
 from common.model.node import Node
-from common.names import Epoch, GroupId, NodeName
+from common.names import Epoch, GroupId, NodeId, NodeName
 from coordinator.master.master import Master, Outside
 from coordinator.master.reign import reign
 from coordinator.nodes.calls import Nodes
@@ -33,7 +33,7 @@ class Coordinator:
             random,
         )
         self._me = Node(
-            uuid="", name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
+            uuid=NodeId(""), name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
         )
         self._process = Process()
         self._task: asyncio.Task[None] | None = None

@@ -14,7 +14,7 @@ import uvloop
 
 from common.messages import to_builtins
 from common.model.node import Node as NodeObject
-from common.names import ClusterName, Epoch, GroupId, KeyId, NodeName, Serial
+from common.names import ClusterId, ClusterName, Epoch, GroupId, KeyId, NodeId, NodeName, Serial
 from common.noderpc.identity import Join, Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
@@ -85,7 +85,7 @@ class Served:
     def as_object(self, name: str) -> NodeObject:
         """Return the node as it stands in a configuration."""
         return NodeObject(
-            uuid=name, name=NodeName(name), primary_ip=LOCALHOST, port=self.port,
+            uuid=NodeId(name), name=NodeName(name), primary_ip=LOCALHOST, port=self.port,
             group=GroupId("default"),
         )  # fmt: skip
 
@@ -185,7 +185,8 @@ class TestCluster:
 
     def membership(self, name: str, certificate: str) -> Membership:
         return Membership(
-            cluster=self.name, cluster_uuid="c", node=NodeName(name), node_uuid=name,
+            cluster=self.name, cluster_uuid=ClusterId("c"),
+            node=NodeName(name), node_uuid=NodeId(name),
             authority=self.authority.certificate, certificate=certificate,
             roster=self.roster(*self.candidates),
             ssconf={"cluster_name": f"{self.name}\n"},

@@ -14,7 +14,7 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.secret import Secret
 from common.model.stamp import Stamp
-from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
+from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
 from common.tls.certificate import read_pem
@@ -50,18 +50,19 @@ def uuid_of(name: str) -> str:
 def first_state(names: Sequence[str], candidates: int) -> State:
     """Return the state of a cluster whose first node is its master."""
     authority = _authority()
-    group = Group(uuid="00000000-0000-4000-8000-0000000000a0", name=GroupName("default"))
+    group = Group(uuid=GroupId("00000000-0000-4000-8000-0000000000a0"), name=GroupName("default"))
     nodes = [
         Node(
-            uuid=uuid_of(name), name=NodeName(name), primary_ip=ip_of(name),
-            group=GroupId(group.uuid), master_candidate=number < candidates,
+            uuid=NodeId(uuid_of(name)), name=NodeName(name), primary_ip=ip_of(name),
+            group=group.uuid, master_candidate=number < candidates,
             key=read_pem(_identity_files(name)[CERTIFICATE].decode()).key,
         )
         for number, name in enumerate(names)
     ]  # fmt: skip
     cluster = Cluster(
-        uuid="00000000-0000-4000-8000-0000000000c0", name=CLUSTER, master=NodeId(nodes[0].uuid),
-        shared_file_storage_dir=SHARED, file_storage_dir=LOCAL, candidate_pool_size=candidates,
+        uuid=ClusterId("00000000-0000-4000-8000-0000000000c0"), name=CLUSTER,
+        master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
+        candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (
         Secret(id=AUTHORITY_KEY, value=authority.key),
@@ -126,8 +127,8 @@ def _identity_files(name: str) -> dict[str, bytes]:
         addresses=[ip_of(name)], now=BEGINNING,
     )  # fmt: skip
     member = Member(
-        cluster=CLUSTER, cluster_uuid="00000000-0000-4000-8000-0000000000c0",
-        node=NodeName(name), node_uuid=uuid_of(name),
+        cluster=CLUSTER, cluster_uuid=ClusterId("00000000-0000-4000-8000-0000000000c0"),
+        node=NodeName(name), node_uuid=NodeId(uuid_of(name)),
     )  # fmt: skip
     return {
         KEY: key.encode(), CERTIFICATE: certificate.encode(),

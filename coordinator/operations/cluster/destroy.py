@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from common.errors import Conflict, GntError
 from common.messages import Order
 from common.model.node import Node
+from common.noderpc.identity import Identity
+from common.noderpc.instances import Instances
 from coordinator.locks.names import Mode, Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -39,7 +41,7 @@ class DestroyCluster(Operation[DestroyPlan], kw_only=True):
             )
         others = [n for n in config.sorted_nodes() if n.uuid != config.cluster.master]
         guests = await cluster.each(
-            {n.uuid: cluster.instances(n.uuid).guests() for n in others if not n.offline}
+            {n.uuid: cluster.call(Instances, n).guests() for n in others if not n.offline}
         )
         for node in others:
             if isinstance(found := guests.get(node.uuid), tuple) and found:
@@ -64,7 +66,7 @@ class DestroyCluster(Operation[DestroyPlan], kw_only=True):
 def _have_forget(cluster: Cluster, node: Node) -> Step:
     async def forget() -> None:
         try:
-            await cluster.identity(node).leave()
+            await cluster.call(Identity, node).leave()
         except GntError as error:
             cluster.log(f"Node {node.name} could not be told: {error}")
 

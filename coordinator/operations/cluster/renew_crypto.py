@@ -6,6 +6,7 @@ from typing import Annotated
 from common.errors import GntError, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
+from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -48,7 +49,7 @@ def _renew(cluster: Cluster, node: Node) -> Step:
     """Renew one certificate; a node that does not answer keeps nobody else from theirs."""
 
     async def renew() -> None:
-        identity = cluster.identity(node)
+        identity = cluster.call(Identity, node)
         try:
             request = await identity.request()
             await identity.renew(certificate=cluster.authority.certificate(request.csr, node))

@@ -9,6 +9,13 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, filled
 from common.names import NodeName
+from common.noderpc.disks import Disks
+from common.noderpc.facts import Facts
+from common.noderpc.files import Files
+from common.noderpc.instances import Instances
+from common.noderpc.mastership import Mastership
+from common.noderpc.network import Network
+from common.noderpc.roster import Rosters
 from common.version import VERSION
 from coordinator.checks.every import OF_GROUP
 from coordinator.checks.finding import NodeReport, Seen
@@ -96,18 +103,18 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
     directories = config.cluster.storage_directories
     links = tuple(sorted(_links(config, node.name)))
     before = cluster.now()
-    facts = await cluster.facts(node.uuid).facts(storage=directories)
+    facts = await cluster.call(Facts, node).facts(storage=directories)
     after = cluster.now()
-    ssconf = await cluster.files(node.uuid).digests(names=names)
-    present = await cluster.network(node.uuid).links(names=links)
+    ssconf = await cluster.call(Files, node).digests(names=names)
+    present = await cluster.call(Network, node).links(names=links)
     return NodeReport(
         facts=facts,
-        guests=await cluster.instances(node.uuid).guests(),
-        taps=await cluster.network(node.uuid).taps(),
-        disk_files=await cluster.disks(node.uuid).inventory(directories=directories),
+        guests=await cluster.call(Instances, node).guests(),
+        taps=await cluster.call(Network, node).taps(),
+        disk_files=await cluster.call(Disks, node).inventory(directories=directories),
         ssconf=dict(zip(names, ssconf, strict=True)),
-        ballot=await cluster.mastership(node).vote(),
-        roster=await cluster.rosters(node.uuid).show(),
+        ballot=await cluster.call(Mastership, node).vote(),
+        roster=await cluster.call(Rosters, node).show(),
         links=dict(zip(links, present, strict=True)),
         asked_at=(before + after) / 2,
     )

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
-from common.names import InstanceName, KeyId
+from common.names import InstanceId, InstanceName, KeyId
+from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -20,7 +21,7 @@ class ConsolePlan(Order, kw_only=True):
     """Keys are those of Ganeti's console objects; ``kind`` stream is ours."""
 
     instance: InstanceName
-    uuid: str
+    uuid: InstanceId
     kind: str
     message: str
     host: str
@@ -44,7 +45,7 @@ class FindConsole(Operation[ConsolePlan], kw_only=True):
         check_online(node)
         if not is_alive(await find_guest(cluster, instance, node)):
             raise Conflict(f"Instance {instance.name} is not running.", instance=instance.name)
-        told = await cluster.instances(node.uuid).console(instance=instance.uuid)  # type: ignore[arg-type]
+        told = await cluster.call(Instances, node).console(instance=instance.uuid)
         return ConsolePlan(
             instance=instance.name, uuid=instance.uuid, kind=told.kind, message=told.message,
             host=node.primary_ip, port=node.port, node=node.name, key=node.key,

@@ -10,11 +10,11 @@ from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
-from common.model.node import Node
+from common.model.node import Node, NodeRef
 from common.model.parameters import Backend, filled
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceName, MiB, NicId, NodeId, check_name
-from common.noderpc.instances import GuestSpec
+from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
+from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, StaleChoice, operation
 from coordinator.operations.cluster_view import Cluster
@@ -50,8 +50,7 @@ from coordinator.state.state import State
 class CreatePlan(Order, kw_only=True):
     """The new objects, complete."""
 
-    node: str  # UUID
-    node_name: str
+    node: NodeRef
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
@@ -164,16 +163,16 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         if not self.ignore_ipolicy:
             check_policy(config, Newcomer(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
-        await cluster.instances(node.uuid).check_startable(guest=guest)
+        await cluster.call(Instances, node).check_startable(guest=guest)
         await self._take_room(cluster, node, Newcomer(instance, disks))
         return CreatePlan(
-            node=node.uuid, node_name=node.name, instance=instance, disks=disks, nics=nics,
+            node=node.ref, instance=instance, disks=disks, nics=nics,
             guest=guest, start=self.start,
         )  # fmt: skip
 
     def wish(self, cluster: Cluster) -> Wish:
         """Return the instance as it is placed: complete but for its node."""
-        instance, disks, nics = self._objects(cluster, node="")
+        instance, disks, nics = self._objects(cluster, node=NodeId(""))
         return Wish(Newcomer(instance, disks), nics)
 
     def intends(self, cluster: Cluster) -> Iterable[Promise]:
@@ -185,22 +184,22 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.start else MiB(0)
         newcomer = Newcomer(plan.instance, plan.disks)
-        return [Promise(plan.instance.uuid, plan.node, memory, newcomer)]
+        return [Promise(plan.instance.uuid, plan.node.uuid, memory, newcomer)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         for index, disk in enumerate(plan.disks):
             spec = disk_spec(plan.instance, disk)
-            yield create_disk(cluster, index, spec, plan.node, plan.node_name)
+            yield create_disk(cluster, index, spec, plan.node)
         yield record(
             f"add {plan.instance.name} to the configuration",
             lambda state: _add(state, plan),
             undo=lambda _: [Delete(item) for item in _items(plan)],
         )
         if plan.start:
-            yield start_guest(cluster, plan.guest, plan.node, plan.node_name)
+            yield start_guest(cluster, plan.guest, plan.node)
 
     def result(self, plan: CreatePlan) -> list[str]:
-        return [plan.node_name]
+        return [str(plan.node)]
 
     def dry_result(self, cluster: Cluster, plan: CreatePlan, titles: list[str]) -> list[str]:
         for title in titles:
@@ -247,35 +246,36 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         check_backend(filled(Backend, *layers, what=what))
 
     def _objects(
-        self, cluster: Cluster, node: str
+        self, cluster: Cluster, node: NodeId
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
-        uuid = cluster.new_uuid()
+        uuid = InstanceId(cluster.new_uuid())
         disks = tuple(
             Disk(
-                uuid=(disk_uuid := cluster.new_uuid()), ctime=now, mtime=now,
+                uuid=(disk_uuid := DiskId(cluster.new_uuid())), ctime=now, mtime=now,
                 name=request.name, size=request.size_mib, mode=request.mode,
                 backing=new_backing(config.cluster, self.disk_template, uuid, disk_uuid),
-                nodes=() if self.disk_template is DiskTemplate.SHAREDFILE else (NodeId(node),),
+                nodes=() if self.disk_template is DiskTemplate.SHAREDFILE else (node,),
             )
             for request in self.disks
         )  # fmt: skip
         nics = tuple(
             Nic(
-                uuid=(nic_uuid := cluster.new_uuid()), ctime=now, mtime=now, name=request.name,
-                mac=request.wanted_mac() or new_mac(config, nic_uuid), ip=request.ip or "",
+                uuid=(nic_uuid := NicId(cluster.new_uuid())), ctime=now, mtime=now,
+                name=request.name, ip=request.ip or "",
+                mac=request.wanted_mac() or new_mac(config, nic_uuid),
                 nicparams=request.parameters(),
             )
             for request in self.nics
         )  # fmt: skip
         instance = Instance(
             uuid=uuid, ctime=now, mtime=now, name=self.instance_name,
-            primary_node=NodeId(node),
+            primary_node=node,
             admin_state=AdminState.UP if self.start else AdminState.DOWN,
             hypervisor=self.hypervisor or config.cluster.enabled_hypervisors[0],
             disk_template=self.disk_template, os=self.os_type or "",
-            disks=tuple(DiskId(disk.uuid) for disk in disks),
-            nics=tuple(NicId(nic.uuid) for nic in nics),
+            disks=tuple(disk.uuid for disk in disks),
+            nics=tuple(nic.uuid for nic in nics),
             hvparams=self.hvparams, beparams=read_backend(self.beparams), osparams=self.osparams,
             tags=tuple(sorted(set(self.tags))),
         )  # fmt: skip

@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from common.model.instance import AdminState, Instance
-from common.names import NodeId
+from common.names import InstanceId, NodeId
 from coordinator.operations.step import Edit
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 
 
-def set_admin_state(uuid: str, admin_state: AdminState, now: float) -> Edit:
+def set_admin_state(uuid: InstanceId, admin_state: AdminState, now: float) -> Edit:
     """Record what the operator wants of an instance."""
 
     def edit(state: State) -> list[Put]:
@@ -19,24 +19,23 @@ def set_admin_state(uuid: str, admin_state: AdminState, now: float) -> Edit:
     return edit
 
 
-def set_primary(uuid: str, node: str, now: float) -> Edit:
+def set_primary(uuid: InstanceId, node: NodeId, now: float) -> Edit:
     """Record on which node an instance is, and that it is on no other."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        there = replace(instance, primary_node=NodeId(node), maybe_on=())
+        there = replace(instance, primary_node=node, maybe_on=())
         return [Put(_changed(there, now))]
 
     return edit
 
 
-def set_maybe_on(uuid: str, nodes: tuple[str, ...], now: float) -> Edit:
+def set_maybe_on(uuid: InstanceId, nodes: tuple[NodeId, ...], now: float) -> Edit:
     """Record on which nodes an instance may be; none if it is on its primary node only."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        maybe_on = tuple(NodeId(node) for node in nodes)
-        return [Put(_changed(replace(instance, maybe_on=maybe_on), now))]
+        return [Put(_changed(replace(instance, maybe_on=nodes), now))]
 
     return edit
 

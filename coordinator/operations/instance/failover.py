@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from common.errors import Conflict, Unreachable
 from common.messages import Order
 from common.model.instance import AdminState, Instance
-from common.model.node import Node
-from common.names import InstanceName
-from common.noderpc.instances import GuestSpec
+from common.model.node import Node, NodeRef
+from common.names import InstanceId, InstanceName
+from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -33,12 +33,10 @@ from coordinator.state.config import Config
 
 
 class FailoverPlan(Order, kw_only=True):
-    instance: str  # UUID
-    source: str  # UUID
-    source_name: str
+    instance: InstanceId
+    source: NodeRef
     source_offline: bool
-    target: str  # UUID
-    target_name: str
+    target: NodeRef
     guest: GuestSpec
     was_running: bool
     start: bool
@@ -105,13 +103,12 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
                     node=target.name,
                 )
         start = instance.admin_state is AdminState.UP
-        await cluster.instances(target.uuid).check_startable(guest=guest)
+        await cluster.call(Instances, target).check_startable(guest=guest)
         if start:
             await take_memory(cluster, target, guest.memory, instance)
         return FailoverPlan(
-            instance=instance.uuid, source=source.uuid, source_name=source.name,
-            source_offline=source.offline, target=target.uuid, target_name=target.name,
-            guest=guest, was_running=alive, start=start,
+            instance=instance.uuid, source=source.ref, source_offline=source.offline,
+            target=target.ref, guest=guest, was_running=alive, start=start,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
 
@@ -121,26 +118,26 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         return reserved_for(cluster.config, self.instance_name, self.target_node)
 
     def promises(self, plan: FailoverPlan) -> Iterable[Promise]:
-        return [Promise(plan.instance, plan.target, plan.guest.memory)] if plan.start else []
+        return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if plan.start else []
 
     def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
         if not plan.source_offline:
             yield shut_down_guest(
-                cluster, plan.guest, plan.source, plan.source_name,
+                cluster, plan.guest, plan.source,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
-        instances = cluster.instances(plan.target)
+        instances = cluster.call(Instances, plan.target)
         yield act(
-            f"clear away what is left of {plan.guest.name} on {plan.target_name}",
+            f"clear away what is left of {plan.guest.name} on {plan.target}",
             lambda: instances.ensure_no_shell(instance=plan.guest.id),
         )
         yield record(
-            f"record that {plan.guest.name} is on {plan.target_name}",
-            set_primary(plan.instance, plan.target, plan.now),
-            undo=set_primary(plan.instance, plan.source, plan.now),
+            f"record that {plan.guest.name} is on {plan.target}",
+            set_primary(plan.instance, plan.target.uuid, plan.now),
+            undo=set_primary(plan.instance, plan.source.uuid, plan.now),
         )
         if plan.start:
-            yield start_guest(cluster, plan.guest, plan.target, plan.target_name)
+            yield start_guest(cluster, plan.guest, plan.target)
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.model.instance import Instance
-from common.names import InstanceName, NodeId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState
+from common.model.node import NodeRef
+from common.names import InstanceName
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -95,13 +96,12 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
                 instance=instance.name,
             )
         guest = _as_it_runs(present_guest(config, instance), found)
-        await cluster.instances(target.uuid).check_startable(guest=guest)
+        await cluster.call(Instances, target).check_startable(guest=guest)
         await take_memory(cluster, target, guest.memory, instance)
         return MigratePlan(
-            instance=instance.uuid, source=source.uuid, source_name=source.name,
-            target=target.uuid, target_name=target.name,
+            instance=instance.uuid, source=source.ref, target=target.ref,
             target_host=target.secondary_ip or target.primary_ip,
-            guest=guest, shells=((source.uuid, source.name),), now=cluster.now(),
+            guest=guest, shells=(source.ref,), now=cluster.now(),
         )  # fmt: skip
 
     def intends(self, cluster: Cluster) -> Iterable[Promise]:
@@ -111,7 +111,7 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
 
     def promises(self, plan: MigratePlan) -> Iterable[Promise]:
         is_move = plan.source != plan.target
-        return [Promise(plan.instance, plan.target, plan.guest.memory)] if is_move else []
+        return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if is_move else []
 
     def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         yield from _settle(cluster, plan) if plan.source == plan.target else _move(cluster, plan)
@@ -119,50 +119,47 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
 
 async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     found = await find_whereabouts(cluster, instance)
-    nodes = cluster.config.nodes
-    node = nodes[NodeId(found.node)]
+    node = cluster.config.nodes[found.node]
     return MigratePlan(
-        instance=instance.uuid, source=node.uuid, source_name=node.name,
-        target=node.uuid, target_name=node.name, target_host="",
+        instance=instance.uuid, source=node.ref, target=node.ref, target_host="",
         guest=present_guest(cluster.config, instance),
-        shells=tuple((uuid, nodes[NodeId(uuid)].name) for uuid in found.shells),
-        runs=found.runs, resume=found.resume, now=cluster.now(),
+        shells=found.shells, runs=found.runs, resume=found.resume, now=cluster.now(),
     )  # fmt: skip
 
 
 def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     """Have it be where it is, and nowhere else."""
-    instances, guest = cluster.instances(plan.source), plan.guest.id
+    instances, guest = cluster.call(Instances, plan.source), plan.guest.id
     move = plan.resume
     if plan.runs:
         # A transfer that still goes on would move it to a shell that is cleared away below.
         yield act(
-            f"have {plan.guest.name} stay on {plan.source_name}",
+            f"have {plan.guest.name} stay on {plan.source}",
             lambda: instances.ensure_not_migrating(instance=guest),
         )
     elif move is not None:
         yield act(
-            f"have {plan.guest.name} run on {plan.source_name}, where it has come",
+            f"have {plan.guest.name} run on {plan.source}, where it has come",
             lambda: instances.ensure_resumed(instance=guest, move=move),
         )
-    for node, name in plan.shells:
-        yield _clear(cluster, plan, node, name)
+    for node in plan.shells:
+        yield _clear(cluster, plan, node)
     yield record(
-        f"record that {plan.guest.name} is on {plan.source_name}",
-        set_primary(plan.instance, plan.source, plan.now),
+        f"record that {plan.guest.name} is on {plan.source}",
+        set_primary(plan.instance, plan.source.uuid, plan.now),
     )
 
 
 def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-    target, guest = cluster.instances(plan.target), plan.guest.id
+    target, guest = cluster.call(Instances, plan.target), plan.guest.id
     # From here on whoever finds it gone from its node has to look for it on the other, too.
     yield record(
-        f"record that {plan.guest.name} may be on {plan.target_name}",
-        set_maybe_on(plan.instance, (plan.source, plan.target), plan.now),
+        f"record that {plan.guest.name} may be on {plan.target}",
+        set_maybe_on(plan.instance, (plan.source.uuid, plan.target.uuid), plan.now),
         undo=set_maybe_on(plan.instance, (), plan.now),
     )
     yield act(
-        f"prepare {plan.target_name} to receive {plan.guest.name}",
+        f"prepare {plan.target} to receive {plan.guest.name}",
         lambda: receive(cluster, plan),
         undo=lambda: target.ensure_no_shell(instance=guest),
     )
@@ -171,20 +168,20 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     # any more. The source refuses the undo of this step when the guest has left, and the
     # target that of the one before when it runs there.
     yield Step(
-        f"move {plan.guest.name} from {plan.source_name} to {plan.target_name}",
+        f"move {plan.guest.name} from {plan.source} to {plan.target}",
         do=lambda: transfer(cluster, plan),
         undo=lambda: stop_transfer(cluster, plan),
-        edit=set_primary(plan.instance, plan.target, plan.now),
+        edit=set_primary(plan.instance, plan.target.uuid, plan.now),
         point_of_no_return=True,
     )
-    for node, name in plan.shells:
-        yield _clear(cluster, plan, node, name)
+    for node in plan.shells:
+        yield _clear(cluster, plan, node)
 
 
-def _clear(cluster: Cluster, plan: MigratePlan, node: str, name: str) -> Step:
-    instances = cluster.instances(node)
+def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
+    instances = cluster.call(Instances, node)
     return act(
-        f"clear {plan.guest.name} away from {name}",
+        f"clear {plan.guest.name} away from {node}",
         lambda: instances.ensure_no_shell(instance=plan.guest.id),
     )
 

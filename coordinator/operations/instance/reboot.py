@@ -7,8 +7,9 @@ from typing import Annotated
 from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
-from common.names import InstanceName
-from common.noderpc.instances import GuestSpec
+from common.model.node import NodeRef
+from common.names import InstanceId, InstanceName, NodeId
+from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -39,12 +40,11 @@ class RebootType(StrEnum):
 
 
 class RebootPlan(Order, kw_only=True):
-    instance: str  # UUID
-    node: str  # UUID
-    node_name: str
+    instance: InstanceId
+    node: NodeRef
     guest: GuestSpec
     was_running: bool
-    maybe_on: tuple[str, ...] = ()  # before
+    maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     reset: bool
     wait_s: float
@@ -86,24 +86,24 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
-        await cluster.instances(node.uuid).check_startable(guest=guest)
+        await cluster.call(Instances, node).check_startable(guest=guest)
         if not was_running:
             await take_memory(cluster, node, guest.memory, instance)
         return RebootPlan(
-            instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
+            instance=instance.uuid, node=node.ref, guest=guest,
             was_running=was_running, before=instance.admin_state, reset=soft,
             maybe_on=() if was_running else instance.maybe_on,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
 
     def promises(self, plan: RebootPlan) -> Iterable[Promise]:
-        return [Promise(plan.instance, plan.node, plan.guest.memory)]
+        return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: RebootPlan) -> Iterator[Step]:
-        instances = cluster.instances(plan.node)
+        instances = cluster.call(Instances, plan.node)
         if plan.reset:
             yield act(
-                f"reset {plan.guest.name} on {plan.node_name}",
+                f"reset {plan.guest.name} on {plan.node}",
                 lambda: instances.reset(instance=plan.guest.id),
             )
             return
@@ -114,8 +114,6 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
         if plan.was_running:
-            yield shut_down_guest(
-                cluster, plan.guest, plan.node, plan.node_name, wait_s=plan.wait_s
-            )
+            yield shut_down_guest(cluster, plan.guest, plan.node, wait_s=plan.wait_s)
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
-        yield start_guest(cluster, plan.guest, plan.node, plan.node_name)
+        yield start_guest(cluster, plan.guest, plan.node)

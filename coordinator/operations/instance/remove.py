@@ -8,7 +8,9 @@ from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
+from common.model.node import NodeRef
 from common.names import InstanceName
+from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -26,8 +28,7 @@ from coordinator.state.rows import Delete
 
 
 class RemovePlan(Order, kw_only=True):
-    node: str  # UUID
-    node_name: str
+    node: NodeRef
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
@@ -73,7 +74,7 @@ class RemoveInstance(Operation[RemovePlan], kw_only=True):
                 raise
             was_running = False
         return RemovePlan(
-            node=node.uuid, node_name=node.name, instance=instance,
+            node=node.ref, instance=instance,
             disks=config.disks_of(instance), nics=config.nics_of(instance),
             guest=present_guest(config, instance), was_running=was_running,
             ignore_failures=self.ignore_failures, wait_s=float(self.shutdown_timeout),
@@ -84,12 +85,12 @@ class RemoveInstance(Operation[RemovePlan], kw_only=True):
         if plan.ignore_failures:
             yield self._try(
                 cluster,
-                f"shut down {plan.guest.name} on {plan.node_name}",
+                f"shut down {plan.guest.name} on {plan.node}",
                 lambda: shut_down(cluster, plan.guest.id, plan.node, plan.wait_s),
             )
         else:
             yield shut_down_guest(
-                cluster, plan.guest, plan.node, plan.node_name,
+                cluster, plan.guest, plan.node,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
         # From the first deleted disk on there is no way back; whatever fails after this
@@ -108,10 +109,10 @@ class RemoveInstance(Operation[RemovePlan], kw_only=True):
 
     def _delete(self, cluster: Cluster, plan: RemovePlan, index: int, disk: Disk) -> Step:
         spec = disk_spec(plan.instance, disk)
-        title = f"delete disk {index} on {plan.node_name}"
+        title = f"delete disk {index} on {plan.node}"
 
         async def delete() -> None:
-            await cluster.disks(plan.node).ensure_absent(disk=spec)
+            await cluster.call(Disks, plan.node).ensure_absent(disk=spec)
 
         return self._try(cluster, title, delete) if plan.ignore_failures else act(title, delete)
 

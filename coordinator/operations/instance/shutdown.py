@@ -5,7 +5,8 @@ from typing import Annotated
 
 from common.messages import Order
 from common.model.instance import AdminState
-from common.names import InstanceName
+from common.model.node import NodeRef
+from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -22,13 +23,12 @@ from coordinator.state.config import Config
 
 
 class StopPlan(Order, kw_only=True):
-    instance: str  # UUID
-    node: str  # UUID; empty when it is offline and nothing can be done there
-    node_name: str
+    instance: InstanceId
+    node: NodeRef | None  # None: it is offline, and nothing can be done there
     guest: GuestSpec
     was_running: bool
-    others: tuple[tuple[str, str], ...] = ()  # nodes on which it may be, too: UUIDs and names
-    maybe_on: tuple[str, ...] = ()  # before
+    others: tuple[NodeRef, ...] = ()  # on which it may be, too
+    maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     remember: bool
     wait_s: float
@@ -69,7 +69,7 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
             check_online(node)
         was_running = not out_of_reach and may_run(await find_guest(cluster, instance, node))
         return StopPlan(
-            instance=instance.uuid, node="" if out_of_reach else node.uuid, node_name=node.name,
+            instance=instance.uuid, node=None if out_of_reach else node.ref,
             guest=present_guest(config, instance), was_running=was_running,
             others=others(cluster, instance), maybe_on=instance.maybe_on,
             before=instance.admin_state, remember=not self.no_remember,
@@ -87,7 +87,7 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
             yield shut_down_guest(
-                cluster, plan.guest, plan.node, plan.node_name,
+                cluster, plan.guest, plan.node,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
         if plan.node:

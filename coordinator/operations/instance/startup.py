@@ -6,8 +6,9 @@ from typing import Annotated, Any
 from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
-from common.names import InstanceName
-from common.noderpc.instances import GuestSpec
+from common.model.node import NodeRef
+from common.names import InstanceId, InstanceName, NodeId
+from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -30,12 +31,11 @@ from coordinator.state.config import Config
 
 
 class StartPlan(Order, kw_only=True):
-    instance: str  # UUID
-    node: str  # UUID
-    node_name: str
+    instance: InstanceId
+    node: NodeRef
     guest: GuestSpec
     was_running: bool
-    maybe_on: tuple[str, ...] = ()  # before
+    maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     remember: bool
     now: float
@@ -85,17 +85,17 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         was_running = is_alive(found)
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
-            await cluster.instances(node.uuid).check_startable(guest=guest)
+            await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
         return StartPlan(
-            instance=instance.uuid, node=node.uuid, node_name=node.name, guest=guest,
+            instance=instance.uuid, node=node.ref, guest=guest,
             was_running=was_running, before=instance.admin_state,
             maybe_on=() if was_running else instance.maybe_on,
             remember=not self.no_remember, now=cluster.now(),
         )  # fmt: skip
 
     def promises(self, plan: StartPlan) -> Iterable[Promise]:
-        return [Promise(plan.instance, plan.node, plan.guest.memory)]
+        return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
         if plan.remember and plan.before is not AdminState.UP:
@@ -105,6 +105,4 @@ class StartInstance(Operation[StartPlan], kw_only=True):
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
-        yield start_guest(
-            cluster, plan.guest, plan.node, plan.node_name, was_running=plan.was_running
-        )
+        yield start_guest(cluster, plan.guest, plan.node, was_running=plan.was_running)

@@ -4,8 +4,10 @@ from contextlib import suppress
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
 from common.messages import Order
-from common.names import TaskId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
+from common.model.node import NodeRef
+from common.names import InstanceId, TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances, Reception
+from common.noderpc.tasks import Tasks
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.checks import is_alive
 
@@ -15,21 +17,19 @@ INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the mid
 class MigratePlan(Order, kw_only=True):
     """``source`` and ``target`` are the same node when it is only settled where it is."""
 
-    instance: str  # UUID
-    source: str  # UUID
-    source_name: str
-    target: str  # UUID
-    target_name: str
+    instance: InstanceId
+    source: NodeRef
+    target: NodeRef
     target_host: str
     guest: GuestSpec
-    shells: tuple[tuple[str, str], ...]  # UUIDs and names of the nodes to be cleared
+    shells: tuple[NodeRef, ...]  # nodes to be cleared
     runs: bool = True  # on the source, at first
     resume: TaskId | None = None  # the move by which it has come to the source before
     now: float
 
 
 async def receive(cluster: Cluster, plan: MigratePlan) -> Reception:
-    target = cluster.instances(plan.target)
+    target = cluster.call(Instances, plan.target)
     return await target.ensure_receiving(guest=plan.guest, move=_move_id(cluster))
 
 
@@ -63,7 +63,7 @@ async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
             if not left:
                 await _send(cluster, plan)
             left = True
-            target = cluster.instances(plan.target)
+            target = cluster.call(Instances, plan.target)
             return await target.ensure_resumed(instance=plan.guest.id, move=_move_id(cluster))
         except Cancelled as error:
             wish, pause_s = error, 0.0
@@ -83,11 +83,11 @@ async def _stays(cluster: Cluster, plan: MigratePlan) -> bool:
     Raises:
         GntError: that is not known.
     """
-    await cluster.tasks(plan.source).cancel(task=_move_id(cluster))
+    await cluster.call(Tasks, plan.source).cancel(task=_move_id(cluster))
     found = await _find(cluster, plan.source, plan)
     if found is None or found.state is GuestState.MIGRATED:
         return False
-    await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
+    await cluster.call(Instances, plan.source).ensure_not_migrating(instance=plan.guest.id)
     return True
 
 
@@ -96,8 +96,8 @@ async def _send(cluster: Cluster, plan: MigratePlan) -> None:
     reception = await receive(cluster, plan)
     task = _move_id(cluster)
     with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
-        await cluster.instances(plan.source).begin_migration(
-            instance=plan.guest.id, host=plan.target_host, peer=plan.target_name,
+        await cluster.call(Instances, plan.source).begin_migration(
+            instance=plan.guest.id, host=plan.target_host, peer=plan.target.name,
             port=reception.port, secret=reception.secret, task=task,
         )  # fmt: skip
     try:
@@ -110,9 +110,9 @@ async def _send(cluster: Cluster, plan: MigratePlan) -> None:
 
 async def stop_transfer(cluster: Cluster, plan: MigratePlan) -> None:
     # The task is cancelled even if nobody knows it: it may still be on its way.
-    await cluster.tasks(plan.source).cancel(task=_move_id(cluster))
+    await cluster.call(Tasks, plan.source).cancel(task=_move_id(cluster))
     if await _find(cluster, plan.source, plan) is not None:
-        await cluster.instances(plan.source).ensure_not_migrating(instance=plan.guest.id)
+        await cluster.call(Instances, plan.source).ensure_not_migrating(instance=plan.guest.id)
 
 
 async def _has_left(cluster: Cluster, plan: MigratePlan) -> bool:
@@ -127,6 +127,6 @@ async def _runs_on_target(cluster: Cluster, plan: MigratePlan) -> bool:
     return is_alive(await _find(cluster, plan.target, plan))
 
 
-async def _find(cluster: Cluster, node: str, plan: MigratePlan) -> GuestReport | None:
-    guests = await cluster.instances(node).guests()
+async def _find(cluster: Cluster, node: NodeRef, plan: MigratePlan) -> GuestReport | None:
+    guests = await cluster.call(Instances, node).guests()
     return next((guest for guest in guests if guest.id == plan.guest.id), None)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from common.errors import Conflict, GntError, NodeFailure
 from common.model.instance import Instance
-from common.model.node import Node
+from common.model.node import Node, NodeRef
 from common.names import NodeId, TaskId
-from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.checks import check_answers
 
@@ -20,12 +20,12 @@ class Found(NamedTuple):
 
 
 class Whereabouts(NamedTuple):
-    """``node`` is where it is, or belongs if it runs nowhere; by UUID."""
+    """``node`` is where it is, or belongs if it runs nowhere."""
 
-    node: str
+    node: NodeId
     runs: bool
     resume: TaskId | None  # the move by which it came to ``node``, where it has to be told to run
-    shells: tuple[str, ...]  # nodes on which something is left that will not run
+    shells: tuple[NodeRef, ...]  # nodes on which something is left that will not run
 
 
 async def find_whereabouts(cluster: Cluster, instance: Instance) -> Whereabouts:
@@ -37,7 +37,7 @@ async def find_whereabouts(cluster: Cluster, instance: Instance) -> Whereabouts:
     """
     hosts = [n for n in cluster.config.sorted_nodes() if n.vm_capable and not n.offline]
     answers = await cluster.each(
-        {node.uuid: cluster.instances(node.uuid).guests() for node in hosts}
+        {node.uuid: cluster.call(Instances, node).guests() for node in hosts}
     )
     found: list[Found] = []
     for node in hosts:
@@ -78,7 +78,7 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
         node=where.uuid if where else instance.primary_node,
         runs=bool(running),
         resume=TaskId(came.guest.move) if came else None,
-        shells=tuple(each.node.uuid for each in found if each.node != where),
+        shells=tuple(each.node.ref for each in found if each.node != where),
     )
 
 
@@ -105,11 +105,11 @@ def check_settled(cluster: Cluster, instance: Instance) -> None:
         )
 
 
-def others(cluster: Cluster, instance: Instance) -> tuple[tuple[str, str], ...]:
-    """Return the nodes on which it may be, but its own and those marked offline: UUID and name."""
+def others(cluster: Cluster, instance: Instance) -> tuple[NodeRef, ...]:
+    """Return the nodes on which it may be, but its own and those marked offline."""
     nodes = cluster.config.nodes
     return tuple(
-        (uuid, nodes[uuid].name)
+        nodes[uuid].ref
         for uuid in instance.maybe_on
         if uuid in nodes and uuid != instance.primary_node and not nodes[uuid].offline
     )

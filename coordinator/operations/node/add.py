@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.node import Node
-from common.names import Epoch, GroupId, KeyId, NodeName, check_name
-from common.noderpc.identity import Membership
+from common.names import Epoch, GroupId, KeyId, NodeId, NodeName, check_name
+from common.noderpc.identity import Identity, Membership
+from common.noderpc.mastership import Mastership
 from common.tls.token import read_token
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -90,9 +91,9 @@ class AddNode(Operation[AddPlan], kw_only=True):
         await self._check_joinable(cluster)
         return AddPlan(
             node=Node(
-                uuid=cluster.new_uuid(), ctime=now, mtime=now, name=self.node_name,
+                uuid=NodeId(cluster.new_uuid()), ctime=now, mtime=now, name=self.node_name,
                 primary_ip=self.primary_ip, port=self.port,
-                secondary_ip=self.secondary_ip or "", group=GroupId(group.uuid),
+                secondary_ip=self.secondary_ip or "", group=group.uuid,
                 master_candidate=capable and room_in_pool, master_capable=capable,
                 vm_capable=self.vm_capable is not False, ndparams=self.ndparams or {},
             ),
@@ -118,7 +119,7 @@ class AddNode(Operation[AddPlan], kw_only=True):
         """See whether the node is there and has this token, before anything is done to it."""
         token = read_token(self.token)
         there = Node(
-            uuid="", name=self.node_name, primary_ip=self.primary_ip, port=self.port,
+            uuid=NodeId(""), name=self.node_name, primary_ip=self.primary_ip, port=self.port,
             group=GroupId(""),
         )  # fmt: skip
         proof = token.prove("join.check", {"node": self.node_name})
@@ -133,7 +134,7 @@ def _record(cluster: Cluster, node: Node) -> Step:
     learnt: list[KeyId] = []
 
     async def learn() -> None:
-        who = await cluster.identity(node).who()
+        who = await cluster.call(Identity, node).who()
         if who.node_uuid != node.uuid:  # told to it alone when it joined
             raise Conflict(
                 f"Who answers as {node.name} is not the node that has just joined. Look who has "
@@ -182,12 +183,12 @@ async def _bind(cluster: Cluster, node: Node) -> None:
     await cluster.wait_for_member(node)
     epoch = Epoch(cluster.state.stamp.epoch)
     master = cluster.config.master().name
-    await cluster.mastership(node).grant(epoch=epoch, master=master)
+    await cluster.call(Mastership, node).grant(epoch=epoch, master=master)
 
 
 async def _leave(cluster: Cluster, node: Node) -> None:
     if await cluster.is_member(node):
-        await cluster.identity(node).leave()
+        await cluster.call(Identity, node).leave()
 
 
 def _check_address(address: str) -> None:

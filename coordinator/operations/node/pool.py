@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError
 from common.model.instance import Instance
 from common.model.node import Node
+from common.noderpc.replica import Replica
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.step import Step, act, record
@@ -135,4 +136,4 @@ async def _erase(cluster: Cluster, node: Node) -> None:
     """Erase the state where it could not be kept new; a candidate's is left alone."""
     present = cluster.config.nodes.get(node.uuid)
     if present is None or not present.master_candidate:
-        await cluster.replica(node.uuid).erase()
+        await cluster.call(Replica, node).erase()

@@ -5,7 +5,9 @@ from typing import Annotated
 
 from common.errors import Conflict, GntError
 from common.messages import Order
-from common.names import NodeName
+from common.model.node import NodeRef
+from common.names import NodeId, NodeName
+from common.noderpc.facts import Facts
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -16,8 +18,7 @@ from coordinator.state.config import Config
 
 
 class PowercyclePlan(Order):
-    node: str  # UUID
-    node_name: str
+    node: NodeRef
     boot_id: str  # before; empty if the node cannot tell
 
 
@@ -39,11 +40,11 @@ class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
         if node.uuid == cluster.config.cluster.master and not self.force:
             raise Conflict(f"Node {node.name} is the master; add --force if you mean it.")
         boot_id = await _boot_id(cluster, node.uuid)
-        return PowercyclePlan(node=node.uuid, node_name=node.name, boot_id=boot_id)
+        return PowercyclePlan(node=node.ref, boot_id=boot_id)
 
     def recipe(self, cluster: Cluster, plan: PowercyclePlan) -> Iterator[Step]:
         yield Step(
-            f"powercycle {plan.node_name}",
+            f"powercycle {plan.node}",
             do=lambda: _powercycle(cluster, plan),
             point_of_no_return=True,
         )
@@ -54,12 +55,12 @@ async def _powercycle(cluster: Cluster, plan: PowercyclePlan) -> None:
     # reboot it again, and again.
     if plan.boot_id and await _boot_id(cluster, plan.node) not in ("", plan.boot_id):
         return
-    await cluster.facts(plan.node).powercycle()
+    await cluster.call(Facts, plan.node).powercycle()
 
 
-async def _boot_id(cluster: Cluster, node: str) -> str:
+async def _boot_id(cluster: Cluster, node: NodeId | NodeRef) -> str:
     """Return what tells this boot of a node from others; nothing if it is too sick to say."""
     try:
-        return (await cluster.facts(node).facts()).boot_id
+        return (await cluster.call(Facts, node).facts()).boot_id
     except GntError:
         return ""

@@ -3,7 +3,7 @@
 from common.errors import GntError
 from common.model.node import Node
 from common.names import InstanceId, InstanceName
-from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 
@@ -16,7 +16,7 @@ def clear_remnants(cluster: Cluster, node: Node) -> Step:
     """
 
     async def clear() -> None:
-        instances = cluster.instances(node.uuid)
+        instances = cluster.call(Instances, node)
         try:
             for guest in await instances.guests():
                 if _is_remnant(cluster, node, guest):

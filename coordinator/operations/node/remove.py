@@ -7,6 +7,8 @@ from common.errors import Conflict, GntError
 from common.messages import Order
 from common.model.node import Node
 from common.names import NodeName
+from common.noderpc.identity import Identity
+from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -54,7 +56,7 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
                 f"Node {node.name} still has instances ({some(instances)}); move or remove them "
                 "first."
             )
-        if not node.offline and await cluster.instances(node.uuid).guests():
+        if not node.offline and await cluster.call(Instances, node).guests():
             raise Conflict(
                 f"Guests run on {node.name} that are not in the configuration; "
                 "“gnt-cluster verify” names them."
@@ -88,7 +90,7 @@ def remove_node(node: Node) -> Step:
 async def _forget(cluster: Cluster, node: Node) -> None:
     """Tell a node that it is out; one that cannot be told is out all the same."""
     try:
-        await cluster.identity(node).leave()
+        await cluster.call(Identity, node).leave()
     except GntError as error:
         cluster.log(
             f"Node {node.name} could not be told that it has been removed ({error}). Its "

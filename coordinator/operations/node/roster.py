@@ -1,7 +1,7 @@
 """Whose orders nodes take: the list, made from the state, and its way to the nodes."""
 
 from common.errors import GntError
-from common.noderpc.roster import Roster
+from common.noderpc.roster import Roster, Rosters
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 from coordinator.state.state import State
@@ -29,7 +29,7 @@ async def _tell(cluster: Cluster) -> None:
     nodes = [node for node in cluster.config.sorted_nodes() if not node.offline]
     roster = roster_of(cluster.state)
     told = await cluster.each(
-        {node.name: cluster.rosters(node.uuid).publish(roster=roster) for node in nodes}
+        {node.name: cluster.call(Rosters, node).publish(roster=roster) for node in nodes}
     )
     for name, outcome in told.items():
         if isinstance(outcome, GntError):

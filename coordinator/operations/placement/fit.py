@@ -8,7 +8,7 @@ from common.errors import Conflict, GntError, NoCapacity, NodeFailure
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.template import DiskTemplate
-from common.names import MiB, NodeId, NodeName
+from common.names import MiB, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.look import Look, look_for
@@ -78,7 +78,7 @@ def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -
 
 def promise_of(config: Config, newcomer: Newcomer, node: Node) -> Promise:
     """Return what a new instance takes of ``node``."""
-    instance = replace(newcomer.instance, primary_node=NodeId(node.uuid))
+    instance = replace(newcomer.instance, primary_node=node.uuid)
     memory = _memory(config, instance)
     return Promise(instance.uuid, node.uuid, memory, Newcomer(instance, newcomer.disks))
 

@@ -43,7 +43,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
         parameters = node_parameters(config, node)
         nodes[str(shown.name)] = write_node(node, shown, parameters, primaries[shown.name])
     groups = {
-        group.uuid: write_group(group, group.ipolicy or config.cluster.ipolicy)
+        str(group.uuid): write_group(group, group.ipolicy or config.cluster.ipolicy)
         for group in config.sorted_groups()
     }
     parts = {"nodegroups": groups, "nodes": nodes, "instances": instances}

@@ -11,7 +11,7 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import Layer, NodeParameters, filled
 from common.model.template import DiskTemplate
-from common.names import MiB
+from common.names import InstanceId, MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator.picture import (
     Demand,
@@ -46,7 +46,7 @@ def take_picture(look: Look) -> Picture:
     placed = [Newcomer(each, config.disks_of(each)) for each in config.sorted_instances()]
     if look.newcomers:
         placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
-    disks: dict[str, list[Disk]] = {}
+    disks: dict[NodeId, list[Disk]] = {}
     for one in placed:
         disks.setdefault(one.instance.primary_node, []).extend(one.disks)
     return Picture(
@@ -84,7 +84,7 @@ class _Demands:
 
     def __init__(self) -> None:
         self._layer: Layer = {}  # the cluster's ``beparams``
-        self._known: dict[str, tuple[Newcomer, InstancePicture]] = {}
+        self._known: dict[InstanceId, tuple[Newcomer, InstancePicture]] = {}
 
     def of(self, config: Config, placed: Iterable[Newcomer]) -> tuple[InstancePicture, ...]:
         if config.cluster.beparams is not self._layer:

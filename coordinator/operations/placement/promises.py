@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from common.model.disk import Disk
 from common.model.instance import Instance
-from common.names import MiB
+from common.names import InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
 
 
@@ -29,8 +29,8 @@ class Promise(NamedTuple):
     A ``newcomer`` counts in everything else, too, until it is in the configuration.
     """
 
-    instance: str  # UUID
-    node: str  # UUID
+    instance: InstanceId
+    node: NodeId
     memory: MiB = MiB(0)
     newcomer: Newcomer | None = None
 

@@ -4,7 +4,7 @@ from common.errors import Conflict, GntError, NodeFailure
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import MiB
-from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.fit import check_free_memory
 from coordinator.operations.placement.look import Look
@@ -32,7 +32,7 @@ def check_takes_instances(node: Node) -> None:
 
 async def find_guest(cluster: Cluster, instance: Instance, node: Node) -> GuestReport | None:
     """Return what ``node`` says of an instance's guest, or None if it has none."""
-    guests = await cluster.instances(node.uuid).guests()
+    guests = await cluster.call(Instances, node).guests()
     return next((guest for guest in guests if guest.id == instance.uuid), None)
 
 
@@ -75,7 +75,7 @@ async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node)
     config = cluster.config
     others = [n for n in config.sorted_nodes() if n.vm_capable and not n.offline and n not in here]
     answers = await cluster.each(
-        {node.uuid: cluster.instances(node.uuid).guests() for node in others}
+        {node.uuid: cluster.call(Instances, node).guests() for node in others}
     )
     for node in others:
         guests, suspected = answers[node.uuid], node.uuid in instance.maybe_on

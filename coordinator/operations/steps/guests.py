@@ -2,26 +2,30 @@
 
 from collections.abc import Iterator
 
-from common.names import InstanceId
-from common.noderpc.instances import GuestSpec
+from common.model.node import NodeRef
+from common.names import InstanceId, InstanceName, NodeId
+from common.noderpc.instances import GuestSpec, Instances
+from common.noderpc.tasks import Tasks
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.edits import set_maybe_on
 from coordinator.operations.step import Step, act, record
 
 
 def start_guest(
-    cluster: Cluster, guest: GuestSpec, node: str, node_name: str, *, was_running: bool = False
+    cluster: Cluster, guest: GuestSpec, node: NodeRef, *, was_running: bool = False
 ) -> Step:
     """Start a guest; undone, it is gone again, unless it ran before."""
-    instances = cluster.instances(node)
+    instances = cluster.call(Instances, node)
     return act(
-        f"start {guest.name} on {node_name}",
+        f"start {guest.name} on {node}",
         lambda: instances.ensure_running(guest=guest),
         undo=None if was_running else lambda: instances.ensure_gone(instance=guest.id),
     )
 
 
-def settle(instance: str, name: str, maybe_on: tuple[str, ...], now: float) -> Iterator[Step]:
+def settle(
+    instance: InstanceId, name: InstanceName, maybe_on: tuple[NodeId, ...], now: float
+) -> Iterator[Step]:
     """Record that an instance can only be on its primary node, where that was open before."""
     if maybe_on:
         yield record(
@@ -32,17 +36,17 @@ def settle(instance: str, name: str, maybe_on: tuple[str, ...], now: float) -> I
 
 
 def end_elsewhere(
-    cluster: Cluster, guest: GuestSpec, others: tuple[tuple[str, str], ...]
+    cluster: Cluster, guest: GuestSpec, others: tuple[NodeRef, ...]
 ) -> Iterator[Step]:
-    """Kill a guest on nodes where it may be, given by UUID and name; it is to end anyway."""
-    for node, name in others:
-        yield _end(cluster, guest, node, name)
+    """Kill a guest on nodes where it may be; it is to end anyway."""
+    for node in others:
+        yield _end(cluster, guest, node)
 
 
-def _end(cluster: Cluster, guest: GuestSpec, node: str, name: str) -> Step:
-    instances = cluster.instances(node)
+def _end(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Step:
+    instances = cluster.call(Instances, node)
     return act(
-        f"end {guest.name} on {name}, where it may be",
+        f"end {guest.name} on {node}, where it may be",
         lambda: instances.ensure_gone(instance=guest.id),
     )
 
@@ -50,30 +54,29 @@ def _end(cluster: Cluster, guest: GuestSpec, node: str, name: str) -> Step:
 def shut_down_guest(
     cluster: Cluster,
     guest: GuestSpec,
-    node: str,
-    node_name: str,
+    node: NodeRef,
     *,
     wait_s: float,
     was_running: bool = True,
 ) -> Step:
     """Ask a guest to power off, kill it after ``wait_s``; undone, it runs again."""
-    instances = cluster.instances(node)
+    instances = cluster.call(Instances, node)
 
     async def restart() -> None:
         # The task may still be waiting for the guest to go: starting the guest before that
         # has ended would see it killed a moment later.
-        await cluster.tasks(node).cancel(task=cluster.task_id("shutdown"))
+        await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))
         await instances.ensure_running(guest=guest)
 
     return act(
-        f"shut down {guest.name} on {node_name}",
+        f"shut down {guest.name} on {node}",
         lambda: shut_down(cluster, guest.id, node, wait_s),
         undo=restart if was_running else None,
     )
 
 
-async def shut_down(cluster: Cluster, guest: InstanceId, node: str, wait_s: float) -> None:
+async def shut_down(cluster: Cluster, guest: InstanceId, node: NodeRef, wait_s: float) -> None:
     """Have a guest power off on ``node``, and return when it is gone."""
     task = cluster.task_id("shutdown")
-    await cluster.instances(node).begin_shutdown(instance=guest, wait_s=wait_s, task=task)
+    await cluster.call(Instances, node).begin_shutdown(instance=guest, wait_s=wait_s, task=task)
     await cluster.run_task(node, task)

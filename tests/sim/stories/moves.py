@@ -17,9 +17,9 @@ from tests.support.story import Story
 async def web1_and_another_group(cluster: SimulatedCluster) -> None:
     """Have two empty nodes in a group of their own."""
     await cluster.run(create("web1", "beta", start=False))
-    group = Group(uuid="00000000-0000-4000-8000-0000000000a1", name=GroupName("other"))
+    group = Group(uuid=GroupId("00000000-0000-4000-8000-0000000000a1"), name=GroupName("other"))
     nodes = [cluster.config.node(name) for name in ("gamma", "delta")]
-    moved = [Put(replace(node, group=GroupId(group.uuid))) for node in nodes]
+    moved = [Put(replace(node, group=group.uuid)) for node in nodes]
     await cluster.master.running.store.commit([Put(group), *moved])
 
 

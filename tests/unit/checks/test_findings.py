@@ -16,6 +16,7 @@ from common.model.node import Node
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     DiskId,
     Epoch,
@@ -55,7 +56,7 @@ TAP = TapReport(name="gntnic", nic=NIC, instance=WEB1, link="br0")
 
 def _node(name: str, **fields: Any) -> Node:
     return Node(
-        uuid=name, name=NodeName(name), primary_ip="192.0.2.1", group=GroupId("group"),
+        uuid=NodeId(name), name=NodeName(name), primary_ip="192.0.2.1", group=GroupId("group"),
         **{"master_candidate": True, **fields},
     )  # fmt: skip
 
@@ -77,7 +78,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
 
 
 CLUSTER = Cluster(
-    uuid="cluster", name=ClusterName("test"), master=NodeId("alpha"),
+    uuid=ClusterId("cluster"), name=ClusterName("test"), master=NodeId("alpha"),
     shared_file_storage_dir="/srv/shared",
 )  # fmt: skip
 INSTANCE = Instance(
@@ -88,8 +89,8 @@ INSTANCE = Instance(
 HEALTHY = State().apply(
     Put(item)
     for item in (
-        CLUSTER, Group(uuid="group", name=GroupName("default")), _node("alpha"), _node("beta"),
-        _node("gamma"), _node("delta"), INSTANCE,
+        CLUSTER, Group(uuid=GroupId("group"), name=GroupName("default")),
+        _node("alpha"), _node("beta"), _node("gamma"), _node("delta"), INSTANCE,
         Disk(uuid=DISK, size=MiB(64), backing=FileBacking(path=PATH, shared=True)),
         Nic(uuid=NIC, mac="aa:00:00:00:00:01"),
     )
@@ -157,7 +158,7 @@ FLAWS = {
     ),
     "a device is nobody's": Flaw(
         "ECLUSTERCFG", "the device stray belongs to no instance",
-        (Put(Nic(uuid="stray", mac="aa:00:00:00:00:02")),),
+        (Put(Nic(uuid=NicId("stray"), mac="aa:00:00:00:00:02")),),
     ),
     "a node's group is unknown": Flaw(
         "ECLUSTERDANGLINGNODES", "its group is unknown",
@@ -278,11 +279,11 @@ def _findings(flaw: Flaw) -> list[Finding]:
     roster = Roster(candidates={node.name: node.key for node in state.config.candidates()})
     given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
     nodes = {
-        name: change
+        node.uuid: change
         if isinstance(change, GntError)
-        else _report(name, **{"roster": roster, **change})
-        for name, change in given.items()
-        if name in state.config.nodes and not state.config.nodes[name].offline
+        else _report(node.name, **{"roster": roster, **change})
+        for node in state.config.sorted_nodes()
+        if not node.offline and (change := given.get(node.name)) is not None
     }
     seen = Seen(state.config, nodes, STAMP, SSCONF, VERSION, troubles={NodeName("beta"): FULL})
     every: list[Callable[[Seen], Any]] = [

@@ -10,7 +10,7 @@ from common.model.cluster import Cluster
 from common.model.group import Group
 from common.model.node import Node
 from common.model.stamp import Stamp
-from common.names import ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName, Serial
+from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName, Serial
 from common.noderpc.mastership import Ballot, Mastership
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
@@ -71,12 +71,16 @@ class Wire:
 def cluster_of_three() -> Loaded:
     nodes = [
         Node(
-            uuid=name, name=name, primary_ip="192.0.2.1", group=GroupId("g"), master_candidate=True
+            uuid=NodeId(name),
+            name=name,
+            primary_ip="192.0.2.1",
+            group=GroupId("g"),
+            master_candidate=True,
         )
         for name in (ALPHA, BETA, GAMMA)
     ]
-    cluster = Cluster(uuid="c", name=ClusterName("test"), master=NodeId(MASTER))
-    return Loaded(state_of((cluster, Group(uuid="g", name=GroupName("g")), *nodes), STAMP))
+    cluster = Cluster(uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId(MASTER))
+    return Loaded(state_of((cluster, Group(uuid=GroupId("g"), name=GroupName("g")), *nodes), STAMP))
 
 
 async def take_over(

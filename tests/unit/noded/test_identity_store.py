@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import noded.identity.store as store_module
-from common.names import ClusterName, NodeName
+from common.names import ClusterId, ClusterName, NodeId, NodeName
 from common.noderpc.identity import Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
@@ -47,7 +47,8 @@ async def join(store: IdentityStore, authority: KeyPair) -> None:
     csr = await store.request(BETA)
     await store.accept(
         Membership(
-            cluster=ClusterName("one"), cluster_uuid="c", node=BETA, node_uuid="b",
+            cluster=ClusterName("one"), cluster_uuid=ClusterId("c"),
+            node=BETA, node_uuid=NodeId("b"),
             authority=authority.certificate, certificate=certificate(authority, csr),
             roster=Roster(),
         )

@@ -16,12 +16,14 @@ from common.model.commit import next_commit
 from common.model.stamp import Stamp
 from common.names import (
     CallId,
+    ClusterId,
     ClusterName,
     Epoch,
     InstanceId,
     InstanceName,
     KeyId,
     MiB,
+    NodeId,
     NodeName,
     TaskId,
 )
@@ -121,7 +123,7 @@ class Rig:
             now=time.time(),
         )  # fmt: skip
         membership = Membership(
-            cluster=ONE, cluster_uuid="c", node=NodeName(name), node_uuid=name,
+            cluster=ONE, cluster_uuid=ClusterId("c"), node=NodeName(name), node_uuid=NodeId(name),
             authority=self.authority.certificate, certificate=certificate,
             roster=Roster(epoch=Epoch(1), candidates={ALPHA.node: ALPHA.key}),
         )  # fmt: skip

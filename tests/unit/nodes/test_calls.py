@@ -19,7 +19,7 @@ from common.errors import (
 )
 from common.messages import to_json
 from common.model.node import Node
-from common.names import CallId, Epoch, GroupId, InstanceId, JobId, NodeName
+from common.names import CallId, Epoch, GroupId, InstanceId, JobId, NodeId, NodeName
 from common.noderpc.facts import Facts
 from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
@@ -31,7 +31,7 @@ from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each, split
 from tests.support.clock import simulate
 
-ALPHA = Node(uuid="a", name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
+ALPHA = Node(uuid=NodeId("a"), name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
 BALLOT = Reply(200, answer({"master": "alpha", "epoch": 3, "of the future": True}))
 
 T = TypeVar("T")
@@ -134,7 +134,9 @@ def test_what_trying_again_cannot_help_is_not_tried_again(error: OSError, messag
 
 
 def test_a_node_marked_offline_is_not_asked() -> None:
-    offline = Node(uuid="b", name=NodeName("beta"), primary_ip="", group=GroupId("g"), offline=True)
+    offline = Node(
+        uuid=NodeId("b"), name=NodeName("beta"), primary_ip="", group=GroupId("g"), offline=True
+    )
     dial = FakeDial()
     with pytest.raises(Unreachable, match="marked offline") as failed:
         simulate(ask(nodes(dial).service(Mastership, offline).vote()))

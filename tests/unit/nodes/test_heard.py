@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import Conflict, Unreachable
 from common.model.node import Node
-from common.names import Epoch, GroupId, NodeName
+from common.names import Epoch, GroupId, NodeId, NodeName
 from common.noderpc.facts import Facts
 from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
@@ -19,8 +19,9 @@ from coordinator.nodes.heard import Heard
 from tests.support.clock import simulate
 
 GUESTS = Instances.calls["guests"]
+A = NodeId("a")
 WEB1 = {"id": "1", "name": "web1", "state": "running", "memory": 64, "vcpus": 1}
-ALPHA = Node(uuid="a", name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
+ALPHA = Node(uuid=A, name=NodeName("alpha"), primary_ip="10.0.0.1", group=GroupId("g"))
 
 
 class SlowDial:
@@ -36,20 +37,20 @@ def test_a_report_is_known_to_all_whoever_asked_for_it_and_as_old_as_the_questio
         nodes = Nodes(SlowDial(), Epoch(7), Random(1))
         await asyncio.sleep(10)
         await nodes.with_epoch(Epoch(8)).service(Instances, ALPHA).guests()
-        told = nodes.heard.guests("a")
+        told = nodes.heard.guests(A)
         assert told is not None
         assert ([guest.name for guest in told.value], told.asked_s) == (["web1"], 10)
-        assert nodes.heard.guests("b") is None
-        assert nodes.heard.facts("a") is None
+        assert nodes.heard.guests(NodeId("b")) is None
+        assert nodes.heard.facts(A) is None
 
     simulate(story())
 
 
 def test_an_answer_to_an_earlier_question_takes_nobodys_place() -> None:
     heard = Heard()
-    heard.note("a", GUESTS, 5, Reply(200, answer([])))
-    heard.note("a", GUESTS, 3, Reply(200, answer([WEB1])))
-    told = heard.guests("a")
+    heard.note(A, GUESTS, 5, Reply(200, answer([])))
+    heard.note(A, GUESTS, 3, Reply(200, answer([WEB1])))
+    told = heard.guests(A)
     assert told is not None
     assert (told.value, told.asked_s) == ((), 5)
 
@@ -57,9 +58,9 @@ def test_an_answer_to_an_earlier_question_takes_nobodys_place() -> None:
 @pytest.mark.parametrize("error", [Conflict("No."), Unreachable("No."), ZeroDivisionError()])
 def test_an_error_takes_no_reports_place(error: Exception) -> None:
     heard = Heard()
-    heard.note("a", GUESTS, 3, Reply(200, answer([WEB1])))
-    heard.note("a", GUESTS, 5, refusal(error))
-    told = heard.guests("a")
+    heard.note(A, GUESTS, 3, Reply(200, answer([WEB1])))
+    heard.note(A, GUESTS, 5, refusal(error))
+    told = heard.guests(A)
     assert told is not None
     assert told.asked_s == 3
 
@@ -67,13 +68,13 @@ def test_an_error_takes_no_reports_place(error: Exception) -> None:
 @pytest.mark.parametrize("body", [b"<html>", answer([{"id": 7}]), answer(None), b"{" * 9999])
 def test_what_cannot_be_read_is_not_known(body: bytes) -> None:
     heard = Heard()
-    heard.note("a", GUESTS, 3, Reply(200, body))
-    assert heard.guests("a") is None
+    heard.note(A, GUESTS, 3, Reply(200, body))
+    assert heard.guests(A) is None
 
 
 def test_only_what_lists_show_is_kept() -> None:
     heard = Heard()
     for service in (Instances, Facts, Mastership):
         for call in service.calls.values():
-            heard.note("a", call, 3, Reply(200, b"x" * 1000))
+            heard.note(A, call, 3, Reply(200, b"x" * 1000))
     assert {call for _, call in heard._last} == {"instances.guests", "facts.facts"}

@@ -6,15 +6,19 @@ import pytest
 
 from common.errors import GntError, Unreachable
 from common.model.node import Node
-from common.names import GroupId, MiB, NodeName
+from common.names import GroupId, MiB, NodeId, NodeName
 from common.noderpc.facts import NodeFacts
 from coordinator.nodes.reports import Reports
 from tests.support.clock import simulate
 
-ALPHA = Node(uuid="a", name=NodeName("alpha"), primary_ip="192.0.2.1", group=GroupId("g"))
-BETA = Node(uuid="b", name=NodeName("beta"), primary_ip="192.0.2.2", group=GroupId("g"))
+ALPHA = Node(uuid=NodeId("a"), name=NodeName("alpha"), primary_ip="192.0.2.1", group=GroupId("g"))
+BETA = Node(uuid=NodeId("b"), name=NodeName("beta"), primary_ip="192.0.2.2", group=GroupId("g"))
 GONE = Node(
-    uuid="c", name=NodeName("gone"), primary_ip="192.0.2.3", group=GroupId("g"), offline=True
+    uuid=NodeId("c"),
+    name=NodeName("gone"),
+    primary_ip="192.0.2.3",
+    group=GroupId("g"),
+    offline=True,
 )
 
 
@@ -37,7 +41,7 @@ class Asked:
 
 
 async def free(reports: Reports, max_age_s: float = 0.0) -> int:
-    answer = (await reports.of([ALPHA], max_age_s=max_age_s))["a"]
+    answer = (await reports.of([ALPHA], max_age_s=max_age_s))[NodeId("a")]
     assert isinstance(answer, NodeFacts)
     return answer.memory_free
 
@@ -87,7 +91,7 @@ def test_failures_are_told_and_offline_nodes_left_out() -> None:
     async def scenario() -> None:
         answers = await Reports(Asked()).of([ALPHA, BETA, GONE])
         assert set(answers) == {"a", "b"}
-        assert isinstance(answers["b"], GntError)
+        assert isinstance(answers[NodeId("b")], GntError)
 
     simulate(scenario())
 

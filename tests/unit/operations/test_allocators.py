@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NoCapacity, NotFound
 from common.model.cluster import Cluster
-from common.names import ClusterName, NodeId
+from common.names import ClusterId, ClusterName, NodeId
 from coordinator.operations.placement.allocators import (
     RequestType,
     allocators_for,
@@ -18,7 +18,7 @@ from coordinator.operations.placement.allocators import (
 from tests.support.clock import simulate
 
 CLUSTER = Cluster(
-    uuid="c", name=ClusterName("test"), master=NodeId("a"), default_iallocator="hail",
+    uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("a"), default_iallocator="hail",
     default_iallocators={"allocate": ("one", "two"), "relocate": ()},
 )  # fmt: skip
 

@@ -8,14 +8,14 @@ from common.model.cluster import Cluster
 from common.model.disk import Mode
 from common.model.nic import Nic
 from common.model.template import DiskTemplate
-from common.names import ClusterName, NodeId
+from common.names import ClusterId, ClusterName, NicId, NodeId
 from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 
 CLUSTER = Cluster(
-    uuid="c", name=ClusterName("test"), master=NodeId("alpha"),
+    uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("alpha"),
     shared_file_storage_dir="/srv/shared",
 )  # fmt: skip
 
@@ -94,5 +94,5 @@ def test_a_new_address_has_the_prefix_and_is_nobody_elses() -> None:
     first = new_mac(state.config, "nic")
     assert first.startswith("aa:00:00:")
     assert new_mac(state.config, "nic") == first
-    taken: Config = state.apply([Put(Nic(uuid="other", mac=first))]).config
+    taken: Config = state.apply([Put(Nic(uuid=NicId("other"), mac=first))]).config
     assert new_mac(taken, "nic") != first

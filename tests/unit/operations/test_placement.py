@@ -11,10 +11,12 @@ from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     DiskId,
     GroupId,
     GroupName,
+    InstanceId,
     InstanceName,
     MiB,
     NodeId,
@@ -30,23 +32,23 @@ from coordinator.state.rows import Put
 from coordinator.state.state import State
 
 ALPHA = Node(
-    uuid="alpha", name=NodeName("alpha"), primary_ip="192.0.2.1", group=GroupId("group"),
+    uuid=NodeId("alpha"), name=NodeName("alpha"), primary_ip="192.0.2.1", group=GroupId("group"),
     ndparams={"spindle_count": 3},
 )  # fmt: skip
 BETA = replace(ALPHA, uuid="beta", name=NodeName("beta"), ndparams={}, drained=True)
 WEB1 = Instance(
-    uuid="web1", name=InstanceName("web1"), primary_node=NodeId("alpha"),
+    uuid=InstanceId("web1"), name=InstanceName("web1"), primary_node=NodeId("alpha"),
     admin_state=AdminState.UP, hypervisor="kvm", disk_template=DiskTemplate.FILE,
     disks=(DiskId("disk"),), beparams={"maxmem": 512, "minmem": 256, "vcpus": 2},
     tags=("service:web",),
 )  # fmt: skip
-DISK = Disk(uuid="disk", size=MiB(1000), backing=FileBacking(path="/srv/x", shared=False))
+DISK = Disk(uuid=DiskId("disk"), size=MiB(1000), backing=FileBacking(path="/srv/x", shared=False))
 CONFIG: Config = State().apply(
     Put(item)
     for item in (
-        Cluster(uuid="c", name=ClusterName("test"), master=NodeId("alpha"),
+        Cluster(uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("alpha"),
                 tags=("htools:iextags:service",)),
-        Group(uuid="group", name=GroupName("default")), ALPHA, BETA, WEB1, DISK,
+        Group(uuid=GroupId("group"), name=GroupName("default")), ALPHA, BETA, WEB1, DISK,
     )
 ).config  # fmt: skip
 FACTS = NodeFacts(
@@ -56,7 +58,7 @@ FACTS = NodeFacts(
 
 
 def test_a_node_is_shown_as_it_is_now() -> None:
-    picture = Look(CONFIG, {"alpha": FACTS, "beta": FACTS}).picture
+    picture = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}).picture
     alpha, beta = picture.nodes
     assert (alpha.total_memory, alpha.reserved_memory, alpha.free_memory) == (8192, 1024, 6000)
     assert (alpha.total_cpus, alpha.spindles) == (8, 3)
@@ -65,9 +67,9 @@ def test_a_node_is_shown_as_it_is_now() -> None:
     assert picture.cluster_tags == ("htools:iextags:service",)
 
 
-@pytest.mark.parametrize("live", [{}, {"beta": Unreachable("it does not answer")}])
-def test_a_node_that_does_not_answer_is_shown_offline(live: dict[str, GntError]) -> None:
-    picture = Look(CONFIG, {"alpha": FACTS, **live}).picture
+@pytest.mark.parametrize("live", [{}, {BETA.uuid: Unreachable("it does not answer")}])
+def test_a_node_that_does_not_answer_is_shown_offline(live: dict[NodeId, GntError]) -> None:
+    picture = Look(CONFIG, {ALPHA.uuid: FACTS, **live}).picture
     assert [node.offline for node in picture.nodes] == [False, True]
 
 
@@ -92,15 +94,15 @@ WEB2 = replace(WEB1, uuid="web2", name=InstanceName("web2"), disks=())
 
 
 def test_memory_of_guests_that_shall_run_is_not_free_whether_they_do_or_not() -> None:
-    absent = Look(CONFIG, {"alpha": replace(FACTS, guests={})})
-    present = Look(CONFIG, {"alpha": replace(FACTS, guests={"web1": MiB(512)})})
+    absent = Look(CONFIG, {ALPHA.uuid: replace(FACTS, guests={})})
+    present = Look(CONFIG, {ALPHA.uuid: replace(FACTS, guests={"web1": MiB(512)})})
     assert absent.picture.nodes[0].free_memory == 6000 - 512
     assert present.picture.nodes[0].free_memory == 6000
     assert absent.free_memory(ALPHA, replace(FACTS, guests={}), but="web1") == 6000
 
 
 def test_a_node_too_old_to_name_its_guests_is_believed() -> None:
-    assert Look(CONFIG, {"alpha": FACTS}).picture.nodes[0].free_memory == 6000
+    assert Look(CONFIG, {ALPHA.uuid: FACTS}).picture.nodes[0].free_memory == 6000
 
 
 def test_what_is_promised_counts_once_at_every_stage() -> None:
@@ -113,16 +115,16 @@ def test_what_is_promised_counts_once_at_every_stage() -> None:
         (recorded, quiet, 6000 - 512),
         (recorded, busy, 6000),
     ):
-        look = Look(config, {"alpha": replace(FACTS, guests=guests)}, (promise,))
+        look = Look(config, {ALPHA.uuid: replace(FACTS, guests=guests)}, (promise,))
         assert [each.name for each in look.picture.instances] == ["web1", "web2"]
         assert look.picture.nodes[0].free_memory == free
 
 
 def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:
     promises, mine, yours = Promises(), Owner("job 1"), Owner("job 2")
-    promises.make(mine, [Promise("a", "alpha", MiB(1))])
-    promises.make(mine, [Promise("a", "beta", MiB(1))])
-    promises.make(yours, [Promise("b", "beta", MiB(2))])
+    promises.make(mine, [Promise(InstanceId("a"), NodeId("alpha"), MiB(1))])
+    promises.make(mine, [Promise(InstanceId("a"), NodeId("beta"), MiB(1))])
+    promises.make(yours, [Promise(InstanceId("b"), NodeId("beta"), MiB(2))])
     assert [each.node for each in promises.standing(but=yours)] == ["beta"]
     assert [each.instance for each in promises.standing()] == ["a", "b"]
     promises.make(mine, [])

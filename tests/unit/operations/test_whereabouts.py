@@ -4,14 +4,14 @@ import pytest
 
 from common.errors import Conflict
 from common.model.instance import Instance
-from common.model.node import Node
+from common.model.node import Node, NodeRef
 from common.model.template import DiskTemplate
 from common.names import GroupId, InstanceId, InstanceName, MiB, NodeId, NodeName, TaskId
 from common.noderpc.instances import GuestReport, GuestState
 from coordinator.operations.instance.whereabouts import Found, Whereabouts, decide
 
 WEB1 = Instance(
-    uuid="11111111-0000-4000-8000-000000000001", name=InstanceName("web1"),
+    uuid=InstanceId("11111111-0000-4000-8000-000000000001"), name=InstanceName("web1"),
     primary_node=NodeId("alpha"), hypervisor="kvm", disk_template=DiskTemplate.SHAREDFILE,
     maybe_on=(NodeId("alpha"), NodeId("beta")),
 )  # fmt: skip
@@ -19,16 +19,20 @@ WEB1 = Instance(
 
 def on(node: str, state: GuestState, move: str = "", *, arrived: bool = False) -> Found:
     return Found(
-        Node(uuid=node, name=NodeName(node), group=GroupId("g"), primary_ip="192.0.2.1"),
+        Node(uuid=NodeId(node), name=NodeName(node), group=GroupId("g"), primary_ip="192.0.2.1"),
         GuestReport(
-            id=InstanceId(WEB1.uuid), name=WEB1.name, state=state, memory=MiB(1), vcpus=1,
+            id=WEB1.uuid, name=WEB1.name, state=state, memory=MiB(1), vcpus=1,
             move=move, arrived=arrived, silent_s=9.0 if state is GuestState.UNKNOWN else 0.0,
         ),
     )  # fmt: skip
 
 
+def refs(*names: str) -> tuple[NodeRef, ...]:
+    return tuple(NodeRef(uuid=NodeId(name), name=NodeName(name)) for name in names)
+
+
 def nowhere(*shells: str) -> Whereabouts:
-    return Whereabouts("alpha", runs=False, resume=None, shells=shells)
+    return Whereabouts(NodeId("alpha"), runs=False, resume=None, shells=refs(*shells))
 
 
 RUNNING, PAUSED, INCOMING = GuestState.RUNNING, GuestState.PAUSED, GuestState.INCOMING
@@ -39,13 +43,13 @@ MIGRATED, STOPPED, UNKNOWN = GuestState.MIGRATED, GuestState.STOPPED, GuestState
     ("found", "where"),
     [
         ((), nowhere()),
-        ((on("alpha", RUNNING),), Whereabouts("alpha", runs=True, resume=None, shells=())),
+        ((on("alpha", RUNNING),), Whereabouts(NodeId("alpha"), runs=True, resume=None, shells=())),
         ((on("alpha", RUNNING), on("beta", INCOMING, "m1", arrived=True)),
-         Whereabouts("alpha", runs=True, resume=None, shells=("beta",))),
+         Whereabouts(NodeId("alpha"), runs=True, resume=None, shells=refs("beta"))),
         ((on("alpha", MIGRATED, "m1"), on("beta", PAUSED)),
-         Whereabouts("beta", runs=True, resume=None, shells=("alpha",))),
+         Whereabouts(NodeId("beta"), runs=True, resume=None, shells=refs("alpha"))),
         ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m1", arrived=True)),
-         Whereabouts("beta", runs=False, resume=TaskId("m1"), shells=("alpha",))),
+         Whereabouts(NodeId("beta"), runs=False, resume=TaskId("m1"), shells=refs("alpha"))),
         ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m1")), nowhere("alpha", "beta")),
         ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m2", arrived=True)),
          nowhere("alpha", "beta")),

@@ -14,6 +14,7 @@ from common.model.node import Node
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
+    ClusterId,
     ClusterName,
     DiskId,
     GroupId,
@@ -50,7 +51,7 @@ def uuid(number: int) -> str:
 
 def node(number: int, name: str, *, candidate: bool = True, offline: bool = False) -> Node:
     return Node(
-        uuid=uuid(number), name=NodeName(name), primary_ip=f"192.0.2.{number}", group=GROUP,
+        uuid=NodeId(uuid(number)), name=NodeName(name), primary_ip=f"192.0.2.{number}", group=GROUP,
         master_candidate=candidate, offline=offline, ctime=1e9, mtime=1e9,
     )  # fmt: skip
 
@@ -63,7 +64,7 @@ def instance(
     number: int, name: str, on: Node, wanted: AdminState, disks: int = 1, nics: int = 1
 ) -> tuple[Stored, ...]:
     made = Instance(
-        uuid=uuid(100 + number), name=InstanceName(name), primary_node=NodeId(on.uuid),
+        uuid=InstanceId(uuid(100 + number)), name=InstanceName(name), primary_node=on.uuid,
         admin_state=wanted, hypervisor="kvm", disk_template=DiskTemplate.SHAREDFILE,
         disks=tuple(DiskId(uuid(10 * number + 1000 + index)) for index in range(disks)),
         nics=tuple(NicId(uuid(10 * number + 2000 + index)) for index in range(nics)),
@@ -85,7 +86,7 @@ def instance(
 
 
 CLUSTER = Cluster(
-    uuid=uuid(99), name=ClusterName("test"), master=NodeId(ALPHA.uuid),
+    uuid=ClusterId(uuid(99)), name=ClusterName("test"), master=ALPHA.uuid,
     shared_file_storage_dir=STORAGE, ctime=1e9, mtime=1e9,
 )  # fmt: skip
 JOBS = (

@@ -48,8 +48,8 @@ def test_a_name_is_given_once() -> None:
 def test_the_configuration_before_stays_as_it_was() -> None:
     before = BASE.apply([Put(instance("web1", "alpha"))])
     after = before.apply([Delete(instance("web1", "alpha"))])
-    assert [each.name for each in before.instances_on("alpha")] == ["web1"]
-    assert after.instances_on("alpha") == ()
+    assert [each.name for each in before.instances_on(NodeId("alpha"))] == ["web1"]
+    assert after.instances_on(NodeId("alpha")) == ()
     assert after == BASE
 
 
@@ -77,7 +77,9 @@ def test_indexes_agree_with_a_search(steps: list[tuple[str, int, int, str]]) -> 
             assert thing.name in taken
     for primary in ("alpha", "beta"):
         found = [each for each in config.instances.values() if each.primary_node == primary]
-        assert config.instances_on(primary) == tuple(sorted(found, key=lambda each: each.name))
+        assert config.instances_on(NodeId(primary)) == tuple(
+            sorted(found, key=lambda each: each.name)
+        )
     for number in range(1, 6):
         name_ = InstanceName(f"web{number}")
         named = [each for each in config.instances.values() if each.name == name_]

@@ -6,7 +6,7 @@ import pytest
 from common.errors import Conflict, InvalidRequest
 from common.model.secret import Secret
 from common.model.stamp import Stamp
-from common.names import Epoch, NodeName
+from common.names import Epoch, NodeId, NodeName
 from common.noderpc.replica import Page
 from coordinator.state import loading
 from coordinator.state.loading import load
@@ -35,7 +35,7 @@ def test_a_successor_loads_the_same_state(monkeypatch: pytest.MonkeyPatch) -> No
             await store.commit([Put(Secret(id="authority-key", value="PEM"))])
         loaded = await load(candidates.replicas[NodeName("alpha")])
         assert loaded.state == store.state
-        assert len(loaded.state.config.instances_on("beta")) == 7
+        assert len(loaded.state.config.instances_on(NodeId("beta"))) == 7
         assert loaded.state.newest_job == 7
 
     simulate(story())
