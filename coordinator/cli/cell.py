@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from common.durations import spoken
 from common.units import format_mib
 
 RIGHT = frozenset({"number", "float", "unit"})  # kinds whose columns are aligned to the right
@@ -17,7 +18,7 @@ def cell(status: int, value: Any, kind: str, *, units: str = "h", verbose: bool 
     Args:
         status: 0 when there is a value, else why there is none (queries.field.Missing).
         value: a JSON value.
-        kind: of the field, as "unit"; or "moment" or "waiters", which go by the field's name.
+        kind: of the field, as "unit"; or "moment", "age" or "waiters", which go by its name.
         units: how sizes are written, see ``format_mib``.
         verbose: say in a word why there is no value, rather than in a sign.
     """
@@ -32,6 +33,8 @@ def cell(status: int, value: Any, kind: str, *, units: str = "h", verbose: bool 
             return format_time(value)
         case "moment", _:
             return format_moment(value)
+        case "age", {"age": age_s}:
+            return "never" if age_s is None else spoken(age_s)
         case "waiters", list():
             return " ".join(f"{mode}:{plain(owners)}" for mode, owners in value)
         case _:

@@ -5,9 +5,10 @@ from typing import Any
 
 from common.durations import spoken
 from common.units import format_mib
+from coordinator.cli.asking import Answer, query
 from coordinator.cli.cell import cell, format_time
 from coordinator.cli.connection import connect
-from coordinator.cli.lists import as_objects, query
+from coordinator.cli.last_known import MARK, read_last_known
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
@@ -71,12 +72,14 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
     state = f"configured to be {told['admin_state']}"
     if "status" in told:
         state += f", actual state is {told['status']}"
-        if told["guest_state"] not in (None, "absent", "running"):
-            state += f", its process is {told['guest_state']}"
-        if told["oper_ram"] is not None:
-            state += f", with {format_mib(told['oper_ram'])} and {told['oper_vcpus']} vCPUs"
+        guest = _known(told, "guest_state")
+        if guest not in (None, "absent", "running"):
+            state += f", its process is {guest}"
+        if memory := _known(told, "oper_ram", "unit"):
+            state += f", with {memory} and {_known(told, 'oper_vcpus')} vCPUs"
     return {
         "Instance name": told["name"],
+        **_silence(told),
         "UUID": told["uuid"],
         "Serial number": told["serial_no"],
         "Creation time": format_time(told["ctime"]),
@@ -109,6 +112,7 @@ def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
     """Arrange what a query told of one node; absent values stand as text."""
     return {
         "Node name": told["name"],
+        **_silence(told),
         "UUID": told["uuid"],
         "Serial number": told["serial_no"],
         "Creation time": format_time(told["ctime"]),
@@ -128,11 +132,11 @@ def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
         "memory": _amounts(told, total="mtotal", node="mnode", free="mfree"),
         "disk": _amounts(told, total="dtotal", free="dfree"),
         "processors": {
-            "logical": _known(told["ctotal"]),
-            "sockets": _known(told["csockets"]),
-            "NUMA nodes": _known(told["cnodes"]),
+            "logical": _known(told, "ctotal") or "unknown",
+            "sockets": _known(told, "csockets") or "unknown",
+            "NUMA nodes": _known(told, "cnodes") or "unknown",
         },
-        "boot id": _known(told["bootid"]),
+        "boot id": _known(told, "bootid") or "unknown",
         "Tags": told["tags"],
     }
 
@@ -176,9 +180,8 @@ def _named(names: Sequence[str]) -> Any:
     return ["|", *(["==", "name", name] for name in names)] if names else None
 
 
-def _show(found: Any, describe: Any, *, form: str) -> int:
-    definitions, rows = found
-    objects = as_objects(definitions, rows)
+def _show(answer: Answer, describe: Any, *, form: str) -> int:
+    objects = answer.as_objects()
     if form:
         write(form, objects, indent=2)
         return 0
@@ -213,11 +216,19 @@ def _nics(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _amounts(told: Mapping[str, Any], **fields: str) -> dict[str, str]:
-    return {
-        name: cell(0, told[field], "unit") if told[field] is not None else "unknown"
-        for name, field in fields.items()
-    }
+    return {name: _known(told, field, "unit") or "unknown" for name, field in fields.items()}
 
 
-def _known(value: Any) -> Any:
-    return "unknown" if value is None else value
+def _known(told: Mapping[str, Any], field: str, kind: str = "other") -> str | None:
+    """Write what a node tells, or told before, marked as old; None if that is nothing."""
+    if told[field] is not None:
+        return cell(0, told[field], kind)
+    last = read_last_known(told.get("last_known"))
+    old = None if last is None else last.values.get(field)
+    return None if old is None else cell(0, old, kind) + MARK
+
+
+def _silence(told: Mapping[str, Any]) -> dict[str, str]:
+    """Say why values are old or unknown, if a node does not answer."""
+    last = read_last_known(told.get("last_known"))
+    return {} if last is None else {"No answer": last.explain()}

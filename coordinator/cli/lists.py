@@ -3,19 +3,18 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from common.errors import GntError, InvalidRequest
+from common.errors import GntError
+from coordinator.cli.asking import Answer, Definition, query, read_definitions
 from coordinator.cli.cell import RIGHT, cell
 from coordinator.cli.colour import paint, status_colour
 from coordinator.cli.connection import connect
+from coordinator.cli.last_known import FIELD, MARK, explanations, old_value
 from coordinator.cli.parser import Parser, add_list_options, add_table_options
 from coordinator.cli.table import table
 from coordinator.cli.telling import write
-
-Definition = dict[str, str]
-Entry = tuple[int, Any]
 
 
 class UnknownField(GntError):
@@ -51,7 +50,7 @@ _JOB_STATES = {
     "finished": ("canceled", "success", "error"),
 }
 _MOMENTS = ("received_ts", "start_ts", "end_ts", "opstart", "opexec", "opend")
-_SHOWN_AS = dict.fromkeys(_MOMENTS, "moment") | {"pending": "waiters"}
+_SHOWN_AS = dict.fromkeys(_MOMENTS, "moment") | {"pending": "waiters", FIELD: "age"}
 _KINDS = {  # of fields, in words
     "unknown": "Unknown",
     "text": "Text",
@@ -113,7 +112,7 @@ def list_fields(command: str, words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     with connect() as client:
         told = client.call("QueryFields", _LISTINGS[command.split()[0]].what, options.names or None)
-    definitions = _definitions(told)
+    definitions = read_definitions(told)
     if options.json:
         write(options.json, definitions, indent=2)
         return 0
@@ -124,34 +123,6 @@ def list_fields(command: str, words: Sequence[str]) -> int:
     titles = None if options.no_headers else ("Name", "Type", "Title", "Description")
     _print(table(titles, rows, right=(False,) * 4, separator=options.separator))
     return _check_known(definitions)
-
-
-def query(
-    what: str, fields: Sequence[str], condition: Any
-) -> tuple[list[Definition], list[list[Entry]]]:
-    """Ask the coordinator; return definitions of the fields, and ``(status, value)`` rows.
-
-    Raises:
-        GntError: as the coordinator raised it, or its answer is of another form.
-    """
-    with connect() as client:
-        told = client.call("Query", what, list(fields), condition)
-    try:
-        rows = [[(int(status), value) for status, value in row] for row in told["data"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise _unreadable() from error
-    return _definitions(told), rows
-
-
-def as_objects(
-    definitions: Sequence[Definition], rows: Sequence[Sequence[Entry]]
-) -> list[dict[str, Any]]:
-    """Return one dict a row; what has no value is None."""
-    names = [field["name"] for field in definitions]
-    return [
-        {name: None if status else value for name, (status, value) in zip(names, row, strict=True)}
-        for row in rows
-    ]
 
 
 def _condition(options: argparse.Namespace, listing: Listing) -> Any:
@@ -165,30 +136,43 @@ def _condition(options: argparse.Namespace, listing: Listing) -> Any:
 
 
 def _show(listing: Listing, condition: Any, options: argparse.Namespace) -> int:
-    definitions, rows = query(listing.what, _fields(listing, options.output), condition)
+    answer = query(listing.what, _fields(listing, options.output), condition)
     if options.json:
-        write(options.json, as_objects(definitions, rows), indent=2)
-        return _check_known(definitions)
-    kinds = [_SHOWN_AS.get(field["name"], field["kind"]) for field in definitions]
-    units = options.units or ("h" if options.separator is None else "m")
-    cells = [
-        [
-            cell(status, value, kind, units=units, verbose=options.verbose)
-            for (status, value), kind in zip(row, kinds, strict=True)
-        ]
-        for row in rows
-    ]
-    titles = None if options.no_headers else [field["title"] for field in definitions]
+        write(options.json, answer.as_objects(), indent=2)
+        return _check_known(answer.fields)
+    kinds = [_SHOWN_AS.get(field["name"], field["kind"]) for field in answer.fields]
+    titles = None if options.no_headers else [field["title"] for field in answer.fields]
     right = [kind in RIGHT for kind in kinds]
-    status = next((n for n, field in enumerate(definitions) if field["name"] == "status"), None)
+    status = next((n for n, field in enumerate(answer.fields) if field["name"] == "status"), None)
 
     def dye(column: int, padded: str) -> str:
         if column != status:
             return padded
         return paint(padded, status_colour(padded.strip()), sys.stdout)
 
+    cells = list(_cells(answer, kinds, options))
     _print(table(titles, cells, right=right, separator=options.separator, dye=dye))
-    return _check_known(definitions)
+    sys.stdout.flush()
+    for sentence in explanations(answer.last):
+        print(sentence, file=sys.stderr)
+    return _check_known(answer.fields)
+
+
+def _cells(
+    answer: Answer, kinds: Sequence[str], options: argparse.Namespace
+) -> Iterator[list[str]]:
+    """Write each row; what a silent node told before is marked."""
+    units = options.units or ("h" if options.separator is None else "m")
+    names = [field["name"] for field in answer.fields]
+    for row, last in zip(answer.rows, answer.last, strict=True):
+        cells = []
+        for (status, value), name, kind in zip(row, names, kinds, strict=True):
+            old = old_value(status, name, last)
+            if old is None:
+                cells.append(cell(status, value, kind, units=units, verbose=options.verbose))
+            else:
+                cells.append(cell(0, old, kind, units=units) + MARK)
+        yield cells
 
 
 def _fields(listing: Listing, output: str | None) -> list[str]:
@@ -198,22 +182,6 @@ def _fields(listing: Listing, output: str | None) -> list[str]:
     if output.startswith("+"):
         return [*usual.split(","), *output[1:].split(",")]
     return output.split(",")
-
-
-def _definitions(told: Any) -> list[Definition]:
-    try:
-        return [
-            {key: str(field[key]) for key in ("name", "title", "kind", "doc")}
-            for field in told["fields"]
-        ]
-    except (KeyError, TypeError) as error:
-        raise _unreadable() from error
-
-
-def _unreadable() -> GntError:
-    return InvalidRequest(
-        "The coordinator's answer is not of the form agreed on; are both of the same version?"
-    )
 
 
 def _check_known(definitions: Sequence[Definition]) -> int:

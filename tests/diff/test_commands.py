@@ -1,5 +1,6 @@
 """Debian's own gnt-* commands on our socket: what they send is understood."""
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
@@ -107,6 +108,23 @@ def test_nodes_are_emptied_and_changed(served: Served) -> None:
     ):
         said = served.gnt(*words)
         assert said.code == 0, f"{words}: {said.text}"
+
+
+def test_a_node_without_noded_is_listed_without_its_values(served: Served) -> None:
+    def on_gamma(name: str) -> None:
+        doing = getattr(served.cluster.machines["gamma"], name)()
+        asyncio.run_coroutine_threadsafe(doing, served.loop).result(60)
+
+    columns = ("-o", "name,mfree,last_known", "--no-headers", "--separator=|")
+    assert served.gnt("gnt-node", "list", *columns, "gamma").text.endswith("|-\n")
+    on_gamma("kill_noded")
+    try:
+        said = served.gnt("gnt-node", "list", *columns, "gamma")
+    finally:
+        on_gamma("start_noded")
+    assert said.code == 0, said.text
+    assert said.text.startswith("gamma|?|")
+    assert "refuses connections" in said.text
 
 
 def test_cluster_is_verified(served: Served) -> None:

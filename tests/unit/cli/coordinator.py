@@ -25,13 +25,14 @@ class ScriptedCoordinator:
 
     def __init__(self, root: Path) -> None:
         self.paths = Paths(str(root))
+        self.source = source()
         self.submitted: list[Any] = []
         self.methods: dict[str, Method] = {
             "Query": lambda what, fields, condition: asyncio.run(
-                query(what, fields, condition, source())
+                query(what, fields, condition, self.source)
             ),
             "QueryFields": query_fields,
-            "QueryJobs": lambda ids, fields: asyncio.run(query_jobs(ids, fields, source())),
+            "QueryJobs": lambda ids, fields: asyncio.run(query_jobs(ids, fields, self.source)),
             "QueryConfigValues": lambda names: config_values(names, STATE.config),
             "QueryClusterInfo": lambda: cluster_info(STATE.config),
             "SubmitJob": self._submit,
