@@ -54,6 +54,11 @@ async def _rows(
     fits = compile_filter(qfilter, subject.fields)
     to_filter = {subject.fields[name].needs for name in fields_of(qfilter)}
     to_show = {column.needs for column in columns}
+    names = names_asked(qfilter, subject.key)
+    if names is not None and subject.named is not None:  # perhaps shortened: not for the filter
+        rows = list(subject.named(source, live, list(dict.fromkeys(names))))
+        await _ask(to_show, rows, live, source)
+        return rows
     rows = list(_candidates(subject, qfilter, source, live))
     if to_filter <= {Needs.CONFIG}:  # then only nodes of rows that will be shown are asked
         rows = await _fitting(rows, fits)
@@ -74,9 +79,6 @@ async def _fitting(rows: Iterable[Any], fits: Predicate[Any]) -> list[Any]:
 
 
 def _candidates(subject: Subject, qfilter: Any, source: Source, live: Live) -> Iterable[Any]:
-    names = names_asked(qfilter, subject.key)
-    if names is not None and subject.named is not None:
-        return subject.named(source, live, list(dict.fromkeys(names)))
     rows = subject.every(source, live)
     if "archived" in subject.fields and "archived" not in fields_of(qfilter):
         return (row for row in rows if not row.job.archived)

@@ -116,8 +116,18 @@ def test_names_are_answered_in_the_order_asked_and_must_exist() -> None:
     assert ask("instance", "name", names) == [[(0, "web2.example.com")], [(0, "mail")]]
     with pytest.raises(NotFound, match="web9"):
         ask("instance", "name", ["==", "name", "web9"])
+    with pytest.raises(NotFound, match="web9"):
+        ask("instance", "name", ["|", ["==", "name", "mail"], ["==", "name", "web9"]])
     with pytest.raises(JobLost, match="no job 77"):
         ask("job", "id", ["==", "id", 77])
+
+
+def test_a_shortened_name_or_a_uuid_is_as_good_as_the_whole_name() -> None:
+    for name in ("web1", STATE.config.instance("web1").uuid):
+        assert ask("instance", "name,status", ["|", ["==", "name", name]]) == [
+            [(0, "web1.example.com"), (0, "running")]
+        ]
+    assert ask("node", "name", ["=", "name", BETA.uuid]) == [[(0, "beta")]]
 
 
 def test_devices_and_parameters() -> None:
