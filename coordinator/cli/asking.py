@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.errors import GntError, InvalidRequest
+from common.luxi.client import Client
 from coordinator.cli.connection import connect
 from coordinator.cli.last_known import FIELD, LastKnown, read_last_known, with_last_known
 
@@ -33,14 +34,19 @@ class Answer(NamedTuple):
 
 
 def query(what: str, fields: Sequence[str], condition: Any) -> Answer:
-    """Ask for ``fields`` of the objects that fit a filter.
+    """Connect, and ask for ``fields`` of the objects that fit a filter.
 
     Raises:
         GntError: as the coordinator raised it, or its answer is of another form.
     """
-    asked = with_last_known(fields, what)
     with connect() as client:
-        told = client.call("Query", what, asked, condition)
+        return ask(client, what, fields, condition)
+
+
+def ask(client: Client, what: str, fields: Sequence[str], condition: Any) -> Answer:
+    """Do the same over a connection that there is."""
+    asked = with_last_known(fields, what)
+    told = client.call("Query", what, asked, condition)
     try:
         rows = [[(int(status), value) for status, value in row] for row in told["data"]]
     except (KeyError, TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ from coordinator.cli.cell import RIGHT, cell
 from coordinator.cli.colour import paint, status_colour
 from coordinator.cli.connection import connect
 from coordinator.cli.last_known import FIELD, MARK, explanations, old_value
+from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_list_options, add_table_options
 from coordinator.cli.table import table
 from coordinator.cli.telling import write
@@ -88,7 +89,7 @@ def list_jobs(command: str, words: Sequence[str]) -> int:
         listing = listing._replace(usual=f"{listing.usual},waits")
     wanted = [s for name, states in _JOB_STATES.items() if getattr(options, name) for s in states]
     conditions = [
-        _condition(options, listing),
+        _condition(options, listing, further=bool(wanted or options.archived)),
         ["|", *(["==", "status", status] for status in wanted)] if wanted else None,
         ["?", "archived"] if options.archived else None,
     ]
@@ -125,14 +126,25 @@ def list_fields(command: str, words: Sequence[str]) -> int:
     return _check_known(definitions)
 
 
-def _condition(options: argparse.Namespace, listing: Listing) -> Any:
+def _condition(options: argparse.Namespace, listing: Listing, *, further: bool = False) -> Any:
+    """Return the filter that the words stand for.
+
+    The coordinator sees to it that all names exist where a filter has only names. Where there are
+    globs or ``further`` conditions besides, it would leave them out; so they are looked up before.
+    """
     if not options.names and not options.filter:
         return None
-    from coordinator.queries.text import name_filter
+    from coordinator.queries.text import is_filter, is_glob, name_filter
 
-    return name_filter(
-        options.names, listing.key, force=options.filter, numeric=listing.what == "job"
-    )
+    words, force, numeric = options.names, options.filter, listing.what == "job"
+    condition = name_filter(words, listing.key, force=force, numeric=numeric)
+    names = [word for word in words if numeric or not is_glob(word)]
+    if not names or is_filter(words, force=force) or (len(names) == len(words) and not further):
+        return condition
+    with connect() as client:
+        whole = full_names(client, listing.what, names, key=listing.key)
+    globs = [word for word in words if word not in names]
+    return name_filter([*whole, *globs], listing.key, force=False, numeric=numeric)
 
 
 def _show(listing: Listing, condition: Any, options: argparse.Namespace) -> int:

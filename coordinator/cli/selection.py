@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from common.errors import InvalidRequest, NotFound
 from common.luxi.client import Client
+from coordinator.cli.names import full_names
 from coordinator.queries.text import is_glob, name_filter
 
 Row = dict[str, Any]
 
 
 class Chosen(NamedTuple):
-    """Names of instances; ``named`` when the operator typed each of them."""
+    """Names of instances; ``named`` when the operator typed each of them, perhaps shortened."""
 
     names: tuple[str, ...]
     named: bool
@@ -65,8 +66,14 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--force-multiple", action="store_true", help="do not ask about several")
 
 
-def choose(client: Client, words: Sequence[str], way: int | None) -> Chosen:
+def choose(client: Client, words: Sequence[str], way: int | None, *, exist: bool = False) -> Chosen:
     """Return what was chosen, asking the coordinator only if need be.
+
+    Args:
+        client: whom to ask.
+        words: of the command line.
+        way: what they are, as ``add_selection`` has it.
+        exist: see first that there are instances of these names.
 
     Raises:
         InvalidRequest: no words where there should be, or the other way round.
@@ -79,7 +86,7 @@ def choose(client: Client, words: Sequence[str], way: int | None) -> Chosen:
     if way is None:
         if not words:
             raise InvalidRequest("Say which instances: names, globs as web*, or --all; see --help.")
-        return _by_name(client, words)
+        return _by_name(client, words, exist=exist)
     chosen = _WAYS[way]
     wanted = set(_nodes(client, words, chosen.nodes) if chosen.nodes else words)
     fields = ("name", "pnode", "snodes", "tags")
@@ -89,19 +96,21 @@ def choose(client: Client, words: Sequence[str], way: int | None) -> Chosen:
     return Chosen(tuple(names), named=False)
 
 
-def _by_name(client: Client, words: Sequence[str]) -> Chosen:
+def _by_name(client: Client, words: Sequence[str], *, exist: bool) -> Chosen:
     if not any(map(is_glob, words)):
-        return Chosen(tuple(dict.fromkeys(words)), named=True)
-    names: list[str] = []
+        names = full_names(client, "instance", words) if exist else words
+        return Chosen(tuple(dict.fromkeys(names)), named=True)
+    chosen: list[str] = []
     for word in words:
-        found = [word]
-        if is_glob(word):
-            condition = name_filter([word], "name", force=False)
-            found = [row["name"] for row in _ask(client, "instance", ("name",), condition)]
-            if not found:
-                raise NotFound(f"No instance fits “{word}”.")
-        names += found
-    return Chosen(tuple(dict.fromkeys(names)), named=False)
+        if not is_glob(word):
+            chosen += full_names(client, "instance", [word])
+            continue
+        condition = name_filter([word], "name", force=False)
+        found = [row["name"] for row in _ask(client, "instance", ("name",), condition)]
+        if not found:
+            raise NotFound(f"No instance fits “{word}”.")
+        chosen += found
+    return Chosen(tuple(dict.fromkeys(chosen)), named=False)
 
 
 def _nodes(client: Client, words: Sequence[str], what: str) -> list[str]:

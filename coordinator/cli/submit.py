@@ -12,6 +12,7 @@ from common.luxi.failures import from_ganeti
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
+from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.priority import read_priority
 from coordinator.cli.selection import Chosen, add_selection, choose
@@ -32,16 +33,26 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
     """Run the command of an operation; return the exit code."""
     operation = find_operation(entry.opcode)
     options = parser_for(name, operation, entry).parse_args(words)
+    asks = bool(entry.confirm) and not (options.force or options.dry_run)
     with connect() as client:
         chosen = None
         if entry.many:
-            chosen = choose(client, getattr(options, entry.many), options.way)
+            chosen = choose(client, getattr(options, entry.many), options.way, exist=asks)
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
+        if asks and chosen is None:
+            fields |= _whole_name(client, entry, fields)
         jobs = _jobs(entry, fields, options, chosen)
         for job in jobs:
             read_operation(job[0])  # the coordinator would say the same, after a round trip
         _confirm(entry, chosen.names if chosen else fields.values(), chosen, options)
         return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
+
+
+def _whole_name(client: Client, entry: Entry, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the field that says which object it is, of one that exists."""
+    key, word = next(iter(fields.items()))
+    what = entry.command.partition(" ")[0].removeprefix("gnt-")
+    return {key: full_names(client, what, [word])[0]}
 
 
 def _jobs(

@@ -55,13 +55,18 @@ def name_filter(arguments: Sequence[str], key: str, *, force: bool, numeric: boo
     Raises:
         InvalidRequest: not a filter, or not a number.
     """
-    if force or (len(arguments) == 1 and _MARKS_A_FILTER & set(arguments[0])):
+    if is_filter(arguments, force=force):
         if len(arguments) != 1:
             raise InvalidRequest("Give the filter as one argument, in quotes.")
         return parse(arguments[0])
     if not arguments:
         return None
     return ["|", *(_names(argument, key, numeric) for argument in arguments)]
+
+
+def is_filter(arguments: Sequence[str], *, force: bool) -> bool:
+    """Tell whether a list command's arguments are a filter rather than names."""
+    return force or (len(arguments) == 1 and bool(_MARKS_A_FILTER & set(arguments[0])))
 
 
 def is_glob(word: str) -> bool:

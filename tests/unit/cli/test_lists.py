@@ -46,6 +46,11 @@ node/beta                 -         -     {""}
         ("gnt-instance list --no-headers -o name,oper_ram web2*", "web2.example.com -\n"),
         ("gnt-instance list -o name,disk.sizes --separator=: db*", "Instance:Disk_sizes\n"
                                                                    "db1.example.com:64,128\n"),
+        ("gnt-instance list --no-headers -o name web1", "web1.example.com\n"),
+        ("gnt-instance list --no-headers -o name web2* db1", "db1.example.com\n"
+                                                            "web2.example.com\n"),
+        ("gnt-instance list --no-headers -o name zz*", ""),
+        ("gnt-job list --no-headers -o id --error 2 3", "2\n"),
         ("gnt-node list --separator=| --no-headers -o name,mfree,dtotal beta", "beta|2048|5248\n"),
         ("gnt-node list --units=g --no-headers -o mfree,name beta", "2.0 beta\n"),
         ("gnt-node list --no-headers -o +role beta",
@@ -107,6 +112,13 @@ def test_fields_are_listed(run: Run) -> None:
     [
         ("gnt-instance list web9", 3, "There is no instance “web9”"),
         ("gnt-job list 77", 3, "There is no job 77"),
+        ("gnt-job list 3 77", 3, "There is no job 77"),
+        ("gnt-job list --running 77", 3, "There is no job 77"),
+        ("gnt-job list --archived 77", 3, "There is no job 77"),
+        ("gnt-instance list web1 nosuch", 3, "There is no instance “nosuch”"),
+        ("gnt-instance list web* nosuch", 3, "There is no instance “nosuch”"),
+        ("gnt-instance info mail nosuch", 3, "There is no instance “nosuch”"),
+        ("gnt-node list b* nosuch", 3, "There is no node “nosuch”"),
         ("gnt-job list x", 2, "“x” is no number"),
         ("gnt-instance list name~==", 2, "The filter is wrong at character 8"),
         ("gnt-instance list -F a b", 2, "one argument"),
