@@ -26,6 +26,7 @@ from common.names import (
     NodeName,
     check_name,
 )
+from common.noderpc.facts import Facts
 from common.noderpc.identity import Identity, Join, Membership
 from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
@@ -95,6 +96,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         calls = nodes.with_epoch(FIRST_EPOCH)
         try:
             await _wait_for_member(nodes, here)
+            await _check_offered(wanted, calls.service(Facts, here))
             await nodes.service(Mastership, here).grant(epoch=FIRST_EPOCH, master=node.name)
             changes = tuple(settle(Put(item))[1] for item in state.items())
             commit = next_commit(Stamp(), FIRST_EPOCH, changes)
@@ -102,6 +104,20 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         except BaseException:
             await calls.service(Identity, here).leave()
             raise
+
+
+async def _check_offered(wanted: NewCluster, node: Facts) -> None:
+    """See that instances of all hypervisors could be run on the first node.
+
+    Raises:
+        InvalidRequest: names those that its noded does not have, installed or not.
+    """
+    offered = (await node.facts()).hypervisors
+    if missing := sorted({*wanted.enabled_hypervisors} - {*offered}):
+        raise InvalidRequest(
+            f"Node {wanted.node} offers {', '.join(sorted(offered))} and no hypervisor "
+            f"{', '.join(missing)}; leave that out of --enabled-hypervisors."
+        )
 
 
 async def dissolve(paths: Paths, port: int) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import re
 import signal
 import socket
 import ssl
@@ -14,9 +15,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidRequest
+from common.names import ClusterName, NodeName
+from common.paths import Paths
 from common.tls.token import read_token
+from coordinator.master.bootstrap import NewCluster, initialise
 from noded.daemon.single import SingleInstance
 from tests.support.https_node import LOCALHOST, run
 
@@ -73,6 +78,25 @@ def test_it_says_when_it_is_ready_and_ends_cleanly_when_told_to(tmp_path: Path) 
         log = (tmp_path / "var/log/gantry/noded.log").read_text()
         assert "is ready" in log
         assert "guests run on" in log
+
+    run(scenario())
+
+
+def test_a_cluster_cannot_begin_with_a_hypervisor_that_its_node_does_not_have(
+    tmp_path: Path,
+) -> None:
+    """That of simulations is known, and no real node offers it. The node is as it was then."""
+
+    async def scenario() -> None:
+        async with started(tmp_path) as (_, line):
+            port = int(re.findall(r"port (\d+)", line)[0])
+            wanted = NewCluster(
+                name=ClusterName("prod"), node=NodeName("alpha"), primary_ip=LOCALHOST, port=port,
+                enabled_hypervisors=("kvm", "fake"),
+            )  # fmt: skip
+            with pytest.raises(InvalidRequest, match="offers kvm and no hypervisor fake"):
+                await initialise(Paths(str(tmp_path)), wanted)
+            await initialise(Paths(str(tmp_path)), replace(wanted, enabled_hypervisors=("kvm",)))
 
     run(scenario())
 
