@@ -124,8 +124,13 @@ class Gate:
             del self._shaking[connection]
             self._let_in()
 
-    def _came(self, connection: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Give a place to one that has shaken hands."""
+    def _came(
+        self, http: "_Http", connection: web.RequestHandler, transport: asyncio.Transport
+    ) -> None:
+        """Give a place to one that has shaken hands, unless the context was replaced meanwhile."""
+        if http is not self._http:  # this node has joined a cluster, or left one, since it came
+            transport.abort()
+            return
         peer = read_peer(transport.get_extra_info("ssl_object"))
         source = source_of(transport.get_extra_info("peername")[0])
         if peer and self._is_candidate(peer):
@@ -181,7 +186,7 @@ class _Http(web.BoundedServer):
         self,
         answer: Handle,
         context: ssl.SSLContext,
-        came: Callable[[web.RequestHandler, asyncio.Transport], None],
+        came: Callable[["_Http", web.RequestHandler, asyncio.Transport], None],
         lost: Callable[[web.RequestHandler], None],
     ) -> None:
         super().__init__(answer, idle_s=IDLE_S)
@@ -190,7 +195,7 @@ class _Http(web.BoundedServer):
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
-        self._came(handler, transport)
+        self._came(self, handler, transport)
 
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None

@@ -608,6 +608,38 @@ def test_garbage_on_the_port_harms_nobody(
     run(scenario())
 
 
+def test_who_shook_hands_with_a_node_before_it_joined_is_sent_away(
+    root: Path, cluster: TestCluster
+) -> None:
+    """The node was none of the cluster's when the handshake began, and is when it ends."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            reader, writer = await asyncio.open_connection(LOCALHOST, node.port)
+            from_node, to_node = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = context.wrap_bio(from_node, to_node)
+            with pytest.raises(ssl.SSLWantReadError):
+                tls.do_handshake()
+            writer.write(to_node.read())
+            from_node.write(await reader.read(65536))
+            tls.do_handshake()
+            await cluster.join(node, "beta")
+            tls.write(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+            said = b""
+            with suppress(ConnectionError):
+                writer.write(to_node.read())  # it ends the handshake, and asks
+                while not said and (data := await reader.read(65536)):
+                    from_node.write(data)
+                    with suppress(ssl.SSLError):
+                        said += tls.read()
+            writer.close()
+            assert said == b""
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status", "why"),
     [
