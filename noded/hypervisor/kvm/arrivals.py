@@ -33,7 +33,7 @@ class Arrivals:
             NodeFailure: our address is not this node's.
         """
         waiting = self._waiting.get(home.instance)
-        if waiting is None:
+        if waiting is None or waiting.task.done():  # of which we are told in the next turn
             secret = secrets.token_hex(SECRET_BYTES)
             listener = Listener(self._address, secret, self._background)
             task = self._background.start(self._take_in(home, name, listener), name=f"for {name}")
@@ -56,7 +56,8 @@ class Arrivals:
 
     def _over(self, instance: InstanceId, listener: Listener) -> None:
         listener.close()  # also when its task was cancelled before its first step
-        if self._waiting[instance].listener is listener:
+        waiting = self._waiting.get(instance)
+        if waiting and waiting.listener is listener:  # and not the one of another move
             del self._waiting[instance]
 
 
