@@ -2,13 +2,18 @@
 
 import asyncio
 
+from common.errors import GntError
 from common.model.job import Status
 from common.names import JobId
+from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.locking import from_rows
 from coordinator.operations.test.delay import Delay
 from tests.sim.settings import create
+from tests.sim.stories import STORIES
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Trap
+from tests.support.story import is_crossing, undisturbed
 
 
 def _held(cluster: SimulatedCluster, number: JobId) -> dict[object, object]:
@@ -60,3 +65,31 @@ def test_the_end_of_a_job_is_the_same_for_every_master() -> None:
                 assert await cluster.submit(Delay(duration=0.0)) > cancelled
 
     simulate(scenario())
+
+
+async def _destroyed_by_another(at: int) -> None:
+    """Lose the master amid the destruction; one that is to be removed goes on, if it may."""
+    async with STORIES["destroy"].told() as cluster:
+        trap = Trap(is_crossing, at, cluster.master.die)
+        number = await cluster.submit(DestroyCluster())
+        cluster.network.faults.append(trap)
+        await trap.sprung.wait()
+        cluster.network.faults.clear()
+        await cluster.crash_master()
+        try:
+            await cluster.take_over("beta")
+        except GntError:  # it is none of the cluster any more
+            await cluster.take_over("alpha")
+        await cluster.finished(number)
+        await cluster.run(DestroyCluster())
+        await cluster.settle()
+        left = cluster.config.sorted_nodes()
+        assert [node.name for node in left] == [cluster.config.master().name]
+        assert left[0].master_candidate
+        assert not cluster.master.running.store.troubles
+
+
+def test_a_cluster_is_destroyed_by_whoever_is_its_master_in_the_end() -> None:
+    crossings = len(undisturbed(STORIES["destroy"]).crossings)
+    for at in range(crossings):
+        simulate(_destroyed_by_another(at))

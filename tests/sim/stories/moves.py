@@ -40,7 +40,9 @@ STORIES = {
         MigrateInstance(instance_name=WEB1, iallocator="hail"), web1_on("beta"),
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
     ),
-    "evacuate": Story(EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False)),
+    "evacuate": Story(
+        EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False), concerned="gamma"
+    ),
     "change the group": Story(
         ChangeGroup(instance_name=WEB1, target_groups=("other",)), web1_and_another_group, nodes=4
     ),

@@ -27,15 +27,19 @@ async def gamma_offline(cluster: SimulatedCluster) -> None:
 
 
 STORIES = {
-    "add a candidate": Story(add_delta, strangers=1, has_secret=True),
+    "add a candidate": Story(add_delta, strangers=1, has_secret=True, concerned="delta"),
     "add a regular node": Story(add_delta, strangers=1, candidates=3, has_secret=True),
     "drain": Story(
         ModifyNode(node_name=GAMMA, drained=True), concerned="gamma", uncertain=ABOUT_GAMMA
     ),
-    "drain no more": Story(ModifyNode(node_name=GAMMA, drained=False), gamma_drained),
+    "drain no more": Story(
+        ModifyNode(node_name=GAMMA, drained=False), gamma_drained, concerned="gamma",
+        uncertain=ABOUT_GAMMA,
+    ),
     "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True), concerned="gamma"),
     "mark online": Story(
-        ModifyNode(node_name=GAMMA, offline=False), gamma_offline, uncertain=ABOUT_GAMMA
+        ModifyNode(node_name=GAMMA, offline=False), gamma_offline, concerned="gamma",
+        uncertain=ABOUT_GAMMA,
     ),
     "demote": Story(
         ModifyNode(node_name=GAMMA, master_candidate=False), concerned="gamma",
@@ -57,6 +61,7 @@ STORIES = {
         uncertain=frozenset({"members beta"}),
     ),
     "powercycle": Story(
-        PowercycleNode(node_name=GAMMA), rest_s=60.0, uncertain=frozenset({"boots gamma"})
+        PowercycleNode(node_name=GAMMA), rest_s=60.0, concerned="gamma",
+        uncertain=frozenset({"boots gamma"}),
     ),
 }  # fmt: skip
