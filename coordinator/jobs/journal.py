@@ -61,9 +61,8 @@ class JobJournal:
     async def fail(self, failure: GntError) -> None:
         if self._record.journal:
             self._log(f"{failure.message} Undoing what was done.")
-        self._running.change_op(self._index, failure=failure_of(failure))
-        if isinstance(failure, Cancelled):
-            self._running.change_op(self._index, status=Status.CANCELING)
+        status = Status.CANCELING if isinstance(failure, Cancelled) else self._record.status
+        self._running.change_op(self._index, status=status, failure=failure_of(failure))
         await self._store.commit([self._running.put()])
 
     def check_not_cancelled(self) -> None:
