@@ -50,13 +50,15 @@ def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: str) ->
     required = {field.name for field in msgspec.structs.fields(operation) if field.required}
     hints = typing.get_type_hints(operation)
     for name, parameter in operation.parameters().items():
-        if not parameter.flags:
+        if parameter.is_hidden:
+            continue
+        if parameter.is_argument:
             nargs = "*" if name == many else None
             metavar = _shown(name, parameter)
             parser.add_argument(name, metavar=metavar, help=parameter.help, nargs=nargs)
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
-        elif parameter.flags != ("",):
+        else:
             parser.add_argument(
                 *parameter.flags, dest=name, help=parameter.help,
                 required=name in required, default=argparse.SUPPRESS,

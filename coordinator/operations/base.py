@@ -109,7 +109,7 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
     def summary(self) -> str:
         """Name the operation and its object: ``INSTANCE_MIGRATE(web1)``."""
         name = self.opcode.removeprefix("OP_")
-        positional = (n for n, p in type(self).parameters().items() if not p.flags)
+        positional = (n for n, p in type(self).parameters().items() if p.is_argument)
         first = next(positional, None)
         about = getattr(self, first) if first else None
         return f"{name}({about})" if about else name

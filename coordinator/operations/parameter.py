@@ -42,12 +42,18 @@ class Parameter(NamedTuple):
     """``instead`` is what a command gives when its words do not; programs say it themselves."""
 
     help: str
-    flags: tuple[str, ...] = ()  # none: positional
+    flags: tuple[str, ...] = ()  # of an option
+    is_hidden: bool = False  # from command lines; programs may give it
     syntax: Syntax = Syntax.PLAIN
     metavar: str = ""
     secret: bool = False  # a text that is never stored, shown or logged; may become LOST
     shorthands: tuple[Shorthand, ...] = ()
     instead: tuple[str, ...] | None = None
+
+    @property
+    def is_argument(self) -> bool:
+        """Tell whether a command takes it by its position."""
+        return not self.flags and not self.is_hidden
 
 
 def argument(help: str) -> Parameter:
@@ -65,9 +71,17 @@ def option(
     instead: tuple[str, ...] | None = None,
 ) -> Parameter:
     """Declare a parameter with its command-line spellings."""
-    return Parameter(help, flags, syntax, metavar, secret, shorthands, instead)
+    return Parameter(
+        help,
+        flags,
+        syntax=syntax,
+        metavar=metavar,
+        secret=secret,
+        shorthands=shorthands,
+        instead=instead,
+    )
 
 
 def hidden(help: str) -> Parameter:
     """Declare a parameter that programs may give but no command line option sets."""
-    return Parameter(help, flags=("",))
+    return Parameter(help, is_hidden=True)

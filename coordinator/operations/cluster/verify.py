@@ -10,8 +10,9 @@ from coordinator.operations.base import Batches, Operation, operation
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup, check_skipped
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import ResultIsFindings, SkippedChecks
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
@@ -39,10 +40,8 @@ class VerifyCluster(Operation[VerifyClusterPlan], kw_only=True):
     group_name: Annotated[
         str | None, option("-g", "--node-group", help="look at the nodes of this group only")
     ] = None
-    skip_checks: Annotated[tuple[str, ...], hidden("names of checks to leave out")] = ()
-    findings: Annotated[
-        bool, hidden("result: what was found, instead of whether there is no error")
-    ] = False
+    skip_checks: SkippedChecks = ()
+    findings: ResultIsFindings = False
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()

@@ -1,7 +1,7 @@
 """Look over the configuration, without a look at any node."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from common.version import VERSION
 from coordinator.checks.every import OF_CONFIGURATION
@@ -10,8 +10,8 @@ from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import IgnoredCodes, NamedCodes, ResultIsFindings, ToldChecks
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import hidden
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
@@ -20,10 +20,10 @@ from coordinator.state.config import Config
 class VerifyConfig(Operation[VerifyPlan], kw_only=True):
     """Check the configuration; the first part of OP_CLUSTER_VERIFY."""
 
-    error_codes: Annotated[bool, hidden("name the code of each finding")] = False
-    ignore_errors: Annotated[tuple[str, ...], hidden("codes that count as warnings")] = ()
-    verbose: Annotated[bool, hidden("tell what is looked at")] = False
-    findings: Annotated[bool, hidden("result: what was found")] = False
+    error_codes: NamedCodes = False
+    ignore_errors: IgnoredCodes = ()
+    verbose: ToldChecks = False
+    findings: ResultIsFindings = False
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()

@@ -23,9 +23,16 @@ from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import (
+    IgnoredCodes,
+    NamedCodes,
+    ResultIsFindings,
+    SkippedChecks,
+    ToldChecks,
+)
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
-from coordinator.operations.parameter import argument, hidden
+from coordinator.operations.parameter import argument
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
@@ -50,11 +57,11 @@ class VerifyGroup(Operation[VerifyPlan], kw_only=True):
     """Check the nodes of a group, and what is on them; a part of OP_CLUSTER_VERIFY."""
 
     group_name: Annotated[str, argument("group to look at")]
-    error_codes: Annotated[bool, hidden("name the code of each finding")] = False
-    ignore_errors: Annotated[tuple[str, ...], hidden("codes that count as warnings")] = ()
-    verbose: Annotated[bool, hidden("tell what is looked at")] = False
-    skip_checks: Annotated[tuple[str, ...], hidden("names of checks to leave out")] = ()
-    findings: Annotated[bool, hidden("result: what was found")] = False
+    error_codes: NamedCodes = False
+    ignore_errors: IgnoredCodes = ()
+    verbose: ToldChecks = False
+    skip_checks: SkippedChecks = ()
+    findings: ResultIsFindings = False
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()

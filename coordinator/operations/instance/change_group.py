@@ -5,13 +5,13 @@ from typing import Annotated, Self
 from msgspec.structs import replace
 
 from common.errors import Conflict
-from common.names import InstanceName
 from coordinator.iallocator.document import ask_for_group
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import AllocatorOption, EarlyRelease, InstanceArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves
 from coordinator.operations.planned_moves import PlannedMoves, plan_of
@@ -22,15 +22,13 @@ from coordinator.state.config import Config
 class ChangeGroup(PlannedMoves, kw_only=True):
     """Move an instance to another group of nodes, by a job of its own."""
 
-    instance_name: Annotated[InstanceName, argument("instance to move")]
+    instance_name: InstanceArgument
     target_groups: Annotated[
         tuple[str, ...],
         option("--to", help="groups it may go to, with commas (any other)", syntax=Syntax.LIST),
     ] = ()
-    iallocator: Annotated[
-        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
-    ] = None
-    early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
+    iallocator: AllocatorOption = None
+    early_release: EarlyRelease = False
 
     def locks(self, config: Config) -> Wanted:
         return wanted(nodes=[config.instance(self.instance_name).primary_node])

@@ -1,7 +1,6 @@
 """Tell how to reach an instance's console."""
 
 from collections.abc import Iterator
-from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
@@ -10,8 +9,8 @@ from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import argument
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, find_guest, is_alive
 from coordinator.state.config import Config
@@ -34,7 +33,7 @@ class ConsolePlan(Order, kw_only=True):
 class FindConsole(Operation[ConsolePlan], kw_only=True):
     """Tell how to reach the console of a running instance."""
 
-    instance_name: Annotated[InstanceName, argument("instance to look at")]
+    instance_name: InstanceArgument
 
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- a look needs none
         return wanted()

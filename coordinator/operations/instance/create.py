@@ -26,6 +26,7 @@ from coordinator.operations.devices import (
     new_backing,
     new_mac,
 )
+from coordinator.operations.fields import AllocatorOption
 from coordinator.operations.filling import check_backend, disk_spec, guest_spec, read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
@@ -84,9 +85,7 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         ),
     ] = ()  # fmt: skip
     pnode: Annotated[str | None, option("-n", "--node", help="node to run on")] = None
-    iallocator: Annotated[
-        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
-    ] = None
+    iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: the cluster's first")
     ] = None

@@ -9,17 +9,23 @@ from common.errors import Conflict, Unreachable
 from common.messages import Order
 from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
-from common.names import InstanceId, InstanceName
+from common.names import InstanceId
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import (
+    AllocatorOption,
+    InstanceArgument,
+    ShutdownTimeout,
+    TargetNodeOption,
+)
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -52,16 +58,10 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
     that its guests do not run any more.
     """
 
-    instance_name: Annotated[InstanceName, argument("instance to move")]
-    target_node: Annotated[str | None, option("-n", "--target-node", help="node to move it to")] = (
-        None
-    )
-    iallocator: Annotated[
-        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
-    ] = None
-    shutdown_timeout: Annotated[
-        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
-    ] = 120
+    instance_name: InstanceArgument
+    target_node: TargetNodeOption = None
+    iallocator: AllocatorOption = None
+    shutdown_timeout: ShutdownTimeout = 120
     ignore_consistency: Annotated[
         bool,
         option(

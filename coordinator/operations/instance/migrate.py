@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from common.errors import Conflict
 from common.model.instance import Instance
 from common.model.node import NodeRef
-from common.names import InstanceName
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_maybe_on, set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
@@ -24,7 +24,7 @@ from coordinator.operations.instance.transfer import (
 )
 from coordinator.operations.instance.whereabouts import check_settled, find_whereabouts
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -40,13 +40,9 @@ from coordinator.state.config import Config
 class MigrateInstance(Operation[MigratePlan], kw_only=True):
     """Move a running instance to another node; it goes on running."""
 
-    instance_name: Annotated[InstanceName, argument("instance to move")]
-    target_node: Annotated[str | None, option("-n", "--target-node", help="node to move it to")] = (
-        None
-    )
-    iallocator: Annotated[
-        str | None, option("-I", "--iallocator", help="have this allocator choose the node")
-    ] = None
+    instance_name: InstanceArgument
+    target_node: TargetNodeOption = None
+    iallocator: AllocatorOption = None
     cleanup: Annotated[
         bool,
         option(

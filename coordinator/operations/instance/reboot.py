@@ -8,15 +8,16 @@ from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
 from common.model.node import NodeRef
-from common.names import InstanceId, InstanceName, NodeId
+from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import argument, option
+from coordinator.operations.parameter import option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -55,13 +56,11 @@ class RebootPlan(Order, kw_only=True):
 class RebootInstance(Operation[RebootPlan], kw_only=True):
     """Reboot an instance; one that is down is started, but for a soft reboot."""
 
-    instance_name: Annotated[InstanceName, argument("instance to reboot")]
+    instance_name: InstanceArgument
     reboot_type: Annotated[
         RebootType, option("-t", "--type", help="soft, hard (default) or full")
     ] = RebootType.HARD
-    shutdown_timeout: Annotated[
-        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
-    ] = 120
+    shutdown_timeout: ShutdownTimeout = 120
 
     def locks(self, config: Config) -> Wanted:
         instance = config.instance(self.instance_name)

@@ -9,17 +9,17 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import NodeRef
-from common.names import InstanceName
 from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
 from coordinator.operations.filling import disk_spec, present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
@@ -43,10 +43,8 @@ class RemovePlan(Order, kw_only=True):
 class RemoveInstance(Operation[RemovePlan], kw_only=True):
     """Stop an instance and delete its disks and its record."""
 
-    instance_name: Annotated[InstanceName, argument("instance to delete")]
-    shutdown_timeout: Annotated[
-        int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
-    ] = 120
+    instance_name: InstanceArgument
+    shutdown_timeout: ShutdownTimeout = 120
     ignore_failures: Annotated[
         bool,
         option(

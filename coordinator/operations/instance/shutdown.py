@@ -6,16 +6,17 @@ from typing import Annotated
 from common.messages import Order
 from common.model.instance import AdminState
 from common.model.node import NodeRef
-from common.names import InstanceId, InstanceName, NodeId
+from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument, NoRemember
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.guests import end_elsewhere, settle, shut_down_guest
@@ -39,17 +40,14 @@ class StopPlan(Order, kw_only=True):
 class ShutDownInstance(Operation[StopPlan], kw_only=True):
     """Have an instance power off; kill it when it has not done so in time."""
 
-    instance_name: Annotated[InstanceName, argument("instance to stop")]
+    instance_name: InstanceArgument
     timeout: Annotated[
         int, option("--timeout", help="seconds to wait before it is killed (120)")
     ] = 120
     force: Annotated[
         bool, option("-f", "--force", help="kill it without asking", syntax=Syntax.FLAG)
     ] = False
-    no_remember: Annotated[
-        bool,
-        option("--no-remember", help="do not record that it should be down", syntax=Syntax.FLAG),
-    ] = False
+    no_remember: NoRemember = False
     ignore_offline_nodes: Annotated[
         bool,
         option("--ignore-offline", help="record it even if its node is offline",

@@ -7,15 +7,16 @@ from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
 from common.model.node import NodeRef
-from common.names import InstanceId, InstanceName, NodeId
+from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument, NoRemember
 from coordinator.operations.filling import guest_spec
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
@@ -45,7 +46,7 @@ class StartPlan(Order, kw_only=True):
 class StartInstance(Operation[StartPlan], kw_only=True):
     """Start an instance on its primary node; one that runs is left alone."""
 
-    instance_name: Annotated[InstanceName, argument("instance to start")]
+    instance_name: InstanceArgument
     hvparams: Annotated[
         dict[str, Any],
         option("-H", "--hypervisor-parameters", help="for this start only", syntax=Syntax.KEYVAL),
@@ -54,10 +55,7 @@ class StartInstance(Operation[StartPlan], kw_only=True):
         dict[str, Any],
         option("-B", "--backend-parameters", help="for this start only", syntax=Syntax.KEYVAL),
     ] = {}
-    no_remember: Annotated[
-        bool,
-        option("--no-remember", help="do not record that it should run", syntax=Syntax.FLAG),
-    ] = False
+    no_remember: NoRemember = False
     only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
 
     def locks(self, config: Config) -> Wanted:

@@ -16,6 +16,7 @@ from common.tls.token import read_token
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import MasterCapable, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.pool import promote
 from coordinator.operations.node.roster import roster_of
@@ -50,18 +51,10 @@ class AddNode(Operation[AddPlan], kw_only=True):
         ),
     ]  # fmt: skip
     port: Annotated[int, option("--port", help="of its noded (1811)")] = 1811
-    secondary_ip: Annotated[
-        str | None,
-        option("-s", "--secondary-ip", help="for replication and migration", syntax=Syntax.ADDRESS),
-    ] = None
+    secondary_ip: SecondaryAddress = None
     group: Annotated[str | None, option("-g", "--node-group", help="default: the first")] = None
-    master_capable: Annotated[
-        bool | None,
-        option("--master-capable", help="may become master (yes)", syntax=Syntax.YES_NO),
-    ] = None
-    vm_capable: Annotated[
-        bool | None, option("--vm-capable", help="may run instances (yes)", syntax=Syntax.YES_NO)
-    ] = None
+    master_capable: MasterCapable = None
+    vm_capable: VmCapable = None
     ndparams: Annotated[
         dict[str, Any] | None,
         option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),

@@ -5,14 +5,14 @@ from typing import Annotated, Self
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
-from common.names import NodeName
 from coordinator.iallocator.document import ask_to_evacuate
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import AllocatorOption, EarlyRelease, NodeArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves
 from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
@@ -23,10 +23,8 @@ from coordinator.state.config import Config
 class EvacuateNode(PlannedMoves, kw_only=True):
     """Move all instances off a node, each by a job of its own."""
 
-    node_name: Annotated[NodeName, argument("node to leave")]
-    iallocator: Annotated[
-        str | None, option("-I", "--iallocator", help="have this allocator choose the nodes")
-    ] = None
+    node_name: NodeArgument
+    iallocator: AllocatorOption = None
     primary_only: Annotated[
         bool,
         option("-p", "--primary-only", help="only what runs there", syntax=Syntax.FLAG),
@@ -40,7 +38,7 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         option("--ignore-soft-errors", help="beyond limits that can bend", syntax=Syntax.FLAG),
     ] = False
     mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
-    early_release: Annotated[bool, hidden("has no meaning for disks without a mirror")] = False
+    early_release: EarlyRelease = False
 
     def locks(self, config: Config) -> Wanted:
         return wanted(nodes=[config.node(self.node_name).uuid])

@@ -10,10 +10,10 @@ from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
 from common.model.parameters import NodeParameters, filled
-from common.names import NodeName
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import MasterCapable, NodeArgument, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.pool import (
     change_node,
@@ -25,7 +25,7 @@ from coordinator.operations.node.pool import (
 )
 from coordinator.operations.node.remnants import clear_remnants
 from coordinator.operations.node.roster import tell_roster
-from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
@@ -40,7 +40,7 @@ class ModifyPlan(Order, kw_only=True):
 class ModifyNode(Operation[ModifyPlan], kw_only=True):
     """Change what a node is for, or its parameters."""
 
-    node_name: Annotated[NodeName, argument("node to change")]
+    node_name: NodeArgument
     master_candidate: Annotated[
         bool | None, option("-C", "--master-candidate", help="yes or no", syntax=Syntax.YES_NO)
     ] = None
@@ -51,16 +51,9 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
     offline: Annotated[
         bool | None, option("-O", "--offline", help="is not asked at all", syntax=Syntax.YES_NO)
     ] = None
-    master_capable: Annotated[
-        bool | None, option("--master-capable", help="may become master", syntax=Syntax.YES_NO)
-    ] = None
-    vm_capable: Annotated[
-        bool | None, option("--vm-capable", help="may run instances", syntax=Syntax.YES_NO)
-    ] = None
-    secondary_ip: Annotated[
-        str | None,
-        option("-s", "--secondary-ip", help="for replication and migration", syntax=Syntax.ADDRESS),
-    ] = None
+    master_capable: MasterCapable = None
+    vm_capable: VmCapable = None
+    secondary_ip: SecondaryAddress = None
     ndparams: Annotated[
         dict[str, Any] | None,
         option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),

@@ -6,13 +6,14 @@ from typing import Annotated
 from common.errors import Conflict, GntError
 from common.messages import Order
 from common.model.node import NodeRef
-from common.names import NodeId, NodeName
+from common.names import NodeId
 from common.noderpc.facts import Facts
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import NodeArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, argument, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
@@ -26,7 +27,7 @@ class PowercyclePlan(Order):
 class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
     """Reboot a node at once, without a word to its guests or disks."""
 
-    node_name: Annotated[NodeName, argument("node to reboot")]
+    node_name: NodeArgument
     force: Annotated[
         bool, option("-f", "--force", help="even if it is the master", syntax=Syntax.FLAG)
     ] = False

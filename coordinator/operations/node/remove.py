@@ -1,21 +1,19 @@
 """Take a node out of the cluster."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
 
 from common.errors import Conflict, GntError
 from common.messages import Order
 from common.model.node import Node
-from common.names import NodeName
 from common.noderpc.identity import Identity
 from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import NodeArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.pool import check_master_stays, promote, some, successors
 from coordinator.operations.node.roster import tell_roster
-from coordinator.operations.parameter import argument
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Update
@@ -32,7 +30,7 @@ class RemovePlan(Order):
 class RemoveNode(Operation[RemovePlan], kw_only=True):
     """Take a node without instances out of the cluster; it forgets all about it."""
 
-    node_name: Annotated[NodeName, argument("node to remove")]
+    node_name: NodeArgument
 
     def is_for_root(self) -> bool:
         return True  # it may make another node a candidate

@@ -34,7 +34,7 @@ def test_an_operation_is_in_the_module_of_its_entry(entry: Entry) -> None:
 @every_entry
 def test_a_command_takes_many_of_what_it_takes_first(entry: Entry) -> None:
     parameters = find_operation(entry.opcode).parameters()
-    arguments = [name for name, parameter in parameters.items() if not parameter.flags]
+    arguments = [name for name, parameter in parameters.items() if parameter.is_argument]
     assert entry.many in ("", *arguments[:1])
 
 

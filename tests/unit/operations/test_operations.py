@@ -38,7 +38,7 @@ def test_every_parameter_is_explained(opcode: str) -> None:
 
 @pytest.mark.parametrize("opcode", EVERY)
 def test_flags_are_given_once(opcode: str) -> None:
-    flags = [f for p in find_operation(opcode).parameters().values() for f in p.flags if f]
+    flags = [f for p in find_operation(opcode).parameters().values() for f in p.flags]
     assert len(flags) == len(set(flags))
 
 
