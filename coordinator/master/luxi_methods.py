@@ -34,6 +34,10 @@ END_OF_TIME = 2.0**35  # year 3058
 ARCHIVE_PATIENCE_S = 30.0
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
 
+_NOT_YET = frozenset(
+    {"DeleteFilter", "PickupJob", "QueryFilters", "QueryNetworks", "ReplaceFilter"}
+)
+
 Method = Callable[..., Awaitable[Any]]
 
 
@@ -86,6 +90,10 @@ class LuxiMethods:
             Deposed: this node turns out to be master no more.
             GntError: as the method says.
         """
+        if request.method in _NOT_YET:
+            raise InvalidRequest(
+                f"The LUXI method {request.method} is Ganeti's; it is known, and not supported yet."
+            )
         if request.method not in self._methods:
             raise InvalidRequest(f"There is no LUXI method “{request.method}”.")
         await self._check_master()
