@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from common.errors import InvalidRequest
 from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.ganeti import known_parameters
+from coordinator.operations.ganeti.parameters import known_parameters, unknown_operation
 from coordinator.operations.parameter import Parameter
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
@@ -158,9 +157,9 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any]:
     Raises:
         InvalidRequest: an unknown opcode, or a parameter that is unknown or does not fit.
     """
-    opcode = wire.get("OP_ID")
+    opcode = str(wire.get("OP_ID"))
     if opcode not in REGISTRY:
-        raise InvalidRequest(f"There is no operation “{opcode}”.")
+        raise unknown_operation(opcode)
     kind = REGISTRY[opcode]
     given = {key: value for key, value in wire.items() if key not in COMMON}
     parameters = known_parameters(opcode, given, kind.__struct_fields__)

@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-from common.errors import InvalidRequest
 from coordinator.operations.base import REGISTRY, Operation
 from coordinator.operations.catalogue import CATALOGUE
+from coordinator.operations.ganeti.parameters import unknown_operation
 
 
 def find_operation(opcode: str) -> type[Operation[Any]]:
@@ -15,7 +15,7 @@ def find_operation(opcode: str) -> type[Operation[Any]]:
         InvalidRequest: there is no such operation.
     """
     if opcode not in CATALOGUE:
-        raise InvalidRequest(f"There is no operation “{opcode}”.")
+        raise unknown_operation(opcode)
     import_module(f"coordinator.operations.{CATALOGUE[opcode].module}")
     return REGISTRY[opcode]
 

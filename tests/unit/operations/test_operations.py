@@ -11,7 +11,7 @@ from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.filling import read_backend
-from coordinator.operations.ganeti import NEUTRAL
+from coordinator.operations.ganeti.opcodes import opcodes
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.locking import from_rows, to_rows, wanted
@@ -146,14 +146,49 @@ def test_migration_as_ganetis_programs_ask_for_it_is_understood() -> None:
     assert asked.summary() == "INSTANCE_MIGRATE(web1)"
 
 
-@pytest.mark.parametrize("opcode", sorted(NEUTRAL))
+@pytest.mark.parametrize("opcode", sorted(CATALOGUE.keys() & opcodes().keys()))
 def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -> None:
-    wire = _sample(find_operation(opcode)).to_input()
-    for name, values in NEUTRAL[opcode].items():
-        for value in (None, *values):
-            assert read_operation(wire | {name: value}) == _sample(find_operation(opcode))
+    kind = find_operation(opcode)
+    wire = _sample(kind).to_input()
+    for name in opcodes()[opcode].keys() - set(kind.__struct_fields__):
+        for value in (None, opcodes()[opcode][name].default):
+            assert read_operation(wire | {name: value}) == _sample(kind)
         with pytest.raises(InvalidRequest, match=f"parameter {name} of {opcode} is Ganeti's"):
             read_operation(wire | {name: "something else"})
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given"),
+    [
+        ("OP_CLUSTER_SET_PARAMS", {"hidden_os": [], "hvparams": {}}),
+        ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
+        ("OP_INSTANCE_STARTUP", {"force": True}),
+    ],
+)
+def test_so_is_what_has_no_effect_here(opcode: str, given: dict[str, Any]) -> None:
+    kind = find_operation(opcode)
+    assert read_operation(_sample(kind).to_input() | given) == _sample(kind)
+
+
+@pytest.mark.parametrize("given", [1, "false", {}])
+def test_a_default_of_another_type_is_none(given: Any) -> None:
+    wire = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"}
+    read_operation(wire | {"startup_paused": False})
+    with pytest.raises(InvalidRequest, match="startup_paused"):
+        read_operation(wire | {"startup_paused": given})
+
+
+@pytest.mark.parametrize("opcode", sorted(opcodes().keys() - CATALOGUE.keys()))
+def test_opcodes_that_are_ganetis_alone_are_refused_by_name(opcode: str) -> None:
+    for ask in (find_operation, lambda name: read_operation({"OP_ID": name})):
+        with pytest.raises(InvalidRequest, match=f"{opcode} is Ganeti's; it is known, and not"):
+            ask(opcode)
+
+
+@pytest.mark.parametrize("wire", [{}, {"OP_ID": "OP_INSTANCE_DANCE"}, {"OP_ID": ["OP_QUERY"]}])
+def test_what_nobody_knows_is_no_operation(wire: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="There is no operation"):
+        read_operation(wire)
 
 
 def test_a_parameter_with_a_slip_is_named_with_what_was_meant() -> None:

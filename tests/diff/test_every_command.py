@@ -1,0 +1,210 @@
+"""Each of Debian's gnt-* commands, on our socket: it works, or is refused by name."""
+
+import shlex
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from coordinator.operations.catalogue import CATALOGUE
+from coordinator.operations.ganeti.opcodes import opcodes
+from tests.diff.debian_ganeti import (
+    COMMANDS,
+    LIBRARIES,
+    PYTHON,
+    Said,
+    needs_ganeti,
+    served_cluster,
+)
+
+pytestmark = needs_ganeti
+
+NAMES = """
+from importlib import import_module
+for area in "backup cluster debug filter group instance job network node os storage".split():
+    for name in import_module(f"ganeti.client.gnt_{area}").commands:
+        print(f"gnt-{area} {name}")
+"""
+
+# Given in this order to one cluster. After the colon stands what a refusal names: an opcode or
+# a LUXI method that is not supported yet, or other words of ours. Nothing: the command works.
+LINES = """
+gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
+gnt-backup export -n gamma guest: OP_BACKUP_EXPORT
+gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir /x -s 1G new: src_node
+gnt-backup list:
+gnt-backup list-fields:
+gnt-backup remove guest: OP_BACKUP_REMOVE
+gnt-cluster activate-master-ip: OP_CLUSTER_ACTIVATE_MASTER_IP
+gnt-cluster add-tags blue: OP_TAGS_SET
+gnt-cluster deactivate-master-ip --yes: OP_CLUSTER_DEACTIVATE_MASTER_IP
+gnt-cluster info:
+gnt-cluster list-tags:
+gnt-cluster master-ping:
+gnt-cluster modify --max-running-jobs 15:
+gnt-cluster queue info:
+gnt-cluster redist-conf: OP_CLUSTER_REDIST_CONF
+gnt-cluster remove-tags blue: OP_TAGS_DEL
+gnt-cluster rename -f elsewhere: OP_CLUSTER_RENAME
+gnt-cluster repair-disk-sizes: OP_CLUSTER_REPAIR_DISK_SIZES
+gnt-cluster search-tags blue: OP_TAGS_SEARCH
+gnt-cluster show-ispecs-cmd:
+gnt-cluster verify:
+gnt-cluster verify-disks: OP_CLUSTER_VERIFY_DISKS
+gnt-cluster version:
+gnt-cluster watcher info:
+gnt-debug delay 0:
+gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new: OP_TEST_ALLOCATOR
+gnt-debug locks:
+gnt-debug submit-job job.json: OP_TEST_DUMMY
+gnt-debug test-osparams --os-parameters-secret a=b: OP_TEST_OS_PARAMS
+gnt-filter add --action REJECT --predicates []: ReplaceFilter
+gnt-filter delete 00000000-0000-4000-8000-000000000000: DeleteFilter
+gnt-filter info 00000000-0000-4000-8000-000000000000: QueryFilters
+gnt-filter list: nothing called “filter”
+gnt-filter list-fields: nothing called “filter”
+gnt-filter replace --action REJECT 00000000-0000-4000-8000-000000000000: ReplaceFilter
+gnt-group add elsewhere: OP_GROUP_ADD
+gnt-group add-tags default blue: OP_TAGS_SET
+gnt-group assign-nodes default beta: OP_GROUP_ASSIGN_NODES
+gnt-group evacuate default: OP_GROUP_EVACUATE
+gnt-group info:
+gnt-group list:
+gnt-group list-fields:
+gnt-group list-tags default:
+gnt-group modify --alloc-policy last_resort default: OP_GROUP_SET_PARAMS
+gnt-group remove default: OP_GROUP_REMOVE
+gnt-group remove-tags default blue: OP_TAGS_DEL
+gnt-group rename default usual: OP_GROUP_RENAME
+gnt-group show-ispecs-cmd default:
+gnt-instance activate-disks guest: OP_INSTANCE_ACTIVATE_DISKS
+gnt-instance add-tags guest blue: OP_TAGS_SET
+gnt-instance batch-create batch.json:
+gnt-instance change-group guest: one group of nodes
+gnt-instance console --show-cmd guest:
+gnt-instance deactivate-disks guest: OP_INSTANCE_DEACTIVATE_DISKS
+gnt-instance failover -f guest:
+gnt-instance grow-disk guest 0 1G: OP_INSTANCE_GROW_DISK
+gnt-instance info guest: OP_INSTANCE_QUERY_DATA
+gnt-instance list:
+gnt-instance list-fields:
+gnt-instance list-tags guest:
+gnt-instance migrate -f guest:
+gnt-instance modify -B memory=256M guest: OP_INSTANCE_SET_PARAMS
+gnt-instance move -f -n gamma guest: OP_INSTANCE_MOVE
+gnt-instance reboot guest:
+gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS
+gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
+gnt-instance remove-tags guest blue: OP_TAGS_DEL
+gnt-instance rename -f --no-name-check guest visitor: OP_INSTANCE_RENAME
+gnt-instance replace-disks -a guest: OP_INSTANCE_REPLACE_DISKS
+gnt-instance shutdown guest:
+gnt-instance startup guest:
+gnt-job archive 1:
+gnt-job autoarchive all:
+gnt-job cancel 99: no job 99
+gnt-job change-priority --priority=high 99: no job 99
+gnt-job info 2:
+gnt-job list:
+gnt-job list-fields:
+gnt-job wait 2:
+gnt-job watch 2:
+gnt-network add --network 192.0.2.0/24 net: OP_NETWORK_ADD
+gnt-network add-tags net blue: OP_TAGS_SET
+gnt-network connect net default: OP_NETWORK_CONNECT
+gnt-network disconnect net default: OP_NETWORK_DISCONNECT
+gnt-network info net: QueryNetworks
+gnt-network list: nothing called “network”
+gnt-network list-fields: nothing called “network”
+gnt-network list-tags net: no tags of a “network”
+gnt-network modify --gateway 192.0.2.1 net: OP_NETWORK_SET_PARAMS
+gnt-network remove net: OP_NETWORK_REMOVE
+gnt-network remove-tags net blue: OP_TAGS_DEL
+gnt-node add-tags beta blue: OP_TAGS_SET
+gnt-node evacuate -f -I hail gamma:
+gnt-node failover -f beta:
+gnt-node health: OP_OOB_COMMAND
+gnt-node info beta:
+gnt-node list:
+gnt-node list-fields:
+gnt-node list-storage: OP_NODE_QUERY_STORAGE
+gnt-node list-tags beta:
+gnt-node migrate -f beta:
+gnt-node modify -D yes gamma:
+gnt-node modify-storage --allocatable yes beta lvm-pv sda: OP_NODE_MODIFY_STORAGE
+gnt-node power status beta: OP_OOB_COMMAND
+gnt-instance remove -f guest:
+gnt-instance remove -f batch:
+gnt-node remove-tags beta blue: OP_TAGS_DEL
+gnt-node repair-storage beta lvm-vg xenvg: OP_REPAIR_NODE_STORAGE
+gnt-node restricted-command uptime beta: OP_RESTRICTED_COMMAND
+gnt-node volumes: OP_NODE_QUERYVOLS
+gnt-os diagnose: OP_OS_DIAGNOSE
+gnt-os info: OP_OS_DIAGNOSE
+gnt-os list: OP_OS_DIAGNOSE
+gnt-os modify --os-parameters a=b none: osparams
+gnt-storage diagnose: OP_EXT_STORAGE_DIAGNOSE
+gnt-storage info: OP_EXT_STORAGE_DIAGNOSE
+gnt-node remove gamma:
+gnt-node powercycle --yes beta:
+""".strip().splitlines()
+
+BATCH = """[{
+    "instance_name": "batch", "disk_template": "sharedfile", "mode": "create", "os_type": "none",
+    "disks": [{"size": 1024}], "nics": [], "no_install": true, "start": false
+}]"""
+FILES = {"batch.json": BATCH, "job.json": '[{"OP_ID": "OP_TEST_DUMMY", "result": 1}]'}
+
+NOT_GIVEN = {
+    "gnt-cluster command": "runs ssh",
+    "gnt-cluster copyfile": "runs ssh",
+    "gnt-cluster destroy": "removes files of this machine",
+    "gnt-cluster epo": "asks for helpers of this machine",
+    "gnt-cluster getmaster": "reads files of this machine",
+    "gnt-cluster init": "writes files of this machine",
+    "gnt-cluster master-failover": "starts daemons of this machine",
+    "gnt-cluster renew-crypto": "writes files of this machine",
+    "gnt-cluster upgrade": "installs software",
+    "gnt-debug metad": "asks a daemon that we do not have",
+    "gnt-debug test-jobqueue": "wants a priority of 19 refused, which we take",
+    "gnt-debug wconfd": "asks a daemon that we do not have",
+    "gnt-node add": "runs ssh",
+    "gnt-node list-drbd": "asks a daemon that we do not have yet",
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Said]]:
+    folder = tmp_path_factory.mktemp("ganeti")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    with served_cluster(folder) as served:
+        lines = [line.rpartition(":")[0] for line in LINES]
+        yield dict(zip(LINES, served.gnt_all(lines), strict=True))
+
+
+def test_no_command_is_forgotten() -> None:
+    done = subprocess.run(  # noqa: TID251 - no event loop here
+        [PYTHON, "-c", NAMES],
+        env={"PYTHONPATH": f"{COMMANDS}:{LIBRARIES}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    given = {" ".join(shlex.split(line.rpartition(":")[0])[:2]) for line in LINES}
+    assert sorted([*given, *NOT_GIVEN]) == sorted(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_it_works_or_is_refused_by_name(told: dict[str, Said], line: str) -> None:
+    said, name = told[line], line.rpartition(":")[2].strip()
+    assert "Traceback" not in said.text, said.text
+    if not name:
+        assert said.code == 0, said.text
+        return
+    assert said.code != 0, said.text
+    if name.startswith("OP_"):
+        assert name in opcodes().keys() - CATALOGUE.keys(), "it is supported now; have it work"
+        name += " is Ganeti's; it is known, and not supported yet"
+    assert name in said.text
