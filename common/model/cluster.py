@@ -42,9 +42,3 @@ class Cluster(Entity, kw_only=True):
     queue_drained: bool = False
     watcher_pause: float | None = None  # seconds since 1970
     overrides: tuple[Override, ...] = ()
-
-    @property
-    def storage_directories(self) -> tuple[str, ...]:
-        """The directories that may hold disks, on each node."""
-        both = (self.file_storage_dir, self.shared_file_storage_dir)
-        return tuple(directory for directory in both if directory)

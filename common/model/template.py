@@ -8,14 +8,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from common.model.pool import PoolKind
 from common.names import MiB
-
-
-class PoolKind(StrEnum):
-    """What space on a node disks are cut from."""
-
-    DIRECTORY = "directory"
-    VOLUME_GROUP = "volume-group"
 
 
 class Traits(NamedTuple):

@@ -1,20 +1,30 @@
 """What a node can be asked to do with disks."""
 
 from abc import abstractmethod
+from enum import StrEnum
 
 from common.messages import Order, Report
-from common.model.disk import Backing
+from common.model.disk import Backing, Mode
+from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB, Path
 from common.rpc.declare import NodeService, rpc
 
 
+class Access(StrEnum):
+    """For whom a node has a disk attached."""
+
+    SOLE = "sole"  # for its own guest
+    SHARED = "shared"  # for a guest that is moving, so for the one of another node as well
+
+
 class DiskSpec(Order):
-    """A disk as it has to be on a node."""
+    """A disk as it has to be on a node, and as a guest gets it."""
 
     id: DiskId
     instance: InstanceId
     size: MiB
     backing: Backing
+    mode: Mode = Mode.READ_WRITE
 
 
 class DiskReport(Report):
@@ -52,7 +62,27 @@ class Disks(NodeService, prefix="disks"):
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         """Return what is there of each disk, in the order asked; None where there is nothing."""
 
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def attach(self, *, disks: tuple[DiskSpec, ...], access: Access) -> tuple[Path, ...]:
+        """Have disks ready for a guest of this node; return where each is now, in their order.
+
+        One that is attached already stays so, with ``access`` as it is told now.
+
+        Raises:
+            NodeFailure: a disk is not there, or cannot be had in this way.
+        """
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def detach(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Let go of disks; one that is not attached, or not there, is fine.
+
+        Raises:
+            NodeFailure: a guest of this node uses it.
+        """
+
     @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20, looks=True)
     @abstractmethod
-    async def inventory(self, *, directories: tuple[str, ...]) -> tuple[Path, ...]:
-        """Return the paths of all disk files below ``directories``, sorted."""
+    async def inventory(self, *, pools: tuple[Pool, ...]) -> tuple[Path, ...]:
+        """Return the paths of all that is in ``pools``, sorted, be it a disk or not."""

@@ -3,14 +3,15 @@
 from abc import abstractmethod
 
 from common.messages import Report
-from common.names import Few, InstanceId, Load, MiB, NodeName, Path, Seconds, Sentence, Word
+from common.model.pool import Pool
+from common.names import Few, InstanceId, Load, MiB, NodeName, Seconds, Sentence, Word
 from common.rpc.declare import NodeService, rpc
 
 
 class StorageReport(Report):
-    """Space in one place that holds disks."""
+    """Space in one pool of disks."""
 
-    path: Path
+    pool: Pool
     total: MiB
     free: MiB
     usable: bool  # exists and can be written
@@ -49,11 +50,11 @@ class Facts(NodeService, prefix="facts"):
 
     @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True)
     @abstractmethod
-    async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
+    async def facts(self, *, storage: tuple[Pool, ...] = ()) -> NodeFacts:
         """Return what this node is and has.
 
         Args:
-            storage: directories to report on.
+            storage: pools to report on.
         """
 
     @rpc(timeout=10, safe_to_repeat=False)

@@ -5,9 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.messages import Order, Report
-from common.model.disk import Mode
 from common.names import (
-    DiskId,
     Few,
     InstanceId,
     InstanceName,
@@ -19,16 +17,9 @@ from common.names import (
     TaskId,
     Word,
 )
+from common.noderpc.disks import DiskSpec
 from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
-
-
-class GuestDisk(Order):
-    """A disk as the guest gets it, in the order of its disk list."""
-
-    id: DiskId
-    path: str  # a block device or file on the node
-    mode: Mode = Mode.READ_WRITE
 
 
 class GuestSpec(Order):
@@ -39,7 +30,7 @@ class GuestSpec(Order):
     hypervisor: str
     memory: MiB
     vcpus: int
-    disks: tuple[GuestDisk, ...] = ()
+    disks: tuple[DiskSpec, ...] = ()  # as the guest gets them, in this order
     nics: tuple[NicSpec, ...] = ()
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
 
@@ -104,8 +95,8 @@ class Instances(NodeService, prefix="instances"):
 
         Raises:
             Conflict: a shell of it is here, or it does not say whether it runs.
-            NodeFailure: no hypervisor, no kernel file, no disk, or it died at once; with the
-                end of what it said.
+            NodeFailure: no hypervisor, no kernel file, a disk that is not attached, or it died
+                at once; with the end of what it said.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)

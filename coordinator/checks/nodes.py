@@ -108,7 +108,7 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
                 yield Finding("ENODEHV", "node", node.name, message)
         for place in report.facts.storage:
             if not place.usable:
-                message = f"the directory {place.path} is not usable: {place.problem}"
+                message = f"{place.pool} is not usable: {place.problem}"
                 yield Finding("ENODEFILESTORAGEPATHUNUSABLE", "node", node.name, message)
         for link, present in report.links.items():
             if not present:

@@ -15,6 +15,7 @@ from common.noderpc.tasks import Tasks, TaskState
 from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
 from common.rpc.envelope import said_by_node
+from coordinator.disks.kinds import pools_of
 from coordinator.jobs.running import DETAIL, MESSAGE, RunningJob, ended
 from coordinator.jobs.shown_calls import ShownCalls
 from coordinator.locks.names import Owner
@@ -61,8 +62,8 @@ class Surroundings:
         await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
-        directories = self.store.state.config.cluster.storage_directories
-        return await self.nodes.service(Facts, node).facts(storage=directories)
+        pools = pools_of(self.store.state.config.cluster)
+        return await self.nodes.service(Facts, node).facts(storage=pools)
 
 
 class JobContext:

@@ -13,9 +13,10 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.parameters import Backend, Layer, NicParameters, filled, hypervisor_parameters
 from common.noderpc.disks import DiskSpec
-from common.noderpc.instances import GuestDisk, GuestSpec
+from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from common.units import parse_mib
+from coordinator.disks.kinds import kind_of
 from coordinator.state.config import Config
 
 
@@ -58,12 +59,7 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
 
 
 def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:
-    return DiskSpec(
-        id=disk.uuid,
-        instance=instance.uuid,
-        size=disk.size,
-        backing=disk.backing,
-    )
+    return kind_of(instance.disk_template).spec(instance, disk)
 
 
 def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
@@ -113,9 +109,7 @@ def guest_spec(
         hypervisor=instance.hypervisor,
         memory=memory.maxmem,
         vcpus=memory.vcpus,
-        disks=tuple(
-            GuestDisk(id=disk.uuid, path=disk.backing.path, mode=disk.mode) for disk in disks
-        ),
+        disks=tuple(disk_spec(instance, disk) for disk in disks),
         nics=tuple(nic_spec(config, instance, nic) for nic in nics),
         parameters=to_builtins(parameters),
     )

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from common.errors import GntError
-from common.model.cluster import Cluster
 from common.model.node import Node
+from common.model.pool import Pool
 from common.names import InstanceId, NodeId
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
+from coordinator.disks.kinds import pools_of
 from coordinator.nodes.heard import Heard, Told
 from coordinator.queries.field import Missing, Needs
 from coordinator.state.config import Config
@@ -24,7 +25,7 @@ class Asker(Protocol):
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]: ...
 
     async def facts(
-        self, nodes: Iterable[Node], *, storage: tuple[str, ...]
+        self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
     ) -> Answers[NodeFacts]: ...
 
 
@@ -54,7 +55,7 @@ class Live:
                     self._where = _by_guest(self.guests)
                 case Needs.FACTS:
                     online = [node for node in nodes if not node.offline]
-                    self.facts = await asker.facts(online, storage=storage_of(config.cluster))
+                    self.facts = await asker.facts(online, storage=pools_of(config.cluster))
                 case Needs.CONFIG:
                     pass
 
@@ -89,16 +90,6 @@ def value_of(answers: Answers[T], node: Node) -> T | Missing:
         return Missing.OFFLINE
     answer = answers.get(node.uuid)
     return Missing.NO_DATA if answer is None or isinstance(answer, GntError) else answer
-
-
-def storage_of(cluster: Cluster) -> tuple[str, ...]:
-    """Return the directories that hold disks, that of the preferred template first."""
-    directories = {
-        "file": cluster.file_storage_dir,
-        "sharedfile": cluster.shared_file_storage_dir,
-    }
-    enabled = (directories.get(name, "") for name in cluster.enabled_disk_templates)
-    return tuple(dict.fromkeys(directory for directory in enabled if directory))
 
 
 def _recalled(

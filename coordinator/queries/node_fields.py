@@ -16,7 +16,7 @@ from common.model.node import Node, Role
 from common.model.parameters import NodeParameters, filled
 from common.names import MiB
 from common.noderpc.facts import NodeFacts, StorageReport
-from coordinator.nodes.space import space_for_disks
+from coordinator.disks.space import taken_by
 from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
 from coordinator.queries.instance_parameters import kind_of
 from coordinator.queries.last_known import DOC, last_known
@@ -90,8 +90,8 @@ def _total_space(row: NodeRow) -> MiB | Missing:
     storage = row.storage
     if isinstance(storage, Missing):
         return storage
-    disks = (disk for instance in row.instances for disk in row.config.disks_of(instance))
-    return space_for_disks(storage.free, storage.path, disks)
+    taken = (taken_by(one, row.config.disks_of(one), storage.pool) for one in row.instances)
+    return MiB(storage.free + sum(taken))
 
 
 def _unavailable(_: NodeRow) -> Missing:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from common.model.job import Job
 from common.model.node import Node
+from common.model.pool import Pool
 from common.names import JobId
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
@@ -39,7 +40,9 @@ class NodeAsker:
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]:
         return await each({n.uuid: self.nodes.service(Instances, n).guests() for n in nodes})
 
-    async def facts(self, nodes: Iterable[Node], *, storage: tuple[str, ...]) -> Answers[NodeFacts]:
+    async def facts(
+        self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
+    ) -> Answers[NodeFacts]:
         return await each(
             {n.uuid: self.nodes.service(Facts, n).facts(storage=storage) for n in nodes}
         )

@@ -38,7 +38,7 @@ from noded.identity.store import IdentityStore
 from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
-from noded.storage.interface import Storage
+from noded.storage.storages import Storages
 from noded.system.patience import bounded_by
 from noded.tasks.registry import TaskRegistry
 
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 class Drivers:
     """How a node reaches the outside; a simulation gives fakes."""
 
-    storage: Storage
+    storages: Storages
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -84,17 +84,17 @@ class Node:
         self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
         files = FileHandlers(paths.ssconf)
         self.instances = InstanceHandlers(
-            drivers.hypervisors, drivers.network, self._tasks, drivers.storage
+            drivers.hypervisors, drivers.network, self._tasks, drivers.storages
         )
         self.consoles = GuestConsoles(self.instances.find_console)
         self._facts = FactsHandlers(
             self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
-            instances=self.instances, network=drivers.network, storage=drivers.storage,
+            instances=self.instances, network=drivers.network, storages=drivers.storages,
             power=drivers.power, now=drivers.now, memory_locked=drivers.memory_locked,
             background=self._background,
         )  # fmt: skip
         self._dispatcher = Dispatcher(
-            DiskHandlers(drivers.storage),
+            DiskHandlers(drivers.storages),
             self._facts,
             files,
             IdentityHandlers(

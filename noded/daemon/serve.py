@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
+from common.model.disk import FileBacking
+from common.model.pool import PoolKind
 from common.paths import Paths
 from common.systemd import Supervisor
 from common.tasks import Background
@@ -29,6 +31,7 @@ from noded.network.linux import LinuxNetwork
 from noded.powercycle import find_switch
 from noded.storage.directories import read_directories
 from noded.storage.file import FileStorage
+from noded.storage.storages import Storages
 
 MOST_THREADS = 8  # for the blocking calls of drivers
 
@@ -93,9 +96,10 @@ async def _serve(
 
 
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
-    storage = FileStorage(lambda: read_directories(paths.ssconf))
+    files = FileStorage(lambda: read_directories(paths.ssconf))
+    storages = Storages({FileBacking: files}, {PoolKind.DIRECTORY: files})
     return Drivers(
-        storage=storage,
+        storages=storages,
         network=LinuxNetwork(),
         hypervisors={
             "kvm": KvmHypervisor(
@@ -103,7 +107,7 @@ def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Driv
                 identity=paths.identity,
                 address=options.address or "0.0.0.0",  # noqa: S104 -- as the port of noded
                 rules=paths.guest_rules,
-                open_disk=storage.open_disk,
+                open_disk=storages.open,
             )
         },
         machine=LinuxMachine(paths.instances),

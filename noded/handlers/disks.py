@@ -1,40 +1,56 @@
 """Calls about the disks of this node."""
 
 from common.errors import InvalidRequest
+from common.model.pool import Pool
 from common.names import is_uuid
-from common.noderpc.disks import DiskReport, Disks, DiskSpec
-from noded.storage.interface import Storage
+from common.noderpc.disks import Access, DiskReport, Disks, DiskSpec
+from noded.storage.storages import Storages
 from noded.system.turns import Turns
 
 
 class DiskHandlers(Disks):
-    """Carried out by the storage driver, one at a time for the disks of one instance."""
+    """Carried out by the drivers, one at a time for the disks of one instance."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, storages: Storages) -> None:
+        self._storages = storages
         self._turns = Turns()
 
     async def ensure_present(self, *, disk: DiskSpec) -> None:
         _check(disk)
         async with self._turns.of(disk.instance):
-            await self._storage.ensure_present(disk)
+            await self._storages.of(disk).ensure_present(disk)
 
     async def ensure_absent(self, *, disk: DiskSpec) -> None:
         _check(disk)
         async with self._turns.of(disk.instance):
-            await self._storage.ensure_absent(disk)
+            await self._storages.of(disk).ensure_absent(disk)
 
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
+        _check(*disks)
+        return tuple([await self._storages.of(disk).find(disk) for disk in disks])
+
+    async def attach(self, *, disks: tuple[DiskSpec, ...], access: Access) -> tuple[str, ...]:
+        _check(*disks)
+        return tuple([await self._attach(disk, access) for disk in disks])
+
+    async def detach(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        _check(*disks)
         for disk in disks:
-            _check(disk)
-        return tuple([await self._storage.find(disk) for disk in disks])
+            async with self._turns.of(disk.instance):
+                await self._storages.of(disk).detach(disk)
 
-    async def inventory(self, *, directories: tuple[str, ...]) -> tuple[str, ...]:
-        return await self._storage.inventory(directories)
+    async def inventory(self, *, pools: tuple[Pool, ...]) -> tuple[str, ...]:
+        found = [await self._storages.inventory(pool) for pool in pools]
+        return tuple(sorted({path for each in found for path in each}))
+
+    async def _attach(self, disk: DiskSpec, access: Access) -> str:
+        async with self._turns.of(disk.instance):
+            return await self._storages.of(disk).attach(disk, access)
 
 
-def _check(disk: DiskSpec) -> None:
-    if not (is_uuid(disk.id) and is_uuid(disk.instance)):
-        raise InvalidRequest("Disks and instances are told apart by UUIDs.", disk=disk.id)
-    if disk.size < 1:
-        raise InvalidRequest(f"A disk has at least 1 MiB, not {disk.size}.", disk=disk.id)
+def _check(*disks: DiskSpec) -> None:
+    for disk in disks:
+        if not (is_uuid(disk.id) and is_uuid(disk.instance)):
+            raise InvalidRequest("Disks and instances are told apart by UUIDs.", disk=disk.id)
+        if disk.size < 1:
+            raise InvalidRequest(f"A disk has at least 1 MiB, not {disk.size}.", disk=disk.id)

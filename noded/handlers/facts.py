@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from common.errors import Conflict, GntError
+from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.facts import Facts, NodeFacts, StorageReport
 from common.noderpc.instances import Instances
@@ -16,7 +17,7 @@ from noded.machine.driver import Machine
 from noded.machine.parse import split_memory
 from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
-from noded.storage.interface import Storage
+from noded.storage.storages import Storages
 
 UNTIL_POWER_OFF_S = 0.5  # for the answer to get out
 VERSIONS_KEPT_S = 300.0
@@ -34,7 +35,7 @@ class FactsHandlers(Facts):
         hypervisors: Mapping[str, Hypervisor],
         instances: Instances,
         network: NetworkDriver,
-        storage: Storage,
+        storages: Storages,
         power: PowerSwitch,
         now: Callable[[], float],
         memory_locked: Callable[[], bool],
@@ -45,14 +46,14 @@ class FactsHandlers(Facts):
         self._hypervisors = hypervisors
         self._instances = instances
         self._network = network
-        self._storage = storage
+        self._storages = storages
         self._power = power
         self._now = now
         self._memory_locked = memory_locked
         self._background = background
         self._known: dict[str, str] = {}  # versions of hypervisors
         self._versions_until_s = 0.0
-        self._asked: dict[str, asyncio.Task[StorageReport]] = {}
+        self._asked: dict[Pool, asyncio.Task[StorageReport]] = {}
 
     async def prepare(self) -> None:
         """Find out beforehand what takes seconds to find out: whether KVM works here."""
@@ -60,7 +61,7 @@ class FactsHandlers(Facts):
         await self._network.prepare()
         await self._accelerator()
 
-    async def facts(self, *, storage: tuple[str, ...] = ()) -> NodeFacts:
+    async def facts(self, *, storage: tuple[Pool, ...] = ()) -> NodeFacts:
         member = self._identity.member
         if member is None:
             raise Conflict("This node is in no cluster.")
@@ -109,33 +110,31 @@ class FactsHandlers(Facts):
         kvm = self._hypervisors.get("kvm")
         return await kvm.accelerator() if kvm else ""
 
-    async def _spaces(self, directories: tuple[str, ...]) -> tuple[StorageReport, ...]:
-        if not directories:
+    async def _spaces(self, pools: tuple[Pool, ...]) -> tuple[StorageReport, ...]:
+        if not pools:
             return ()
-        asked = [self._ask_for_space(directory) for directory in directories]
+        asked = [self._ask_for_space(pool) for pool in pools]
         await asyncio.wait(asked, timeout=STORAGE_PATIENCE_S)
-        return tuple(map(_space_or_problem, directories, asked))
+        return tuple(map(_space_or_problem, pools, asked))
 
-    def _ask_for_space(self, directory: str) -> asyncio.Task[StorageReport]:
-        """Ask for one directory's space, unless the last time we asked has no answer yet.
+    def _ask_for_space(self, pool: Pool) -> asyncio.Task[StorageReport]:
+        """Ask for one pool's space, unless the last time we asked has no answer yet.
 
         A look at a network file system that hangs cannot be ended; there shall be one only.
         """
-        asked = self._asked.get(directory)
+        asked = self._asked.get(pool)
         if asked is None or asked.done():
-            asked = self._background.start(
-                self._storage.space(directory), name=f"space of {directory}"
-            )
-            self._asked[directory] = asked
+            asked = self._background.start(self._storages.space(pool), name=f"space of {pool.name}")
+            self._asked[pool] = asked
         return asked
 
 
-def _space_or_problem(directory: str, asked: asyncio.Task[StorageReport]) -> StorageReport:
-    """Return the answer; whatever is wrong with a directory must not hide the other facts."""
+def _space_or_problem(pool: Pool, asked: asyncio.Task[StorageReport]) -> StorageReport:
+    """Return the answer; whatever is wrong with a pool must not hide the other facts."""
     try:
         return asked.result()
     except asyncio.InvalidStateError:
-        problem = f"{directory} did not answer within {STORAGE_PATIENCE_S:g} s."
+        problem = f"{pool.name} did not answer within {STORAGE_PATIENCE_S:g} s."
     except GntError as error:
         problem = error.message
-    return StorageReport(path=directory, total=MiB(0), free=MiB(0), usable=False, problem=problem)
+    return StorageReport(pool=pool, total=MiB(0), free=MiB(0), usable=False, problem=problem)

@@ -15,7 +15,7 @@ from common.noderpc.instances import (
 )
 from noded.hypervisor.interface import Console, Hypervisor
 from noded.network.interface import NetworkDriver
-from noded.storage.interface import Storage
+from noded.storage.storages import Storages
 from noded.system.turns import Turns
 from noded.tasks.registry import Progress, TaskRegistry
 
@@ -32,12 +32,12 @@ class InstanceHandlers(Instances):
         hypervisors: Mapping[str, Hypervisor],
         network: NetworkDriver,
         tasks: TaskRegistry,
-        storage: Storage,
+        storages: Storages,
     ) -> None:
         self._hypervisors = hypervisors
         self._network = network
         self._tasks = tasks
-        self._storage = storage
+        self._storages = storages
         self._turns = Turns()
         self._shutdowns: dict[TaskId, InstanceId] = {}  # those going on
 
@@ -155,8 +155,10 @@ class InstanceHandlers(Instances):
         check_name(guest.name, "instance")
         what = f"the hypervisor parameters of {guest.name}"
         hypervisor_parameters(guest.hypervisor, guest.parameters, what=what)
+        if any(disk.instance != guest.id for disk in guest.disks):
+            raise InvalidRequest(f"A disk of {guest.name} is said to be another instance's.")
         for disk in guest.disks:
-            self._storage.check_path(disk.path)
+            self._storages.of(disk).check_place(disk)
         if any(nic.instance != guest.id for nic in guest.nics):
             raise InvalidRequest(f"A nic of {guest.name} is said to be another instance's.")
         if guest.hypervisor not in self._hypervisors:

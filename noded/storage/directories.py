@@ -34,17 +34,16 @@ def read_directories(ssconf: Path) -> Directories:
     return Directories(local=read(SSCONF_FILE_DIRECTORY), shared=read(SSCONF_SHARED_DIRECTORY))
 
 
-def check_listable(directories: tuple[str, ...], allowed: Directories) -> None:
-    """Refuse to list any directory that is not set aside for disks.
+def check_listable(directory: str, allowed: Directories) -> None:
+    """Refuse to list a directory that is not set aside for disks.
 
     Raises:
-        InvalidRequest: one is not; names it.
+        InvalidRequest: names it.
     """
-    for directory in directories:
-        if not directory or directory not in (allowed.local, allowed.shared):
-            raise InvalidRequest(
-                f"{directory!r} is no directory for disks on this node.", path=directory
-            )
+    if not directory or directory not in (allowed.local, allowed.shared):
+        raise InvalidRequest(
+            f"{directory!r} is no directory for disks on this node.", path=directory
+        )
 
 
 def locate(backing: FileBacking, allowed: Directories) -> tuple[str, tuple[str, ...]]:
@@ -66,16 +65,6 @@ def locate(backing: FileBacking, allowed: Directories) -> tuple[str, tuple[str, 
             path=backing.path,
         )
     return root, names
-
-
-def check_disk_path(path: str, allowed: Directories) -> None:
-    """Refuse a path below none of the directories for disks, by its spelling.
-
-    Raises:
-        InvalidRequest: names it.
-    """
-    if not any(names_below(root, path) for root in (allowed.local, allowed.shared)):
-        raise InvalidRequest(f"{path!r} is no place for a disk on this node.", path=path)
 
 
 def names_below(root: str, path: str) -> tuple[str, ...]:

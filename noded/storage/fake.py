@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from common.errors import Conflict, NodeFailure
-from common.names import MiB
-from common.noderpc.disks import DiskReport, DiskSpec
+from common.model.pool import Pool
+from common.names import DiskId, MiB
+from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 from common.units import format_mib
-from noded.storage.directories import Directories, check_disk_path, check_listable, locate
-from noded.storage.interface import Storage
+from noded.storage.directories import Directories, check_listable, locate
+from noded.storage.interface import PoolDriver, Storage
 
 TEBIBYTE = MiB(1 << 20)
 
@@ -30,15 +31,30 @@ class FakeFiles:
         return MiB(self.capacity - sum(disk.size for disk in self.disks.values()))
 
 
-class FakeStorage(Storage):
-    """One node's view of a file system of its own and of a shared one."""
+class FakeStorage(Storage, PoolDriver):
+    """One machine's view of a file system of its own and of a shared one.
+
+    It is as strict as block devices are: what is not attached cannot be opened, and what is in
+    use cannot be detached.
+    """
 
     def __init__(
-        self, directories: Callable[[], Directories], *, local: FakeFiles, shared: FakeFiles
+        self,
+        directories: Callable[[], Directories],
+        *,
+        local: FakeFiles,
+        shared: FakeFiles,
+        uses: Callable[[DiskId], bool] = lambda _: False,
     ) -> None:
+        """Make a storage; ``uses`` tells whether a guest of this machine has a disk open."""
         self._directories = directories
+        self._uses = uses
         self.local = local
         self.shared = shared
+        self.attached: dict[DiskId, Access] = {}  # until the machine loses its power
+
+    def check_place(self, disk: DiskSpec) -> None:
+        locate(disk.backing, self._directories())
 
     async def ensure_present(self, disk: DiskSpec) -> None:
         files, path = self._locate(disk), disk.backing.path
@@ -62,42 +78,65 @@ class FakeStorage(Storage):
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         if await self.find(disk) is not None:
-            files, path = self._locate(disk), disk.backing.path
-            if path in files.in_use:
-                raise NodeFailure(
-                    f"The disk {path} is in use by a running guest; stop it first.", path=path
-                )
-            del files.disks[path]
+            self._check_unused(disk)
+            if disk.id in self.attached:
+                raise NodeFailure(f"The disk {disk.backing.path} is attached; detach it first.")
+            del self._locate(disk).disks[disk.backing.path]
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         files = self._locate(disk)
         there = files.disks.get(disk.backing.path) if files.mounted else None
         return there if there is not None and there.id == disk.id else None
 
-    def check_path(self, path: str) -> None:
-        check_disk_path(path, self._directories())
+    async def attach(self, disk: DiskSpec, access: Access) -> str:
+        if await self.find(disk) is None:
+            path = disk.backing.path
+            raise NodeFailure(f"The disk {path} cannot be attached: it is not there.", path=path)
+        self.attached[disk.id] = access
+        return disk.backing.path
 
-    async def inventory(self, directories: tuple[str, ...]) -> tuple[str, ...]:
-        check_listable(directories, self._directories())
-        return tuple(
-            sorted(
-                path
-                for files in (self.local, self.shared)
-                for path in (files.disks if files.mounted else ())
-                if any(path.startswith(directory + "/") for directory in directories)
+    async def detach(self, disk: DiskSpec) -> None:
+        self.check_place(disk)
+        if disk.id in self.attached:
+            self._check_unused(disk)
+            del self.attached[disk.id]
+
+    def open(self, disk: DiskSpec) -> int:
+        """Refuse what could not be opened; there is nothing to be read from what it returns."""
+        self.check_place(disk)
+        if disk.id not in self.attached:
+            raise NodeFailure(
+                f"The disk {disk.backing.path} cannot be opened: it is not attached.",
+                disk=disk.id,
             )
+        return -1
+
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        check_listable(pool.name, self._directories())
+        return tuple(
+            path
+            for files in (self.local, self.shared)
+            for path in (files.disks if files.mounted else ())
+            if path.startswith(f"{pool.name}/")
         )
 
-    async def space(self, directory: str) -> StorageReport:
-        files = self.shared if directory == self._directories().shared else self.local
-        problem = "" if files.mounted else f"Cannot use {directory}: No such file or directory."
+    async def space(self, pool: Pool) -> StorageReport:
+        files = self.shared if pool.name == self._directories().shared else self.local
+        problem = "" if files.mounted else f"Cannot use {pool.name}: No such file or directory."
         return StorageReport(
-            path=directory,
+            pool=pool,
             total=files.capacity if files.mounted else MiB(0),
             free=files.free if files.mounted else MiB(0),
             usable=files.mounted,
             problem=problem,
         )
+
+    def _check_unused(self, disk: DiskSpec) -> None:
+        path = disk.backing.path
+        if path in self._locate(disk).in_use or self._uses(disk.id):
+            raise NodeFailure(
+                f"The disk {path} is in use by a running guest; stop it first.", path=path
+            )
 
     def _locate(self, disk: DiskSpec) -> FakeFiles:
         locate(disk.backing, self._directories())

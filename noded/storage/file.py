@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from common.errors import Conflict, GntError, NodeFailure
+from common.model.pool import Pool
 from common.names import MiB
-from common.noderpc.disks import DiskReport, DiskSpec
+from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
-from common.noderpc.instances import GuestDisk
 from common.units import format_mib
-from noded.storage.directories import Directories, check_disk_path, check_listable, locate
+from noded.storage.directories import Directories, check_listable, locate
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
-from noded.storage.interface import Storage
+from noded.storage.interface import PoolDriver, Storage
 from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.system.threads import in_thread
@@ -22,7 +22,7 @@ from noded.system.threads import in_thread
 T = TypeVar("T")
 
 
-class FileStorage(Storage):
+class FileStorage(Storage, PoolDriver):
     """Keeps each disk in a file, labelled with the disk's and the instance's UUID.
 
     The label (an extended attribute) tells a disk from whatever else got its path. A file
@@ -42,19 +42,27 @@ class FileStorage(Storage):
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         return await in_thread(self._at_place, "look at", _look, disk)
 
-    def check_path(self, path: str) -> None:
-        check_disk_path(path, self._directories())
+    def check_place(self, disk: DiskSpec) -> None:
+        locate(disk.backing, self._directories())
 
-    def open_disk(self, disk: GuestDisk) -> int:
-        """Open a guest's disk; see ``noded.storage.opening``. Blocks."""
+    async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- a file is everybody's
+        """Look whether it is there: a file needs no more."""
+        os.close(await in_thread(self.open, disk))
+        return disk.backing.path
+
+    async def detach(self, disk: DiskSpec) -> None:
+        """Do nothing: a file is not attached. Whoever shares it may go on using it."""
+        self.check_place(disk)
+
+    def open(self, disk: DiskSpec) -> int:
         return open_disk(disk, self._directories())
 
-    async def inventory(self, directories: tuple[str, ...]) -> tuple[str, ...]:
-        check_listable(directories, self._directories())
-        return await in_thread(_list_files, directories)
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        check_listable(pool.name, self._directories())
+        return await in_thread(_list_files, pool.name)
 
-    async def space(self, directory: str) -> StorageReport:
-        return await in_thread(_measure, directory)
+    async def space(self, pool: Pool) -> StorageReport:
+        return await in_thread(_measure, pool)
 
     def _at_place(self, doing: str, action: Callable[[Place, DiskSpec], T], disk: DiskSpec) -> T:
         root, names = locate(disk.backing, self._directories())
@@ -145,33 +153,28 @@ def _unlink(name: str, place: Place) -> None:
         os.unlink(name, dir_fd=place.directory)
 
 
-def _measure(directory: str) -> StorageReport:
+def _measure(pool: Pool) -> StorageReport:
     try:
-        there = os.statvfs(directory)
-        problem = "" if Path(directory).is_dir() else f"{directory} is no directory."
+        there = os.statvfs(pool.name)
+        problem = "" if Path(pool.name).is_dir() else f"{pool.name} is no directory."
     except OSError as error:
-        problem = f"Cannot use {directory}: {error.strerror}."
-        return StorageReport(
-            path=directory, total=MiB(0), free=MiB(0), usable=False, problem=problem
-        )
+        problem = f"Cannot use {pool.name}: {error.strerror}."
+        return StorageReport(pool=pool, total=MiB(0), free=MiB(0), usable=False, problem=problem)
     if there.f_flag & os.ST_RDONLY:
-        problem = f"{directory} is mounted read-only."
+        problem = f"{pool.name} is mounted read-only."
     total, free = (blocks * there.f_frsize // MIB for blocks in (there.f_blocks, there.f_bavail))
     return StorageReport(
-        path=directory, total=MiB(total), free=MiB(free), usable=not problem, problem=problem
+        pool=pool, total=MiB(total), free=MiB(free), usable=not problem, problem=problem
     )
 
 
-def _list_files(directories: tuple[str, ...]) -> tuple[str, ...]:
+def _list_files(directory: str) -> tuple[str, ...]:
     def complain(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             raise NodeFailure(f"Cannot list {error.filename}: {error.strerror}.") from error
 
     return tuple(
-        sorted(
-            str(Path(parent) / name)
-            for directory in set(directories)
-            for parent, _, files in os.walk(directory, onerror=complain)
-            for name in files
-        )
+        str(Path(parent) / name)
+        for parent, _, files in os.walk(directory, onerror=complain)
+        for name in files
     )

@@ -2,54 +2,76 @@
 
 from typing import Protocol
 
-from common.noderpc.disks import DiskReport, DiskSpec
+from common.model.pool import Pool
+from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 
 
 class Storage(Protocol):
-    """Disks of guests on this node.
+    """Disks of guests on this node, of one kind of backing.
 
     Every method may be repeated, also after noded died in the middle of it. Two calls for
     the same instance do not overlap: the handlers see to that.
 
-    Raises, from every method that takes a disk:
-        InvalidRequest: its place is none this node lets be used.
+    Raises, from every method:
+        InvalidRequest: the disk's place is none this node lets be used.
         NodeFailure: the system refused; nothing was left half-done.
     """
+
+    def check_place(self, disk: DiskSpec) -> None:
+        """Refuse a disk that cannot be one of this node's, whether it is there or not."""
 
     async def ensure_present(self, disk: DiskSpec) -> None:
         """Create a disk, all zeros, its space reserved; one that is there stays as it is.
 
         Raises:
             Conflict: something else is in its place; it is untouched.
-            NodeFailure: no space, or no such directory.
+            NodeFailure: no space, or no such pool.
         """
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         """Delete a disk and what a failed creation left; anything else in its place stays.
 
         Raises:
-            NodeFailure: a guest uses it.
+            NodeFailure: a guest uses it, or it is attached.
         """
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         """Return what there is of a disk; None where it is not."""
 
-    def check_path(self, path: str) -> None:
-        """Refuse what cannot be the path of a disk of this node, whether there is one or not.
+    async def attach(self, disk: DiskSpec, access: Access) -> str:
+        """Have a disk ready to be opened, in the way that is told last; return its path.
 
         Raises:
-            InvalidRequest: it is not where disks are kept.
+            NodeFailure: it is not there, or something else is.
         """
 
-    async def inventory(self, directories: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the paths of all files below ``directories``, sorted, unfinished ones too.
-
-        A directory that does not exist holds none.
+    async def detach(self, disk: DiskSpec) -> None:
+        """Undo ``attach``; what is not attached, or not there, stays as it is.
 
         Raises:
-            InvalidRequest: a directory that is none of this node's.
+            NodeFailure: a guest uses it.
         """
 
-    async def space(self, directory: str) -> StorageReport:
-        """Tell how much space a directory has; one that cannot be used says why."""
+    def open(self, disk: DiskSpec) -> int:
+        """Open an attached disk as the guest is to have it; the descriptor is the caller's. Blocks.
+
+        Raises:
+            NodeFailure: it is not there or not attached, or something else is in its place.
+        """
+
+
+class PoolDriver(Protocol):
+    """Pools of one kind on this node."""
+
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        """Return the paths of all that is in a pool, unfinished disks too, in any order.
+
+        One that does not exist holds nothing.
+
+        Raises:
+            InvalidRequest: it is not set aside for disks.
+        """
+
+    async def space(self, pool: Pool) -> StorageReport:
+        """Tell how much space a pool has; one that cannot be used says why."""

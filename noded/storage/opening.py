@@ -3,15 +3,15 @@
 import os
 from contextlib import suppress
 
-from common.errors import InvalidRequest, NodeFailure
+from common.errors import NodeFailure
 from common.model.disk import Mode
-from common.noderpc.instances import GuestDisk
-from noded.storage.directories import Directories, names_below
+from common.noderpc.disks import DiskSpec
+from noded.storage.directories import Directories, locate
 from noded.storage.file_calls import read_label
 from noded.storage.place import Place
 
 
-def open_disk(disk: GuestDisk, allowed: Directories) -> int:
+def open_disk(disk: DiskSpec, allowed: Directories) -> int:
     """Open a disk as the guest is to have it; the descriptor is the caller's.
 
     Who may write to the directory, such as another node that shares it, can put anything in the
@@ -22,7 +22,7 @@ def open_disk(disk: GuestDisk, allowed: Directories) -> int:
         NodeFailure: it is not there, or something else is.
     """
     access = os.O_RDONLY if disk.mode is Mode.READ_ONLY else os.O_RDWR
-    root, names = _place_of(disk.path, allowed)
+    root, names = locate(disk.backing, allowed)
     try:
         with Place(root, names) as place:
             if not place.enter():
@@ -30,9 +30,9 @@ def open_disk(disk: GuestDisk, allowed: Directories) -> int:
             descriptor = place.open_file(access)
     except OSError as error:
         raise NodeFailure(
-            f"The disk {disk.path} cannot be opened: {error.strerror}.",
+            f"The disk {disk.backing.path} cannot be opened: {error.strerror}.",
             disk=disk.id,
-            path=disk.path,
+            path=disk.backing.path,
         ) from error
     if descriptor is None:
         raise _unusable(disk, "it is no regular file")
@@ -43,12 +43,9 @@ def open_disk(disk: GuestDisk, allowed: Directories) -> int:
     return descriptor
 
 
-def _place_of(path: str, allowed: Directories) -> tuple[str, tuple[str, ...]]:
-    for root in (allowed.local, allowed.shared):
-        if names := names_below(root, path):
-            return root, names
-    raise InvalidRequest(f"{path!r} is no place for a disk on this node.", path=path)
-
-
-def _unusable(disk: GuestDisk, why: str) -> NodeFailure:
-    return NodeFailure(f"The disk {disk.path} cannot be used: {why}.", disk=disk.id, path=disk.path)
+def _unusable(disk: DiskSpec, why: str) -> NodeFailure:
+    return NodeFailure(
+        f"The disk {disk.backing.path} cannot be used: {why}.",
+        disk=disk.id,
+        path=disk.backing.path,
+    )

@@ -19,6 +19,7 @@ from common.model.cluster import Cluster
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.model.pool import Pool
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
@@ -91,7 +92,9 @@ class RunningEverywhere:
             for node in nodes
         }  # fmt: skip
 
-    async def facts(self, nodes: Iterable[Node], *, storage: tuple[str, ...]) -> Answers[NodeFacts]:
+    async def facts(
+        self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
+    ) -> Answers[NodeFacts]:
         return {}
 
 

@@ -53,6 +53,7 @@ from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.promises import Newcomer
 from coordinator.state.rows import Put, Stored
 from coordinator.state.state import State
+from tests.support.disks import directory
 from tests.unit.allocator.hail import HAIL, needs_hail
 
 SHARED = "/srv/shared"
@@ -135,7 +136,11 @@ def _facts(rng: Random, node: Node, homes: list[Newcomer]) -> NodeFacts:
         name=node.name, version="1", boot_id="b", clock=0.0, memory_total=total,
         memory_free=MiB(total - own - sum(running.values())), memory_dom0=own,
         cpus=rng.choice((8, 16)), cpu_sockets=1, cpu_nodes=1, guests=running,
-        storage=(StorageReport(path=SHARED, total=MiB(900_000), free=MiB(500_000), usable=True),),
+        storage=(
+            StorageReport(
+                pool=directory(SHARED), total=MiB(900_000), free=MiB(500_000), usable=True
+            ),
+        ),
     )  # fmt: skip
 
 

@@ -10,10 +10,8 @@ import pytest
 import uvloop
 
 from common.errors import NodeFailure
-from common.model.disk import FileBacking
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId
-from common.noderpc.disks import DiskSpec
-from common.noderpc.instances import GuestDisk, GuestSpec, GuestState
+from common.noderpc.instances import GuestSpec, GuestState
 from common.noderpc.network import NicSpec
 from common.noderpc.tasks import TaskState
 from noded.guest_console import GuestConsoles
@@ -25,6 +23,7 @@ from noded.network.netlink import open_netlink
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
 from noded.tasks.registry import TaskRegistry
+from tests.support.disks import file_disk, only_files
 from tests.support.namespace import in_new_network
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -63,28 +62,26 @@ def root() -> Iterator[Path]:
 def test_guest_lives_and_leaves_nothing(root: Path) -> None:
     (root / "disks").mkdir()
     path = str(root / "disks/web1/disk0")
-    disk = DiskSpec(
-        id=DISK, instance=WEB1, size=MiB(16), backing=FileBacking(path=path, shared=False)
-    )
+    disk = file_disk(DISK, path, instance=WEB1, size=16)
     guest = GuestSpec(
         id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(32), vcpus=1,
-        disks=(GuestDisk(id=DISK, path=path),), nics=(NIC,), parameters={"accelerator": "tcg"},
+        disks=(disk,), nics=(NIC,), parameters={"accelerator": "tcg"},
     )  # fmt: skip
 
     async def scenario() -> None:
         await asyncio.to_thread(make_bridge)
         network = LinuxNetwork()
         storage = FileStorage(lambda: Directories(local=str(root / "disks")))
-        disks = DiskHandlers(storage)
+        disks = DiskHandlers(only_files(storage))
         kvm = KvmHypervisor(
             root / "run",
             identity=root / "none",
             address="127.0.0.1",
             rules=root / "no-rules",
-            open_disk=storage.open_disk,
+            open_disk=storage.open,
         )
         tasks = TaskRegistry()
-        instances = InstanceHandlers({"kvm": kvm}, network, tasks, storage)
+        instances = InstanceHandlers({"kvm": kvm}, network, tasks, only_files(storage))
         consoles = GuestConsoles(instances.find_console)
         try:
             await disks.ensure_present(disk=disk)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from common.errors import GntError, NodeFailure
-from common.names import DiskId, InstanceId, InstanceName
-from common.noderpc.instances import GuestDisk, GuestState
+from common.names import InstanceId, InstanceName
+from common.noderpc.instances import GuestState
 from common.tls.context import KEY
 from noded.hypervisor.kvm.user import NOBODY, ROOT
 from noded.hypervisor.rules import Rules
 from noded.storage.file_calls import write_label
+from tests.support.disks import file_disk
 from tests.support.hypervisors import (
     WEB1,
     KvmRig,
@@ -182,7 +183,7 @@ def test_what_was_planted_in_the_place_of_a_disk_is_not_opened(planted: object) 
         other.write_bytes(b"secret".ljust(1 << 20))
         assert callable(planted)
         planted(disk, other)
-        spec = rig.spec(disks=(GuestDisk(id=DiskId("d"), path=str(disk)),))
+        spec = rig.spec(disks=(file_disk("d", str(disk)),))
         with pytest.raises(GntError, match=r"web1 cannot be started here: .*(disk|link)"):
             await rig.nodes["alpha"].ensure_running(spec, ())
         assert await rig.nodes["alpha"].guests() == ()

@@ -16,8 +16,8 @@ import pytest
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.parameters import Accelerator
-from common.names import DiskId, InstanceId, MiB, NicId
-from common.noderpc.instances import GuestDisk, GuestState, Reception
+from common.names import InstanceId, MiB, NicId
+from common.noderpc.instances import GuestState, Reception
 from common.noderpc.network import NicSpec
 from common.tls.context import client_context, load_identity
 from noded.hypervisor.kvm import commands, home
@@ -28,6 +28,7 @@ from noded.hypervisor.kvm.greeting import ANSWER_BYTES, CHALLENGE_BYTES
 from noded.hypervisor.kvm.process import Process
 from noded.network.tuntap import make_tap
 from noded.system.execute import CommandFailed, execute
+from tests.support.disks import file_disk
 from tests.support.https_node import TestCluster
 from tests.support.hypervisors import (
     ADDRESSES,
@@ -67,8 +68,8 @@ def at(root: Path, changes: dict[str, Any]) -> dict[str, Any]:
     """Fill in the directory of a test in paths."""
     if "disks" in changes:
         (disk,) = changes["disks"]
-        path = disk.path.format(root=root)
-        return {"disks": (GuestDisk(id=disk.id, path=path),)}
+        path = disk.backing.path.format(root=root)
+        return {"disks": (file_disk(disk.id, path),)}
     if "parameters" in changes:
         (item,) = changes["parameters"].items()
         return {"parameters": {item[0]: item[1].format(root=root)}}
@@ -83,7 +84,7 @@ def at(root: Path, changes: dict[str, Any]) -> dict[str, Any]:
         ({"parameters": {"kvm_path": "/no/qemu"}}, "no program /no/qemu; install QEMU"),
         ({"parameters": {"machine_version": "pc-i440fx-9999"}}, "machine_version or cpu_type"),
         ({"parameters": {"cpu_type": "z80"}}, "machine_version or cpu_type"),
-        ({"disks": (GuestDisk(id=DiskId("d"), path="{root}/none"),)}, "/none cannot be opened"),
+        ({"disks": (file_disk("d", "{root}/none"),)}, "/none cannot be opened"),
         ({"memory": MiB(1 << 30)}, "not enough memory"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

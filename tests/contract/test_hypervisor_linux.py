@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from common.names import DiskId, MiB
-from common.noderpc.instances import GuestDisk, GuestSpec
+from common.names import MiB
+from common.noderpc.instances import GuestSpec
 from noded.system.execute import CommandFailed, execute
+from tests.support.disks import file_disk
 from tests.support.hypervisors import MOVE, KvmRig, has_qemu, run_kvm, send, until
 
 BUILD = Path(__file__).parents[2] / "deploy/guest/build"
@@ -47,7 +48,7 @@ def linux(rig: KvmRig, kernel: dict[str, Any]) -> GuestSpec:
         disk.write_bytes(bytes(8 << 20))
     return rig.spec(
         memory=MiB(128),
-        disks=(GuestDisk(id=DiskId("disk"), path=str(disk)),),
+        disks=(file_disk("disk", str(disk)),),
         parameters=kernel,
     )
 

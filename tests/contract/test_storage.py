@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import FileBacking
+from common.model.disk import FileBacking, Mode
 from common.names import DiskId, InstanceId, MiB
-from common.noderpc.disks import DiskReport, DiskSpec
-from common.noderpc.instances import GuestDisk
+from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.storage import file_calls
 from noded.storage.directories import Directories, names_below
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
-from noded.storage.interface import Storage
 from noded.storage.opening import open_disk
+from tests.support.disks import directory, file_disk
 
 T = TypeVar("T")
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -35,7 +35,7 @@ PETABYTE = MiB(1 << 30)
 class Rig(Protocol):
     """A storage, and ways to change the world behind its back."""
 
-    storage: Storage
+    storage: FakeStorage | FileStorage
     directories: Directories
 
     def unmount(self) -> None: ...
@@ -46,7 +46,7 @@ class FakeRig:
     def __init__(self, root: Path) -> None:
         self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
         self.files = FakeFiles()
-        self.storage: Storage = FakeStorage(
+        self.storage: FakeStorage | FileStorage = FakeStorage(
             lambda: self.directories, local=self.files, shared=FakeFiles()
         )
 
@@ -62,7 +62,7 @@ class FileRig:
         self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
         Path(self.directories.local).mkdir()
         Path(self.directories.shared).mkdir()
-        self.storage: Storage = FileStorage(lambda: self.directories)
+        self.storage: FakeStorage | FileStorage = FileStorage(lambda: self.directories)
         self.opened: list[int] = []
 
     def unmount(self) -> None:
@@ -111,7 +111,7 @@ def test_created_disk_is_found(rig: Rig) -> None:
 def test_creation_may_be_repeated(rig: Rig) -> None:
     run(rig.storage.ensure_present(disk(rig)))
     run(rig.storage.ensure_present(disk(rig)))
-    assert run(rig.storage.inventory((rig.directories.local,))) == (disk(rig).backing.path,)
+    assert run(rig.storage.inventory(directory(rig.directories.local))) == (disk(rig).backing.path,)
 
 
 def test_larger_disk_of_the_same_identity_stays_as_it_is(rig: Rig) -> None:
@@ -132,7 +132,7 @@ def test_deletion_may_be_repeated(rig: Rig) -> None:
     run(rig.storage.ensure_absent(disk(rig)))
     run(rig.storage.ensure_absent(disk(rig)))
     assert run(rig.storage.find(disk(rig))) is None
-    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
 
 
 def test_another_disk_in_the_place_is_a_conflict_and_survives(rig: Rig) -> None:
@@ -152,15 +152,41 @@ def test_disk_in_use_is_not_deleted(rig: Rig) -> None:
     assert run(rig.storage.find(disk(rig))) is not None
 
 
+def test_attached_disk_has_a_path_and_may_be_attached_again_for_others_too(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    for access in (Access.SOLE, Access.SHARED, Access.SHARED, Access.SOLE):
+        assert run(rig.storage.attach(disk(rig), access)) == disk(rig).backing.path
+    run(rig.storage.detach(disk(rig)))
+    run(rig.storage.ensure_absent(disk(rig)))
+
+
+def test_what_is_not_there_is_not_attached(rig: Rig) -> None:
+    with pytest.raises(NodeFailure, match=r"cannot be (opened|attached)"):
+        run(rig.storage.attach(disk(rig), Access.SOLE))
+    run(rig.storage.ensure_present(disk(rig, id=DISK_A)))
+    with pytest.raises(NodeFailure, match=r"cannot be (used|attached)"):
+        run(rig.storage.attach(disk(rig, id=DISK_B), Access.SOLE))
+
+
+def test_detaching_may_be_repeated(rig: Rig) -> None:
+    run(rig.storage.detach(disk(rig)))
+    run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.detach(disk(rig)))
+    run(rig.storage.attach(disk(rig), Access.SOLE))
+    run(rig.storage.detach(disk(rig)))
+    run(rig.storage.detach(disk(rig)))
+    assert run(rig.storage.find(disk(rig))) is not None
+
+
 def test_too_large_a_disk_leaves_nothing(rig: Rig) -> None:
     with pytest.raises(NodeFailure, match=r"no space for a disk of .* are free") as caught:
         run(rig.storage.ensure_present(disk(rig, size=PETABYTE)))
     assert caught.value.detail["free_mib"] < PETABYTE
-    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
 
 
 def test_space_is_told(rig: Rig) -> None:
-    space = run(rig.storage.space(rig.directories.local))
+    space = run(rig.storage.space(directory(rig.directories.local)))
     assert space.usable
     assert 0 < space.free <= space.total
 
@@ -168,7 +194,7 @@ def test_space_is_told(rig: Rig) -> None:
 def test_fake_disks_take_space(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path)
     run(rig.storage.ensure_present(disk(rig, size=512)))
-    space = run(rig.storage.space(rig.directories.local))
+    space = run(rig.storage.space(directory(rig.directories.local)))
     assert space.total - space.free == 512
 
 
@@ -178,8 +204,8 @@ def test_missing_directory_is_told_and_not_made(rig: Rig) -> None:
         run(rig.storage.ensure_present(disk(rig)))
     run(rig.storage.ensure_absent(disk(rig)))  # the undo
     assert run(rig.storage.find(disk(rig))) is None
-    assert run(rig.storage.inventory((rig.directories.local,))) == ()
-    space = run(rig.storage.space(rig.directories.local))
+    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
+    space = run(rig.storage.space(directory(rig.directories.local)))
     assert not space.usable
     assert "No such file or directory" in space.problem
 
@@ -191,23 +217,28 @@ def test_place_outside_is_refused(rig: Rig, tmp_path: Path) -> None:
         f"{local}", f"{local}/", f"{local}//disk0", f"{local}-more/disk0", "disk0", "",
         f"{local}/.hidden", f"{local}/a\0b", f"{local}/a\nb", "/etc/passwd",
     ):  # fmt: skip
-        for call in (rig.storage.ensure_present, rig.storage.ensure_absent, rig.storage.find):
+        storage = rig.storage
+        for call in (storage.ensure_present, storage.ensure_absent, storage.find, storage.detach):
             with pytest.raises(InvalidRequest, match="is not below"):
                 run(call(at(path)))
-        with pytest.raises(InvalidRequest, match="no place for a disk"):
-            rig.storage.check_path(path)
+        with pytest.raises(InvalidRequest, match="is not below"):
+            run(storage.attach(at(path), Access.SOLE))
+        with pytest.raises(InvalidRequest, match="is not below"):
+            storage.open(at(path))
+        with pytest.raises(InvalidRequest, match="is not below"):
+            rig.storage.check_place(at(path))
     with pytest.raises(InvalidRequest, match="no directory for disks"):
-        run(rig.storage.inventory(("/etc",)))
+        run(rig.storage.inventory(directory("/etc")))
 
 
 def test_shared_disks_have_a_directory_of_their_own(rig: Rig) -> None:
     with pytest.raises(InvalidRequest, match="shared file storage"):
         run(rig.storage.ensure_present(at(disk(rig).backing.path, shared=True)))
     path = f"{rig.directories.shared}/disk0"
-    rig.storage.check_path(path)
+    rig.storage.check_place(at(path, shared=True))
     run(rig.storage.ensure_present(at(path, shared=True)))
-    assert run(rig.storage.inventory((rig.directories.shared,))) == (path,)
-    assert run(rig.storage.inventory((rig.directories.local,))) == ()
+    assert run(rig.storage.inventory(directory(rig.directories.shared))) == (path,)
+    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
 
 
 def test_storage_without_a_directory_is_refused(rig: Rig) -> None:
@@ -216,7 +247,21 @@ def test_storage_without_a_directory_is_refused(rig: Rig) -> None:
     with pytest.raises(InvalidRequest, match="no directory for file storage"):
         run(rig.storage.ensure_present(spec))
     with pytest.raises(InvalidRequest):
-        run(rig.storage.inventory(("",)))
+        run(rig.storage.inventory(directory("")))
+
+
+def test_fake_disks_are_as_strict_as_devices(tmp_path: Path) -> None:
+    rig = FakeRig(tmp_path)
+    run(rig.storage.ensure_present(disk(rig)))
+    with pytest.raises(NodeFailure, match="cannot be opened: it is not attached"):
+        rig.storage.open(disk(rig))
+    run(rig.storage.attach(disk(rig), Access.SOLE))
+    rig.storage.open(disk(rig))
+    with pytest.raises(NodeFailure, match="is attached; detach it first"):
+        run(rig.storage.ensure_absent(disk(rig)))
+    rig.use(disk(rig).backing.path)
+    with pytest.raises(NodeFailure, match="in use by a running guest"):
+        run(rig.storage.detach(disk(rig)))
 
 
 def test_paths_below_a_root() -> None:
@@ -236,6 +281,15 @@ def test_file_is_private_full_and_zero(real: FileRig) -> None:
     assert found.st_size == 8 << 20
     assert found.st_blocks * 512 >= 8 << 20  # nothing is left to fail for lack of space
     assert not any(Path(disk(real).backing.path).read_bytes())
+
+
+def test_guest_gets_its_disk_as_it_is_to_have_it(real: FileRig) -> None:
+    run(real.storage.ensure_present(disk(real)))
+    for mode, access in ((Mode.READ_WRITE, os.O_RDWR), (Mode.READ_ONLY, os.O_RDONLY)):
+        opened = real.storage.open(replace(disk(real), mode=mode))
+        assert fcntl.fcntl(opened, fcntl.F_GETFL) & os.O_ACCMODE == access
+        assert os.path.samestat(os.fstat(opened), Path(disk(real).backing.path).stat())
+        os.close(opened)
 
 
 def test_directories_come_and_go_with_their_disks(real: FileRig) -> None:
@@ -290,7 +344,9 @@ def test_leftover_of_a_crash_is_not_a_disk_and_goes_away(real: FileRig) -> None:
     parent.mkdir()
     (parent / ".disk0.new").write_bytes(b"half")
     assert run(real.storage.find(disk(real))) is None
-    assert run(real.storage.inventory((real.directories.local,))) == (f"{parent}/.disk0.new",)
+    assert run(real.storage.inventory(directory(real.directories.local))) == (
+        f"{parent}/.disk0.new",
+    )
     run(real.storage.ensure_present(disk(real)))
     assert [path.name for path in parent.iterdir()] == ["disk0"]
     (parent / ".disk0.new").write_bytes(b"half")
@@ -359,7 +415,7 @@ def test_what_is_no_disk_is_not_even_opened(real: FileRig) -> None:
     os.mkfifo(place)
     opened = watch_opening(place)
     with pytest.raises(NodeFailure, match="it is no regular file"):
-        open_disk(GuestDisk(id=DISK_A, path=str(place)), real.directories)
+        open_disk(file_disk(DISK_A, str(place)), real.directories)
     assert run(real.storage.find(wanted)) is None
     assert not opened()
     os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))

@@ -35,6 +35,7 @@ from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
+from tests.support.disks import only_files
 
 T = TypeVar("T")
 
@@ -100,7 +101,7 @@ async def served(root: Path) -> AsyncIterator[Served]:
     node = Node(
         paths,
         Drivers(
-            storage=storage, network=FakeNetwork("br0"), hypervisors={}, power=power,
+            storages=only_files(storage), network=FakeNetwork("br0"), hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
         ),
     )  # fmt: skip

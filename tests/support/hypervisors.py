@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import msgspec
 import uvloop
 
-from common.names import DiskId, InstanceId, InstanceName, MiB, TaskId
-from common.noderpc.instances import GuestDisk, GuestReport, GuestSpec, GuestState, Reception
+from common.names import InstanceId, InstanceName, MiB, TaskId
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
 from noded.hypervisor.interface import Hypervisor, Tell
@@ -22,6 +22,7 @@ from noded.hypervisor.kvm.home import PASSABLE, Home
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
 from tests.support.clock import simulate
+from tests.support.disks import file_disk
 from tests.support.tiny_guest import MEMORY_MIB, counted, make_disk
 
 PATIENCE_S = 30.0
@@ -107,14 +108,14 @@ class KvmRig:
             identity=self.root / node,
             address=ADDRESSES[node],
             rules=self.rules,
-            open_disk=FileStorage(lambda: directories).open_disk,
+            open_disk=FileStorage(lambda: directories).open,
         )
 
     def spec(self, **changes: Any) -> GuestSpec:
         parameters = {"accelerator": "tcg"} | changes.pop("parameters", {})
         return _spec(GuestSpec(
             id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(MEMORY_MIB),
-            vcpus=1, disks=(GuestDisk(id=DiskId("d" * 36), path=str(self.disk)),),
+            vcpus=1, disks=(file_disk("d" * 36, str(self.disk)),),
             parameters=parameters,
         ), changes)  # fmt: skip
 

@@ -24,6 +24,7 @@ from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.disk import Disk
+from tests.support.disks import only_files
 from tests.support.image import Identity, ip_of, read_identity
 from tests.support.process import Process
 
@@ -53,6 +54,9 @@ class Machine:
         self._disk = disk
         self.guests = FakeHypervisor(world, self.ip)
         self.files, self.shared = FakeFiles(), shared
+        self.storage = FakeStorage(
+            partial(read_directories, self.paths.ssconf), local=self.files, shared=shared
+        )
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
@@ -76,13 +80,11 @@ class Machine:
             self.noded = starting.result()
 
     async def _start_noded(self, life: "_Life") -> Noded:
-        storage = FakeStorage(
-            partial(read_directories, self.paths.ssconf), local=self.files, shared=self.shared
-        )
         noded = Noded(
             self.paths,
             Drivers(
-                storage=life.of(storage), network=life.of(self.network), machine=_Hardware(self),
+                storages=only_files(life.of(self.storage)), network=life.of(self.network),
+                machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
                 power=_Switch(self, life), keys=OwnKeyMaker(), now=self.now,
             ),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from common.model.template import TRAITS, DiskTemplate, PoolKind
+from common.model.pool import PoolKind
+from common.model.template import TRAITS, DiskTemplate
 from common.names import MiB
 
 

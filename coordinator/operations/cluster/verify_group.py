@@ -20,6 +20,7 @@ from common.version import VERSION
 from coordinator.checks.every import OF_GROUP
 from coordinator.checks.finding import NodeReport, Seen
 from coordinator.checks.report import VerifyPlan, check_codes, report
+from coordinator.disks.kinds import pools_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -107,10 +108,10 @@ def _nodes(config: Config, group: Group) -> list[Node]:
 
 async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeReport:
     config = cluster.config
-    directories = config.cluster.storage_directories
+    pools = pools_of(config.cluster)
     links = tuple(sorted(_links(config, node.name)))
     before = cluster.now()
-    facts = await cluster.call(Facts, node).facts(storage=directories)
+    facts = await cluster.call(Facts, node).facts(storage=pools)
     after = cluster.now()
     ssconf = await cluster.call(Files, node).digests(names=names)
     present = await cluster.call(Network, node).links(names=links)
@@ -118,7 +119,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         facts=facts,
         guests=await cluster.call(Instances, node).guests(),
         taps=await cluster.call(Network, node).taps(),
-        disk_files=await cluster.call(Disks, node).inventory(directories=directories),
+        disk_files=await cluster.call(Disks, node).inventory(pools=pools),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.call(Mastership, node).vote(),
         roster=await cluster.call(Rosters, node).show(),

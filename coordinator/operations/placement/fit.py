@@ -1,5 +1,6 @@
 """Whether a node can take an instance: checks, and the promises that follow from them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -7,8 +8,10 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.model.pool import Pool
 from common.model.template import DiskTemplate
 from common.names import MiB, NodeName
+from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.look import Look, look_for
@@ -40,11 +43,11 @@ async def check_still_fits(
     if isinstance(facts, GntError):
         raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
     look = await look_for(cluster)
-    instance, disks = newcomer
+    instance = newcomer.instance
     memory = _memory(look.config, instance)
     check_free_memory(look, node, memory, instance)
-    space = look.free_space(node, look.facts(node) or facts, instance.disk_template)
-    size = sum(disk.size for disk in disks)
+    pool, size = space_for(look.config, instance.disk_template, _sizes(newcomer))
+    space = look.free_space(node, look.facts(node) or facts, pool)
     if space is not None and space < size:
         raise NoCapacity(
             f"Node {node.name} has {max(0, space)} MiB left for {instance.disk_template} disks; "
@@ -148,9 +151,7 @@ def request_for(look: Look, newcomer: Newcomer, *, only: NodeName | None = None)
     from coordinator.allocator.request import Allocate
     from coordinator.operations.placement.picture import demand_of
 
-    instance, disks = newcomer
-    size = sum(disk.size for disk in disks)
-    spacious = nodes_with_space(look, instance.disk_template, size)
+    spacious = nodes_with_space(look, newcomer.instance.disk_template, _sizes(newcomer))
     return Allocate(
         instance=demand_of(look.config, *newcomer),
         among=frozenset({only}) if only else spacious,
@@ -159,15 +160,30 @@ def request_for(look: Look, newcomer: Newcomer, *, only: NodeName | None = None)
     )
 
 
-def nodes_with_space(look: Look, template: DiskTemplate, size: int) -> frozenset[NodeName] | None:
-    """Return the nodes with ``size`` MiB for its files; None: all. Allocators do not look at it."""
+def nodes_with_space(
+    look: Look, template: DiskTemplate, sizes: Sequence[MiB]
+) -> frozenset[NodeName] | None:
+    """Return the nodes with space for disks; None: all. Allocators do not look at it."""
+    pool, size = space_for(look.config, template, sizes)
     names = set()
     for node in look.config.sorted_nodes():
         facts = look.facts(node)
-        space = look.free_space(node, facts, template) if facts else None
+        space = look.free_space(node, facts, pool) if facts else None
         if space is None or space >= size:
             names.add(node.name)
     return frozenset(names) if len(names) < len(look.config.nodes) else None
+
+
+def space_for(
+    config: Config, template: DiskTemplate, sizes: Sequence[MiB]
+) -> tuple[Pool | None, MiB]:
+    """Return of which pool new disks take how much, on each node that they take space of."""
+    kind = kind_of(template)
+    return kind.pool(config.cluster), kind.traits.disk_space(sizes)
+
+
+def _sizes(newcomer: Newcomer) -> list[MiB]:
+    return [disk.size for disk in newcomer.disks]
 
 
 def _memory(config: Config, instance: Instance) -> MiB:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from common.errors import NoCapacity
 from common.model.instance import AdminState
 from common.model.node import Node
-from common.model.template import DiskTemplate
+from common.model.pool import Pool
 from common.names import MiB
-from common.noderpc.facts import NodeFacts, StorageReport
+from common.noderpc.facts import NodeFacts
+from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
@@ -90,29 +91,18 @@ class Look:
                     coming[instance.uuid] = backend(self.config, instance).maxmem
         return MiB(facts.memory_free - sum(coming.values()))
 
-    def free_space(self, node: Node, facts: NodeFacts, template: DiskTemplate) -> MiB | None:
-        """Return the space for files that is left after what is promised; None if not known."""
-        report = self.storage(facts, template)
+    def free_space(self, node: Node, facts: NodeFacts, pool: Pool | None) -> MiB | None:
+        """Return the space of a pool that is left after what is promised; None if not known."""
+        report = next((each for each in facts.storage if each.pool == pool), None)
         if report is None:
             return None
-        shared = template is DiskTemplate.SHAREDFILE
         taken = sum(
-            disk.size
+            taken_by(*newcomer, report.pool)
             for newcomer in self.newcomers
-            if newcomer.instance.disk_template is template
-            and (shared or newcomer.instance.primary_node == node.uuid)
-            for disk in newcomer.disks
+            if newcomer.instance.disk_template.traits.is_external
+            or newcomer.instance.primary_node == node.uuid
         )
         return MiB(report.free - taken)
-
-    def storage(self, facts: NodeFacts, template: DiskTemplate) -> StorageReport | None:
-        """Return what a node reports of where disks of this template are kept, if anything."""
-        cluster = self.config.cluster
-        directory = {
-            DiskTemplate.FILE: cluster.file_storage_dir,
-            DiskTemplate.SHAREDFILE: cluster.shared_file_storage_dir,
-        }.get(template, "")
-        return next((each for each in facts.storage if each.path == directory), None)
 
 
 async def take_look(

@@ -10,7 +10,6 @@ from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import Layer, NodeParameters, filled
-from common.model.template import DiskTemplate
 from common.names import InstanceId, MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator.picture import (
@@ -21,7 +20,8 @@ from coordinator.allocator.picture import (
     Picture,
     disk_space,
 )
-from coordinator.nodes.space import space_for_disks
+from coordinator.disks.kinds import enabled_kinds
+from coordinator.disks.space import taken_by
 from coordinator.operations.filling import backend
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Newcomer
@@ -46,12 +46,12 @@ def take_picture(look: Look) -> Picture:
     placed = [Newcomer(each, config.disks_of(each)) for each in config.sorted_instances()]
     if look.newcomers:
         placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
-    disks: dict[NodeId, list[Disk]] = {}
+    on: dict[NodeId, list[Newcomer]] = {}
     for one in placed:
-        disks.setdefault(one.instance.primary_node, []).extend(one.disks)
+        on.setdefault(one.instance.primary_node, []).append(one)
     return Picture(
         groups=groups,
-        nodes=tuple(_node(look, node, disks.get(node.uuid, ())) for node in config.sorted_nodes()),
+        nodes=tuple(_node(look, node, on.get(node.uuid, ())) for node in config.sorted_nodes()),
         instances=_DEMANDS.of(config, placed),
         cluster_tags=config.cluster.tags,
     )
@@ -109,7 +109,7 @@ class _Demands:
 _DEMANDS = _Demands()
 
 
-def _node(look: Look, node: Node, disks: Iterable[Disk]) -> NodePicture:
+def _node(look: Look, node: Node, placed: Iterable[Newcomer]) -> NodePicture:
     group = look.config.groups[node.group].name
     facts = look.facts(node)
     if facts is None or not node.vm_capable:
@@ -117,7 +117,7 @@ def _node(look: Look, node: Node, disks: Iterable[Disk]) -> NodePicture:
             name=node.name, group=group, offline=True, drained=node.drained,
             vm_capable=node.vm_capable, tags=frozenset(node.tags),
         )  # fmt: skip
-    total_disk, free_disk = _disk(look, node, facts, disks)
+    total_disk, free_disk = _disk(look, node, facts, placed)
     return NodePicture(
         name=node.name, group=group,
         total_memory=facts.memory_total, reserved_memory=_own_memory(look.config, facts),
@@ -140,11 +140,11 @@ def _own_memory(config: Config, facts: NodeFacts) -> MiB:
     return MiB(int(fixed)) if fixed else facts.memory_dom0
 
 
-def _disk(look: Look, node: Node, facts: NodeFacts, disks: Iterable[Disk]) -> tuple[MiB, MiB]:
+def _disk(look: Look, node: Node, facts: NodeFacts, placed: Iterable[Newcomer]) -> tuple[MiB, MiB]:
     """Return size and free space of where the preferred template keeps its disks."""
-    for name in look.config.cluster.enabled_disk_templates:
-        template = DiskTemplate(name)
-        report, free = look.storage(facts, template), look.free_space(node, facts, template)
-        if report is not None and free is not None:
-            return space_for_disks(free, report.path, disks), free
+    for kind in enabled_kinds(look.config.cluster):
+        pool = kind.pool(look.config.cluster)
+        free = look.free_space(node, facts, pool)
+        if pool is not None and free is not None:
+            return MiB(free + sum(taken_by(*each, pool) for each in placed)), free
     return MiB(0), MiB(0)

@@ -154,11 +154,10 @@ def _request(look: Look, wish: Wish) -> "Allocate":
     from coordinator.allocator.request import Allocate
 
     group = None if wish.group is None else look.config.group(wish.group).name
-    size = sum(disk.size_mib for disk in wish.disks)
     return Allocate(
         instance=_demand(look, wish),
         group=None if group is None else GroupName(group),
-        among=nodes_with_space(look, wish.disk_template, size),
+        among=nodes_with_space(look, wish.disk_template, [disk.size_mib for disk in wish.disks]),
         check_redundancy=look.has_several_usable,
     )
 

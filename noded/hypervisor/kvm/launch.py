@@ -17,7 +17,8 @@ from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
 from common.model.parameters import Accelerator, KvmParameters
 from common.names import TaskId
-from common.noderpc.instances import GuestDisk, GuestSpec
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestSpec
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.commands import Handed, Source
@@ -33,7 +34,7 @@ from noded.system.threads import in_thread
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
 
-OpenDisk = Callable[[GuestDisk], int]
+OpenDisk = Callable[[DiskSpec], int]
 """Opens a guest's disk; the descriptor is the caller's."""
 
 

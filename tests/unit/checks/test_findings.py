@@ -41,6 +41,7 @@ from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
+from tests.support.disks import directory
 
 NOW = 1_800_000_000.0
 VERSION = "1.0"
@@ -204,7 +205,7 @@ FLAWS = {
     "a directory is not usable": Flaw(
         "ENODEFILESTORAGEPATHUNUSABLE", "/srv/shared is not usable: not mounted",
         beta=_facts(storage=(
-            StorageReport(path="/srv/shared", total=MiB(0), free=MiB(0), usable=False,
+            StorageReport(pool=directory("/srv/shared"), total=MiB(0), free=MiB(0), usable=False,
                           problem="not mounted"),
         )),
     ),

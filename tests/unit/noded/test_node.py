@@ -13,6 +13,7 @@ import pytest
 from common.errors import Conflict, Deposed, InvalidRequest, NodeFailure, NotFound
 from common.messages import from_json, to_builtins, to_json
 from common.model.commit import next_commit
+from common.model.pool import Pool
 from common.model.stamp import Stamp
 from common.names import (
     CallId,
@@ -49,6 +50,7 @@ from noded.powercycle import NoSwitch, PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
+from tests.support.disks import directory, only_files
 
 NOW = 1_800_000_000.0
 ONE = ClusterName("one.example.com")
@@ -85,7 +87,8 @@ class Rig:
         self.node = Node(
             paths,
             Drivers(
-                storage=self.storage, network=FakeNetwork(), machine=FakeMachine("boot"),
+                storages=only_files(self.storage), network=FakeNetwork(),
+                machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
                 power=self.power, keys=OwnKeyMaker(), now=lambda: NOW,
             ),
@@ -271,11 +274,11 @@ def test_storage_that_hangs_does_not_hide_the_facts_and_is_asked_once(
 ) -> None:
     asked: list[str] = []
 
-    async def hang(directory: str) -> StorageReport:
-        asked.append(directory)
-        if directory == "/srv/shared":
+    async def hang(pool: Pool) -> StorageReport:
+        asked.append(pool.name)
+        if pool.name == "/srv/shared":
             await asyncio.sleep(10_000)
-        return StorageReport(path=directory, total=MiB(9), free=MiB(5), usable=True)
+        return StorageReport(pool=pool, total=MiB(9), free=MiB(5), usable=True)
 
     async def scenario() -> None:
         async with rig.running():
@@ -283,7 +286,8 @@ def test_storage_that_hangs_does_not_hide_the_facts_and_is_asked_once(
             monkeypatch.setattr(rig.storage, "space", hang)
             loop = asyncio.get_running_loop()
             for attempt in (1, 2):
-                facts = await rig.call("facts.facts", dict, storage=["/srv/local", "/srv/shared"])
+                pools = [directory("/srv/local"), directory("/srv/shared")]
+                facts = await rig.call("facts.facts", dict, storage=pools)
                 assert loop.time() == attempt * STORAGE_PATIENCE_S
                 local, shared = facts["storage"]
                 assert local["usable"]

@@ -11,6 +11,7 @@ from common.model.instance import AdminState, Instance
 from common.model.job import Failure, Job, LogEntry, OperationRecord, Status
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.pool import Pool, PoolKind
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
@@ -43,6 +44,7 @@ T = TypeVar("T")
 
 GROUP = GroupId("00000000-0000-4000-8000-00000000000a")
 STORAGE = "/srv/shared"
+POOL = Pool(kind=PoolKind.DIRECTORY, name=STORAGE)
 
 
 def uuid(number: int) -> str:
@@ -134,7 +136,7 @@ def facts(name: str) -> NodeFacts:
     return NodeFacts(
         name=NodeName(name), version="1", boot_id="b", clock=0.0, memory_total=MiB(4096),
         memory_free=MiB(2048), memory_dom0=MiB(512), cpus=4, cpu_sockets=1, cpu_nodes=1,
-        storage=(StorageReport(path=STORAGE, total=MiB(10240), free=MiB(5120), usable=True),),
+        storage=(StorageReport(pool=POOL, total=MiB(10240), free=MiB(5120), usable=True),),
     )  # fmt: skip
 
 
@@ -154,8 +156,10 @@ class RecordedAsker:
         self.asked.append(("guests", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, self.running.get(n.uuid, ())) for n in chosen}
 
-    async def facts(self, nodes: Iterable[Node], *, storage: tuple[str, ...]) -> Answers[NodeFacts]:
-        assert storage == (STORAGE,)
+    async def facts(
+        self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
+    ) -> Answers[NodeFacts]:
+        assert storage == (POOL,)
         chosen = list(nodes)
         self.asked.append(("facts", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, facts(n.name)) for n in chosen}

@@ -1,14 +1,16 @@
 """Orders about disks: checked before the driver sees them, one at a time for each instance."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NodeFailure
 from common.messages import to_json
 from common.model.disk import FileBacking
+from common.model.pool import Pool, PoolKind
 from common.names import DiskId, InstanceId, MiB
-from common.noderpc.disks import DiskReport, DiskSpec
+from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.rpc.server import Dispatcher
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.network import NetworkHandlers
@@ -16,6 +18,7 @@ from noded.network.fake import FakeNetwork
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
+from tests.support.disks import directory, only_files
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 DISK_A = DiskId("dddddddd-0000-4000-8000-00000000000a")
@@ -47,11 +50,13 @@ def spec(
 
 def test_disks_come_and_go() -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(SlowStorage())
+        disks = DiskHandlers(only_files(SlowStorage()))
         await disks.ensure_present(disk=spec())
         report = DiskReport(id=DISK_A, instance=WEB1, size=MiB(64))
         assert await disks.find(disks=(spec(DISK_B), spec(DISK_A))) == (None, report)
-        assert await disks.inventory(directories=("/srv/local",)) == (spec().backing.path,)
+        assert await disks.inventory(pools=(directory("/srv/local"),)) == (spec().backing.path,)
+        assert await disks.attach(disks=(spec(),), access=Access.SOLE) == (spec().backing.path,)
+        await disks.detach(disks=(spec(), spec(DISK_B)))
         await disks.ensure_absent(disk=spec())
         assert await disks.find(disks=(spec(),)) == (None,)
 
@@ -60,7 +65,7 @@ def test_disks_come_and_go() -> None:
 
 def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(SlowStorage())
+        disks = DiskHandlers(only_files(SlowStorage()))
         async with asyncio.TaskGroup() as group:
             for number in range(20):
                 other = InstanceId(f"22222222-0000-4000-8000-{number:012}")
@@ -83,19 +88,22 @@ def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
 )
 def test_senseless_disk_is_refused(bad: DiskSpec, words: str) -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(SlowStorage())
+        disks = DiskHandlers(only_files(SlowStorage()))
         for call in (disks.ensure_present, disks.ensure_absent):
             with pytest.raises(InvalidRequest, match=words):
                 await call(disk=bad)
-        with pytest.raises(InvalidRequest, match=words):
-            await disks.find(disks=(spec(), bad))
+        for look in (disks.find, disks.detach, partial(disks.attach, access=Access.SOLE)):
+            with pytest.raises(InvalidRequest, match=words):
+                await look(disks=(spec(), bad))
 
     simulate(scenario())
 
 
 def test_calls_travel_as_json() -> None:
     async def scenario() -> None:
-        dispatcher = Dispatcher(DiskHandlers(SlowStorage()), NetworkHandlers(FakeNetwork("br0")))
+        dispatcher = Dispatcher(
+            DiskHandlers(only_files(SlowStorage())), NetworkHandlers(FakeNetwork("br0"))
+        )
         call = dispatcher.find("disks", "ensure_present")
         reply = await dispatcher.run(call, to_json({"disk": spec()}))
         assert (reply.status, reply.body) == (200, b'{"result":null}')
@@ -104,5 +112,14 @@ def test_calls_travel_as_json() -> None:
         links = dispatcher.find("network", "links")
         reply = await dispatcher.run(links, to_json({"names": ["br0", "br1"]}))
         assert reply.body == b'{"result":[true,false]}'
+
+    simulate(scenario())
+
+
+def test_pool_of_a_kind_that_a_node_cannot_have_is_named() -> None:
+    async def scenario() -> None:
+        storages = only_files(SlowStorage())
+        with pytest.raises(NodeFailure, match="cannot keep disks in the volume group xenvg"):
+            await storages.space(Pool(kind=PoolKind.VOLUME_GROUP, name="xenvg"))
 
     simulate(scenario())

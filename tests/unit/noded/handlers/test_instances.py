@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
-from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId
-from common.noderpc.instances import GuestDisk, GuestSpec, GuestState, Instances, Reception
+from common.names import InstanceId, InstanceName, MiB, NicId, TaskId
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestSpec, GuestState, Instances, Reception
 from common.noderpc.network import NicSpec
 from common.noderpc.tasks import TaskState
 from noded.handlers.instances import InstanceHandlers
@@ -18,11 +19,13 @@ from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.tasks.registry import TaskRegistry
 from tests.support.clock import simulate
+from tests.support.disks import file_disk, only_files
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 NIC_A = NicId("aaaaaaaa-bbbb-4ccc-8ddd-00000000000a")
 NIC_B = NicId("bbbbbbbb-bbbb-4ccc-8ddd-00000000000b")
-DISK = GuestDisk(id=DiskId("dddddddd-0000-4000-8000-00000000000a"), path="/srv/web1/disk0")
+DISK = file_disk("dddddddd-0000-4000-8000-00000000000a", "/srv/web1/disk0")
 STOP, MOVE = TaskId("stop"), TaskId("move")
 
 
@@ -32,7 +35,7 @@ def nic(id: NicId = NIC_A, *, instance: InstanceId = WEB1, link: str = "br0") ->
 
 def guest(
     *, id: InstanceId = WEB1, name: str = "web1", hypervisor: str = "fake",
-    nics: tuple[NicSpec, ...] = (nic(NIC_A), nic(NIC_B)), disks: tuple[GuestDisk, ...] = (DISK,),
+    nics: tuple[NicSpec, ...] = (nic(NIC_A), nic(NIC_B)), disks: tuple[DiskSpec, ...] = (DISK,),
     parameters: dict[str, object] | None = None,
 ) -> GuestSpec:  # fmt: skip
     return GuestSpec(
@@ -50,11 +53,12 @@ class Machine:
         self.storage = FakeStorage(
             lambda: Directories(local="/srv"), local=FakeFiles(), shared=FakeFiles()
         )
+        self.storages = only_files(self.storage)
 
     def noded(self) -> tuple[InstanceHandlers, TaskRegistry]:
         tasks = TaskRegistry()
         hypervisors = {"fake": self.hypervisor}
-        return InstanceHandlers(hypervisors, self.network, tasks, self.storage), tasks
+        return InstanceHandlers(hypervisors, self.network, tasks, self.storages), tasks
 
     async def inside(self) -> tuple[list[GuestState], list[NicId]]:
         """Return the states of its guests and the nics that have taps."""
@@ -310,9 +314,14 @@ def test_migration_can_be_called_off() -> None:
         (guest(hypervisor="kvm"), NodeFailure, "this node has no hypervisor “kvm”; it has fake"),
         (guest(parameters={"speed": 9}), InvalidRequest, "parameters of web1.*speed"),
         (
-            guest(disks=(GuestDisk(id=DISK.id, path="/etc/shadow"),)),
+            guest(disks=(file_disk(DISK.id, "/etc/shadow"),)),
             InvalidRequest,
-            "no place for a disk",
+            "is not below",
+        ),
+        (
+            guest(disks=(file_disk(DISK.id, "/srv/web2/disk0", instance=WEB2),)),
+            InvalidRequest,
+            "disk of web1 is said to be another instance's",
         ),
         (
             guest(nics=(nic(instance=InstanceId(NIC_A)),)),
@@ -383,7 +392,7 @@ def test_each_guest_is_found_at_its_hypervisor() -> None:
     async def scenario() -> None:
         machine, other = Machine(), FakeHypervisor(FakeWorld(), "192.0.2.1")
         hypervisors = {"kvm": other, "fake": machine.hypervisor}
-        instances = InstanceHandlers(hypervisors, machine.network, TaskRegistry(), machine.storage)
+        instances = InstanceHandlers(hypervisors, machine.network, TaskRegistry(), machine.storages)
         await instances.ensure_running(guest=guest(hypervisor="fake"))
         await asyncio.sleep(10)
         await instances.reset(instance=WEB1)
@@ -401,7 +410,7 @@ def test_each_guest_is_found_at_its_hypervisor() -> None:
 def test_node_without_hypervisors_says_so() -> None:
     async def scenario() -> None:
         machine = Machine()
-        instances = InstanceHandlers({}, machine.network, TaskRegistry(), machine.storage)
+        instances = InstanceHandlers({}, machine.network, TaskRegistry(), machine.storages)
         with pytest.raises(NodeFailure, match="it has none"):
             await instances.ensure_running(guest=guest())
         with pytest.raises(NodeFailure, match="no hypervisor"):

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from common.errors import InvalidRequest
 from common.model.disk import Mode
 from common.model.parameters import Accelerator, KvmParameters
-from common.names import DiskId, InstanceId, InstanceName, MiB, NicId
-from common.noderpc.instances import GuestDisk, GuestSpec
+from common.names import InstanceId, InstanceName, MiB, NicId
+from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.commands import Handed, Source
+from tests.support.disks import file_disk
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 HOME = "/run/gantry/instances/web1"
@@ -33,7 +34,7 @@ def spec(**changes: Any) -> GuestSpec:
         "hypervisor": "kvm",
         "memory": MiB(512),
         "vcpus": 2,
-        "disks": (GuestDisk(id=DiskId("d" * 36), path="/srv/web1.img"),),
+        "disks": (file_disk("d" * 36, "/srv/web1.img"),),
         "nics": (nic,),
     }
     return GuestSpec(**fields | changes)
@@ -122,9 +123,7 @@ def test_kernel_is_booted_with_root_and_console() -> None:
 
 
 def test_disk_is_opened_as_asked() -> None:
-    disk = GuestDisk(
-        id=DiskId("0123456789abcdef0123456789"), path="/srv/a,b c", mode=Mode.READ_ONLY
-    )
+    disk = file_disk("0123456789abcdef0123456789", "/srv/a,b c", mode=Mode.READ_ONLY)
     line = argv(guest=spec(disks=(disk, disk)), is_block_device=True, direct=False)
     first, second = (json.loads(node) for node in values(line, "-blockdev"))
     assert first["file"]["filename"] == f"/dev/fdset/{DISK}"
@@ -198,7 +197,7 @@ def test_defaults_make_sense() -> None:
 
 def test_qemu_is_told_no_path_of_this_node() -> None:
     parameters = KvmParameters(kernel_path="/srv/k", initrd_path="/srv/i")
-    disk = GuestDisk(id=DiskId("d"), path="/srv/disk")
+    disk = file_disk("d", "/srv/disk")
     line = argv(parameters, spec(disks=(disk,)))
     assert not any("/srv" in word for word in line)
     assert [word for word in line if "/run" in word] == [f"fd={LOG},set={LOG},opaque={HOME}"]

@@ -1,0 +1,21 @@
+"""Pools: the space on a node that disks are cut from."""
+
+from enum import StrEnum
+
+from common.messages import Order
+from common.names import Path
+
+
+class PoolKind(StrEnum):
+    DIRECTORY = "directory"
+    VOLUME_GROUP = "volume-group"
+
+
+class Pool(Order):
+    """One place for disks; a node may have several of a kind."""
+
+    kind: PoolKind
+    name: Path  # of a directory: its path
+
+    def __str__(self) -> str:
+        return f"the {self.kind.replace('-', ' ')} {self.name}"

@@ -1,0 +1,50 @@
+"""Disks that are files: ``file``, on one node, and ``sharedfile``, where all nodes see them."""
+
+from collections.abc import Callable
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.disk import Disk, FileBacking
+from common.model.pool import Pool, PoolKind
+from common.model.template import DiskTemplate
+from common.names import DiskId, InstanceId
+from coordinator.disks.kind import DiskKind
+
+
+class DirectoryKind(DiskKind):
+    """Files below a directory of the cluster's, one for each disk."""
+
+    def __init__(
+        self, template: DiskTemplate, directory: Callable[[Cluster], str], *, option: str
+    ) -> None:
+        """Keep disks below what ``directory`` returns; ``option`` is what it is set with."""
+        super().__init__(template)
+        self._directory = directory
+        self._option = option
+
+    def pool(self, cluster: Cluster) -> Pool | None:
+        directory = self._directory(cluster)
+        return Pool(kind=PoolKind.DIRECTORY, name=directory) if directory else None
+
+    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> FileBacking:
+        pool = self.pool(cluster)
+        if pool is None:
+            raise InvalidRequest(
+                f"This cluster has no directory for {self.template} disks; it is set with "
+                f"“gnt-cluster init {self._option}”."
+            )
+        path = f"{pool.name}/{instance}/{disk}.raw"
+        return FileBacking(path=path, shared=self.traits.is_external)
+
+    def is_in(self, disk: Disk, pool: Pool) -> bool:
+        return pool.kind is PoolKind.DIRECTORY and disk.backing.path.startswith(f"{pool.name}/")
+
+
+FILE = DirectoryKind(
+    DiskTemplate.FILE, lambda cluster: cluster.file_storage_dir, option="--file-storage-dir"
+)
+SHARED_FILE = DirectoryKind(
+    DiskTemplate.SHAREDFILE,
+    lambda cluster: cluster.shared_file_storage_dir,
+    option="--shared-file-storage-dir",
+)

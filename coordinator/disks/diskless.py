@@ -1,0 +1,25 @@
+"""No disks: the guest boots from the network, or from a CD image of its node."""
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.disk import Backing, Disk
+from common.model.pool import Pool
+from common.model.template import DiskTemplate
+from common.names import DiskId, InstanceId
+from coordinator.disks.kind import DiskKind
+
+
+class DisklessKind(DiskKind):
+    """What has no disks needs no place for them."""
+
+    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- wherever it is
+        return None
+
+    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> Backing:  # noqa: ARG002
+        raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
+
+    def is_in(self, disk: Disk, pool: Pool) -> bool:  # noqa: ARG002 -- there is none
+        return False
+
+
+DISKLESS = DisklessKind(DiskTemplate.DISKLESS)

@@ -1,0 +1,69 @@
+"""What the coordinator knows of disks of one template.
+
+A kind decides and does nothing: where disks are, what space they take, what their nodes are asked
+for. Steps of operations, checks and queries act on that, and never ask which template it is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.disk import Backing, Disk
+from common.model.instance import Instance
+from common.model.pool import Pool
+from common.model.template import DiskTemplate, Traits
+from common.names import DiskId, InstanceId
+from common.noderpc.disks import DiskSpec
+
+
+class DiskKind(ABC):
+    """Disks of one template."""
+
+    def __init__(self, template: DiskTemplate) -> None:
+        self.template = template
+
+    @property
+    def traits(self) -> Traits:
+        return self.template.traits
+
+    @abstractmethod
+    def pool(self, cluster: Cluster) -> Pool | None:
+        """Return what new disks take space of, on each node that holds them or reaches them.
+
+        None if that is nothing that nodes report, or the cluster has not set it up.
+        """
+
+    @abstractmethod
+    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> Backing:
+        """Decide where a new disk's bytes will be.
+
+        Raises:
+            InvalidRequest: the cluster has no place for them.
+        """
+
+    def check_number(self, disks: Sequence[object]) -> None:
+        """Refuse an instance with disks where there are none, or without where there have to be.
+
+        Raises:
+            InvalidRequest: says what to give.
+        """
+        if disks and not self.traits.has_disks:
+            raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
+        if self.traits.has_disks and not disks:
+            raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
+
+    def spec(self, instance: Instance, disk: Disk) -> DiskSpec:
+        """Return a disk as its nodes are told of it: the same for all of them."""
+        return DiskSpec(
+            id=disk.uuid, instance=instance.uuid, size=disk.size,
+            backing=disk.backing, mode=disk.mode,
+        )  # fmt: skip
+
+    @abstractmethod
+    def is_in(self, disk: Disk, pool: Pool) -> bool:
+        """Tell whether a disk takes its space of ``pool``, also where new ones would not."""
+
+    def paths(self, disk: Disk) -> tuple[str, ...]:
+        """Return what a disk is in the pool of each node that has it, as nodes list that."""
+        return (disk.backing.path,)

@@ -1,0 +1,36 @@
+"""The templates of which disks can be made, one line each."""
+
+from collections.abc import Mapping
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.pool import Pool
+from common.model.template import DiskTemplate
+from coordinator.disks.directory import FILE, SHARED_FILE
+from coordinator.disks.diskless import DISKLESS
+from coordinator.disks.kind import DiskKind
+
+KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in (DISKLESS, FILE, SHARED_FILE)}
+
+
+def kind_of(template: DiskTemplate) -> DiskKind:
+    """Return what is known of a template.
+
+    Raises:
+        InvalidRequest: no disks can be made of it.
+    """
+    if template not in KINDS:
+        raise InvalidRequest(f"Disks of the template {template} cannot be made yet.")
+    return KINDS[template]
+
+
+def enabled_kinds(cluster: Cluster) -> tuple[DiskKind, ...]:
+    """Return the kinds of the cluster's enabled templates, the preferred one first."""
+    return tuple(KINDS[name] for name in cluster.enabled_disk_templates if name in KINDS)
+
+
+def pools_of(cluster: Cluster) -> tuple[Pool, ...]:
+    """Return all pools that nodes keep disks in, that of the preferred template first."""
+    every = (*enabled_kinds(cluster), *KINDS.values())
+    pools = (kind.pool(cluster) for kind in every)
+    return tuple(dict.fromkeys(pool for pool in pools if pool is not None))

@@ -1,0 +1,40 @@
+"""All that holds disks on a node: a driver for each kind of backing, and of pool."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.errors import NodeFailure
+from common.model.disk import Backing
+from common.model.pool import Pool, PoolKind
+from common.noderpc.disks import DiskSpec
+from common.noderpc.facts import StorageReport
+from noded.storage.interface import PoolDriver, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Storages:
+    """The drivers of one node; who has several of them keeps their disks apart by backing."""
+
+    by_backing: Mapping[type[Backing], Storage]
+    by_pool: Mapping[PoolKind, PoolDriver]
+
+    def of(self, disk: DiskSpec) -> Storage:
+        """Return the driver that looks after a disk."""
+        return self.by_backing[type(disk.backing)]
+
+    def open(self, disk: DiskSpec) -> int:
+        """Open a guest's disk; see ``Storage.open``. Blocks."""
+        return self.of(disk).open(disk)
+
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        """Return what is in a pool; see ``PoolDriver.inventory``."""
+        return await self._driver(pool).inventory(pool)
+
+    async def space(self, pool: Pool) -> StorageReport:
+        """Return how much space a pool has; see ``PoolDriver.space``."""
+        return await self._driver(pool).space(pool)
+
+    def _driver(self, pool: Pool) -> PoolDriver:
+        if pool.kind not in self.by_pool:
+            raise NodeFailure(f"This node cannot keep disks in {pool}.", pool=pool.name)
+        return self.by_pool[pool.kind]

@@ -1,0 +1,35 @@
+"""Disks as files, as nodes are told of them."""
+
+from common.model.disk import FileBacking, Mode
+from common.model.pool import Pool, PoolKind
+from common.names import DiskId, InstanceId, MiB
+from common.noderpc.disks import DiskSpec
+from noded.storage.fake import FakeStorage
+from noded.storage.file import FileStorage
+from noded.storage.storages import Storages
+
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+
+
+def file_disk(
+    id: str,
+    path: str,
+    *,
+    instance: InstanceId = WEB1,
+    size: int = 8,
+    mode: Mode = Mode.READ_WRITE,
+    shared: bool = False,
+) -> DiskSpec:
+    return DiskSpec(
+        id=DiskId(id), instance=instance, size=MiB(size), mode=mode,
+        backing=FileBacking(path=path, shared=shared),
+    )  # fmt: skip
+
+
+def only_files(driver: FakeStorage | FileStorage) -> Storages:
+    """What holds disks on a node that has nothing but files."""
+    return Storages({FileBacking: driver}, {PoolKind.DIRECTORY: driver})
+
+
+def directory(path: str) -> Pool:
+    return Pool(kind=PoolKind.DIRECTORY, name=path)
