@@ -7,6 +7,8 @@ _TYPES = {
     "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false",
     "object": "an object", "array": "a list", "null": "nothing",
 }  # fmt: skip
+_BOUND = re.compile(r" ([<>]=?) (.*)")
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _PATTERNS = (
     (re.compile(r"Object contains unknown field `(?P<name>.*)`"), "there is no “{name}”{within}"),
     (re.compile(r"Object missing required field `(?P<name>.*)`"), "“{name}” is missing{within}"),
@@ -31,6 +33,8 @@ def in_words(complaint: str) -> str:
         if found := pattern.fullmatch(told):
             words = {key: value or "" for key, value in found.groupdict().items()}
             words |= {key: _type(words[key]) for key in ("wanted", "found") if key in words}
+            if bound := _BOUND.fullmatch(words.get("rest", "")):
+                words["rest"] = f", {_BOUNDS[bound[1]]} {bound[2]}"
             within = f" in {where}" if where else ""
             return sentence.format(here=where or "it", within=within, **words)
     return f"{where}: {told}" if where else told

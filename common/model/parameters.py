@@ -3,25 +3,32 @@
 Each layer is a plain dict that holds only what it sets; ``filled`` lays them over one
 another and over the defaults declared here, and checks the result. What a node receives
 is always filled: nodes know no defaults.
+
+Whatever is about to be stored is checked by the declarations here, wherever it is given, so a
+parameter is right in every layer. A state may hold values that another version took for right:
+those are told of (``complaints``), and whoever only looks sees the default in their place
+(``settled``).
 """
 
+import re
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from common.errors import InvalidRequest
-from common.messages import Order, from_builtins
+from common.messages import Order, from_builtins, to_builtins
 from common.names import MiB
 
 P = TypeVar("P", bound=Order)
 Layer = dict[str, Any]
 
+DEFAULT = "default"  # as a value: take it away from this layer
 
-class Accelerator(StrEnum):
-    """How a guest's processor is run; ``auto`` takes KVM where it was seen working."""
-
-    AUTO = "auto"
-    KVM = "kvm"
-    TCG = "tcg"
+Processors = Annotated[int, Meta(ge=1, le=2**10)]
+Spindles = Annotated[int, Meta(ge=0, le=2**10)]
+_LINK = re.compile(r"[A-Za-z0-9._-]{1,15}")  # of an interface (IFNAMSIZ), or a routing table
 
 
 class Backend(Order):
@@ -29,62 +36,52 @@ class Backend(Order):
 
     maxmem: MiB = MiB(128)
     minmem: MiB = MiB(128)
-    vcpus: int = 1
+    vcpus: Processors = 1
     auto_balance: bool = True
-    spindle_use: int = 1
+    spindle_use: Spindles = 1
     always_failover: bool = False
 
-
-class KvmParameters(Order):
-    """``hvparams`` of ``kvm``, with Ganeti's names and meanings; ``accelerator`` is ours."""
-
-    accelerator: Accelerator = Accelerator.AUTO
-    acpi: bool = True
-    boot_order: str = "disk"
-    cpu_type: str = ""
-    disk_aio: str = "threads"
-    disk_cache: str = "default"
-    initrd_path: str = ""
-    kernel_args: str = "ro"
-    kernel_path: str = ""
-    kvm_path: str = "/usr/bin/qemu-system-x86_64"
-    machine_version: str = ""
-    migration_bandwidth: int = 32  # MiB/s
-    migration_downtime: int = 30  # ms
-    nic_type: str = "paravirtual"
-    root_path: str = "/dev/vda1"
-    serial_console: bool = True
-    serial_speed: int = 38400
-    vga: str = ""
-    vnc_bind_address: str = ""
+    def __post_init__(self) -> None:
+        if self.minmem < 1:
+            raise ValueError(f"minmem is the least memory, at least 1 MiB, not {self.minmem}")
+        if self.minmem > self.maxmem:
+            raise ValueError(f"minmem, {self.minmem} MiB, is more than maxmem, {self.maxmem} MiB")
 
 
-class FakeParameters(Order):
-    """``hvparams`` of ``fake``, the hypervisor that only pretends."""
+class NicMode(StrEnum):
+    """How nodes can plug a nic in."""
 
-    migration_mode: str = "live"
+    BRIDGED = "bridged"
+    ROUTED = "routed"
 
 
 class NicParameters(Order):
     """``nicparams``: how a nic is plugged in."""
 
-    mode: str = "bridged"  # bridged, routed, openvswitch
+    mode: NicMode = NicMode.BRIDGED
     link: str = "br0"
     vlan: str = ""
     guarded: bool = True  # ours: the guest can send with the nic's own addresses only
+
+    def __post_init__(self) -> None:
+        if self.vlan:
+            raise ValueError("VLANs cannot be made yet: give the link of a bridge that is in it")
+        if not _LINK.fullmatch(self.link):
+            raise ValueError(f"“{self.link}” cannot be the name of a link")
 
 
 class NodeParameters(Order):
     """``ndparams``: properties of a node, settable for the cluster, a group, or a node."""
 
-    cpu_speed: float = 1.0
+    cpu_speed: Annotated[float, Meta(gt=0, le=2**10)] = 1.0
     exclusive_storage: bool = False
     oob_program: str = ""
-    spindle_count: int = 1
-    ssh_port: int = 22
+    spindle_count: Spindles = 1
+    ssh_port: Annotated[int, Meta(ge=1, le=2**16 - 1)] = 22
 
-
-HYPERVISORS: dict[str, type[Order]] = {"kvm": KvmParameters, "fake": FakeParameters}
+    def __post_init__(self) -> None:
+        if self.oob_program and not self.oob_program.startswith("/"):
+            raise ValueError(f"oob_program is a path from /, not “{self.oob_program}”")
 
 
 def filled(kind: type[P], *layers: Layer, what: str) -> P:
@@ -98,19 +95,84 @@ def filled(kind: type[P], *layers: Layer, what: str) -> P:
     Raises:
         InvalidRequest: a parameter is unknown or of the wrong type.
     """
+    return from_builtins(_merged(layers), kind, what=what)
+
+
+def settled(kind: type[P], *layers: Layer) -> P:
+    """Lay layers over one another as ``filled`` does, leaving out what does not fit.
+
+    For whoever looks, and must see the rest of the cluster though one value in it is bad.
+    """
+    merged = _merged(layers)
+    try:
+        return msgspec.convert(merged, kind)
+    except (msgspec.ValidationError, RecursionError):
+        sound: Layer = {}
+        for layer in layers:
+            sound = _with_what_fits(kind, sound, layer)
+        return msgspec.convert(sound, kind)
+
+
+def sound(kind: type[Order], *layers: Layer) -> Layer:
+    """Return as one layer what ``settled`` makes of several.
+
+    For what lies below an object's own layer: a bad value of the cluster is told of as the
+    cluster's, and does not keep others from being changed or started.
+    """
+    layer: Layer = to_builtins(settled(kind, *layers))
+    return layer
+
+
+def complaints(kind: type[Order], base: Layer, layer: Layer, *, what: str) -> tuple[str, ...]:
+    """Say of each value of ``layer`` that does not fit why, as ``filled`` would; or of them all.
+
+    Args:
+        kind: the parameter class.
+        base: what lies below, and fits.
+        layer: what is looked at.
+        what: as for ``filled``.
+    """
+    if not (together := _complaint(kind, base, layer, what=what)):
+        return ()
+    single = (_complaint(kind, base, {name: value}, what=what) for name, value in layer.items())
+    return tuple(filter(None, single)) or (together,)
+
+
+def edited(present: Layer, given: Layer) -> Layer:
+    """Return a layer with the given values; ``default`` takes one away.
+
+    Sorted by name, so that equal layers are equal texts.
+    """
+    after = present | given
+    return {name: after[name] for name in sorted(after) if after[name] not in (DEFAULT, None)}
+
+
+def _complaint(kind: type[Order], *layers: Layer, what: str) -> str:
+    try:
+        filled(kind, *layers, what=what)
+    except InvalidRequest as error:
+        return error.message
+    return ""
+
+
+def _merged(layers: tuple[Layer, ...]) -> Layer:
     merged: Layer = {}
     for layer in layers:
         merged |= layer
-    return from_builtins(merged, kind, what=what)
+    return merged
 
 
-def hypervisor_parameters(hypervisor: str, *layers: Layer, what: str) -> Order:
-    """Return the filled parameters of ``hypervisor``.
+def _with_what_fits(kind: type[Order], base: Layer, layer: Layer) -> Layer:
+    """Lay one layer over another, value by value, until no other one fits."""
+    left = dict(layer)
+    while fitting := [name for name in left if _fits(kind, base | {name: left[name]})]:
+        base = base | {fitting[0]: left.pop(fitting[0])}
+    return base
 
-    Raises:
-        InvalidRequest: no such hypervisor, or a parameter does not fit it.
-    """
-    if hypervisor not in HYPERVISORS:
-        known = ", ".join(sorted(HYPERVISORS))
-        raise InvalidRequest(f"There is no hypervisor “{hypervisor}”; known are {known}.")
-    return filled(HYPERVISORS[hypervisor], *layers, what=what)
+
+def _fits(kind: type[Order], layer: Layer) -> bool:
+    try:
+        msgspec.convert(layer, kind)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True

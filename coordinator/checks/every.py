@@ -20,11 +20,12 @@ from coordinator.checks.nodes import (
     check_setup,
     check_versions,
 )
+from coordinator.checks.parameters import check_stored_parameters
 
 Check = Callable[[Seen], Iterator[Finding]]
 
 OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
-    "Verifying the configuration": (check_references, check_roles),
+    "Verifying the configuration": (check_references, check_roles, check_stored_parameters),
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),

@@ -14,9 +14,9 @@ from common.ports import port
 from coordinator.cli import service
 from coordinator.cli.address import find_address
 from coordinator.cli.connection import connect
-from coordinator.cli.derive import typed
+from coordinator.cli.derive import read_hypervisors, typed
 from coordinator.cli.follow import follow
-from coordinator.cli.keyval import parse_identkeyval, parse_keyval, split_escaped
+from coordinator.cli.keyval import parse_keyval, split_escaped
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.submit import NeedsConfirmation
 from coordinator.cli.telling import tell
@@ -133,6 +133,8 @@ def _init_parser(command: str) -> Parser:
                         help="defaults of all instances: memory=SIZE,vcpus=N,…")  # fmt: skip
     parser.add_argument("-N", "--nic-parameters", default="", metavar="NAME=VALUE,…",
                         help="defaults of all nics: mode=MODE,link=BRIDGE")  # fmt: skip
+    parser.add_argument("--node-parameters", default="", metavar="NAME=VALUE,…",
+                        help="defaults of all nodes: cpu_speed=FACTOR,…")  # fmt: skip
     add_json(parser)
     for flag in ("--no-etc-hosts", "--no-ssh-init"):  # Ganeti's; we never touch either
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
@@ -141,12 +143,9 @@ def _init_parser(command: str) -> Parser:
 
 def _wanted(options: argparse.Namespace) -> dict[str, Any]:
     """Turn the words into what a new cluster is made of."""
-    from common.model.parameters import HYPERVISORS, Backend, NicParameters
+    from common.model.parameters import Backend, NicParameters, NodeParameters
+    from common.model.settings import read_settings
 
-    hvparams = {}
-    for text in options.hypervisor_parameters:
-        name, values = parse_identkeyval(text)
-        hvparams[name] = typed(values, *HYPERVISORS.values())
     node = options.node_name or socket.gethostname()
     return {
         "name": ClusterName(options.name),
@@ -154,16 +153,21 @@ def _wanted(options: argparse.Namespace) -> dict[str, Any]:
         "primary_ip": find_address(options.address) if options.address else own_address(node),
         "secondary_ip": find_address(options.secondary_ip) if options.secondary_ip else "",
         "port": options.port,
-        "candidate_pool_size": options.candidate_pool_size,
-        "enabled_hypervisors": tuple(split_escaped(options.enabled_hypervisors)),
-        "enabled_disk_templates": tuple(split_escaped(options.enabled_disk_templates)),
-        "file_storage_dir": options.file_storage_dir,
-        "shared_file_storage_dir": options.shared_file_storage_dir,
+        "settings": read_settings(
+            {
+                "candidate_pool_size": options.candidate_pool_size,
+                "enabled_hypervisors": split_escaped(options.enabled_hypervisors),
+                "enabled_disk_templates": split_escaped(options.enabled_disk_templates),
+                "file_storage_dir": options.file_storage_dir,
+                "shared_file_storage_dir": options.shared_file_storage_dir,
+                "mac_prefix": options.mac_prefix,
+            }
+        ),
         "default_iallocator": options.default_iallocator,
-        "mac_prefix": options.mac_prefix,
-        "hvparams": hvparams,
+        "hvparams": read_hypervisors(options.hypervisor_parameters),
         "beparams": _both_memories(typed(parse_keyval(options.backend_parameters), Backend)),
         "nicparams": typed(parse_keyval(options.nic_parameters), NicParameters),
+        "ndparams": typed(parse_keyval(options.node_parameters), NodeParameters),
     }
 
 

@@ -6,19 +6,19 @@ See ``coordinator.operations.parameter`` for how a field says what it looks like
 import argparse
 import enum
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import NoneType, UnionType
 from typing import Any
 
 import msgspec
 
 from common.errors import InvalidRequest
-from common.model.parameters import HYPERVISORS, Backend, NodeParameters
+from common.model.hypervisors import HYPERVISORS
+from common.model.parameters import DEFAULT, Backend, NicParameters, NodeParameters
 from common.names import MiB
 from common.units import parse_mib
 from coordinator.cli.address import find_address
 from coordinator.cli.keyval import (
-    DEFAULT,
     parse_devices,
     parse_identkeyval,
     parse_keyval,
@@ -36,6 +36,7 @@ _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what de
     "beparams": (Backend,),
     "hvparams": tuple(HYPERVISORS.values()),
     "ndparams": (NodeParameters,),
+    "nicparams": (NicParameters,),
 }
 
 
@@ -118,6 +119,7 @@ _METAVARS = {
     Syntax.ADDRESS: "IP|HOST",
     Syntax.DEVICES: "N:NAME=VALUE,…",
     Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
+    Syntax.HYPERVISORS: "HYPERVISOR:NAME=VALUE,…",
     Syntax.KEYVAL: "NAME=VALUE,…",
     Syntax.LIST: "A,B,…",
     Syntax.YES_NO: "yes|no",
@@ -130,8 +132,8 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"action": "store_true"}
         case Syntax.NO_FLAG:
             return {"action": "store_false"}
-        case Syntax.DEVICES:
-            return {"action": "append", "metavar": _METAVARS[Syntax.DEVICES]}
+        case Syntax.DEVICES | Syntax.HYPERVISORS as repeated:
+            return {"action": "append", "metavar": _METAVARS[repeated]}
         case syntax:
             kind = _bare(hint)
             plain = "|".join(kind) if _is_enum(kind) else _shown(name, parameter)
@@ -164,6 +166,8 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: typed(parse_keyval(word), *_PARAMETERS.get(name, ()))}
         case Syntax.HYPERVISOR:
             return _hypervisor(name, word)
+        case Syntax.HYPERVISORS:
+            return {name: read_hypervisors(word)}
         case Syntax.DEVICES:
             return {name: parse_devices(word)}
         case Syntax.LIST:
@@ -172,6 +176,20 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: find_address(word)}
         case Syntax.JOIN_TOKEN:
             return {name: read_secret(word)}
+
+
+def read_hypervisors(words: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Read ``kvm:acpi=no``, any number of times, as the parameters of each hypervisor.
+
+    Raises:
+        InvalidRequest: a word has another form, or a value is not of its declared type.
+    """
+    layers: dict[str, dict[str, Any]] = {}
+    for word in words:
+        name, values = parse_identkeyval(word)
+        declared = (HYPERVISORS[name],) if name in HYPERVISORS else ()
+        layers[name] = layers.get(name, {}) | typed(values, *declared)
+    return layers
 
 
 def _hypervisor(name: str, word: str) -> dict[str, Any]:

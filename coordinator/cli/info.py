@@ -151,6 +151,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
         "Master node": told["master"],
         "Architecture (this node)": " ".join(told["architecture"]),
         "Tags": told["tags"],
+        **({"Bad parameters": bad} if (bad := told.get("bad_parameters")) else {}),
         "Default hypervisor": told["default_hypervisor"],
         "Enabled hypervisors": told["enabled_hypervisors"],
         "Hypervisor parameters": told["hvparams"],

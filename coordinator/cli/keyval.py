@@ -11,7 +11,7 @@ from common.units import parse_mib
 
 Values = dict[str, Any]
 
-DEFAULT = "default"  # as a value: back to the default
+DEFAULT = "default"  # as a value: back to the default; that of the model, without loading it
 SIZES = frozenset(
     {"size", "maxmem", "minmem", "memory"}
 )  # keys whose values may have a unit, as 10G

@@ -67,6 +67,9 @@ class LockName(NamedTuple):
 
 BGL: Final = LockName(Level.CLUSTER, "BGL")  # shared by whoever takes other locks
 
+# Of the cluster's own parameters, exclusive for who changes them.
+PARAMETERS: Final = LockName(Level.CLUSTER, "parameters")
+
 
 def lock_names(level: Level, names: Iterable[str]) -> tuple[LockName, ...]:
     """Name one lock for each object."""

@@ -3,18 +3,19 @@
 import asyncio
 import time
 from random import SystemRandom
-from typing import Any
 
 from msgspec.structs import replace
 
+from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.cluster import Cluster
 from common.model.commit import next_commit
 from common.model.group import Group
 from common.model.node import Node
-from common.model.parameters import HYPERVISORS
+from common.model.parameters import Layer
 from common.model.secret import Secret
+from common.model.settings import Settings
 from common.model.stamp import Stamp
 from common.names import (
     ClusterId,
@@ -34,6 +35,7 @@ from common.paths import Paths
 from common.rpc.client import stub
 from common.tls.certificate import read_pem
 from common.tls.token import JoinToken, read_token
+from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
 from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid
@@ -57,16 +59,12 @@ class NewCluster(Order, kw_only=True):
     secondary_ip: str = ""
     port: int = 1811
     group: GroupName = GroupName("default")
-    candidate_pool_size: int = 5
-    enabled_hypervisors: tuple[str, ...] = ("kvm",)
-    enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")
-    file_storage_dir: str = ""
-    shared_file_storage_dir: str = ""
     default_iallocator: str = "hail"
-    mac_prefix: str = "aa:00:00"
-    hvparams: dict[str, dict[str, Any]] = {}
-    beparams: dict[str, Any] = {}
-    nicparams: dict[str, Any] = {}
+    settings: Settings = Settings()
+    hvparams: dict[str, Layer] = {}
+    beparams: Layer = {}
+    nicparams: Layer = {}
+    ndparams: Layer = {}
 
 
 async def initialise(paths: Paths, wanted: NewCluster) -> None:
@@ -81,12 +79,10 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
     """
     check_name(wanted.name, "cluster")
     check_name(wanted.node, "node")
-    unknown = set(wanted.enabled_hypervisors) - HYPERVISORS.keys()
-    if unknown or not wanted.enabled_hypervisors:
-        raise InvalidRequest(
-            f"There is no hypervisor {', '.join(sorted(unknown))}; known are "
-            f"{', '.join(sorted(HYPERVISORS))}."
-        )
+    check_name(wanted.group, "group")
+    check_ip(wanted.primary_ip, "the address of this node")
+    if wanted.secondary_ip:
+        check_ip(wanted.secondary_ip, "the secondary address of this node")
     token = _token(paths)
     state = _first_state(wanted)
     node = state.config.sorted_nodes()[0]
@@ -96,7 +92,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         calls = nodes.with_epoch(FIRST_EPOCH)
         try:
             await _wait_for_member(nodes, here)
-            await _check_offered(wanted, calls.service(Facts, here))
+            await _check_offered(state.config.cluster, node, calls.service(Facts, here))
             await nodes.service(Mastership, here).grant(epoch=FIRST_EPOCH, master=node.name)
             changes = tuple(settle(Put(item))[1] for item in state.items())
             commit = next_commit(Stamp(), FIRST_EPOCH, changes)
@@ -106,16 +102,16 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
             raise
 
 
-async def _check_offered(wanted: NewCluster, node: Facts) -> None:
+async def _check_offered(cluster: Cluster, node: Node, facts: Facts) -> None:
     """See that instances of all hypervisors could be run on the first node.
 
     Raises:
         InvalidRequest: names those that its noded does not have, installed or not.
     """
-    offered = (await node.facts()).hypervisors
-    if missing := sorted({*wanted.enabled_hypervisors} - {*offered}):
+    offered = (await facts.facts()).hypervisors
+    if missing := sorted({*cluster.enabled_hypervisors} - {*offered}):
         raise InvalidRequest(
-            f"Node {wanted.node} offers {', '.join(sorted(offered))} and no hypervisor "
+            f"Node {node.name} offers {', '.join(sorted(offered))} and no hypervisor "
             f"{', '.join(missing)}; leave that out of --enabled-hypervisors."
         )
 
@@ -157,19 +153,17 @@ def _first_state(wanted: NewCluster) -> State:
     )  # fmt: skip
     cluster = Cluster(
         uuid=ClusterId(new_uuid(random)), ctime=now, mtime=now, name=wanted.name, master=node.uuid,
-        candidate_pool_size=wanted.candidate_pool_size,
-        enabled_hypervisors=wanted.enabled_hypervisors,
-        enabled_disk_templates=wanted.enabled_disk_templates,
-        default_iallocator=wanted.default_iallocator, mac_prefix=wanted.mac_prefix,
-        file_storage_dir=wanted.file_storage_dir,
-        shared_file_storage_dir=wanted.shared_file_storage_dir,
-        hvparams=wanted.hvparams, beparams=wanted.beparams, nicparams=wanted.nicparams,
+        default_iallocator=wanted.default_iallocator, hvparams=wanted.hvparams,
+        beparams=wanted.beparams, nicparams=wanted.nicparams, ndparams=wanted.ndparams,
+        **wanted.settings.given(),
     )  # fmt: skip
     secrets = (
         Secret(id=AUTHORITY_KEY, value=authority.key),
         Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
     )
-    return state_of((cluster, group, node, *secrets), Stamp())
+    state = state_of((cluster, group, node, *secrets), Stamp())
+    check_parameters(bad_parameters(state.config))
+    return state
 
 
 async def _join(state: State, node: Node, token: JoinToken) -> State:

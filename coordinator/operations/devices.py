@@ -11,6 +11,7 @@ from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster
 from common.model.disk import Backing, FileBacking, Mode
+from common.model.parameters import NicParameters, filled
 from common.model.template import DiskTemplate
 from common.names import MiB
 from common.units import parse_mib
@@ -20,7 +21,6 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 _ASK = ("", "auto", "generate")
 
-MODES = ("bridged", "routed")  # that nodes can make
 MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
 
 
@@ -62,10 +62,10 @@ class NicRequest(Order):
             raise ValueError(f"“{self.mac}” is no MAC address, as in aa:00:00:12:34:56")
         if self.wanted_mac() and int(self.mac[:2], 16) & 1:
             raise ValueError(f"“{self.mac}” is the address of a group of machines, not of one")
-        if self.mode is not None and self.mode not in MODES:
-            raise ValueError(f"a nic is {' or '.join(MODES)}; “{self.mode}” cannot be made yet")
-        if self.vlan:
-            raise ValueError("VLANs cannot be made yet: give the link of a bridge that is in it")
+        try:
+            filled(NicParameters, self.parameters(), what="what a nic is to be")
+        except InvalidRequest as error:
+            raise ValueError(error.message.rstrip(".")) from error
 
     def wanted_mac(self) -> str:
         """The address asked for, or nothing."""

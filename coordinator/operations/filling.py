@@ -6,12 +6,12 @@ Nodes know no defaults.
 from collections.abc import Sequence
 from typing import Any
 
-from common.errors import InvalidRequest
 from common.messages import to_builtins
 from common.model.disk import Disk
+from common.model.hypervisors import HYPERVISORS, check_hypervisor
 from common.model.instance import Instance
 from common.model.nic import Nic
-from common.model.parameters import Backend, Layer, NicParameters, filled, hypervisor_parameters
+from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
@@ -21,27 +21,8 @@ from coordinator.state.config import Config
 
 
 def backend(config: Config, instance: Instance, extra: Layer | None = None) -> Backend:
-    """Return the filled ``beparams`` of an instance."""
-    layers = (config.cluster.beparams, instance.beparams, extra or {})
-    return filled(Backend, *layers, what=f"the backend parameters of {instance.name}")
-
-
-def check_backend(backend: Backend) -> None:
-    """Refuse numbers that no machine can have.
-
-    Raises:
-        InvalidRequest: names the parameter.
-    """
-    if backend.vcpus < 1:
-        raise InvalidRequest(f"vcpus is the number of processors, at least 1, not {backend.vcpus}.")
-    if backend.minmem < 1:
-        raise InvalidRequest(f"minmem is the least memory, at least 1 MiB, not {backend.minmem}.")
-    if backend.minmem > backend.maxmem:
-        raise InvalidRequest(
-            f"minmem, {backend.minmem} MiB, is more than maxmem, {backend.maxmem} MiB."
-        )
-    if backend.spindle_use < 0:
-        raise InvalidRequest(f"spindle_use is a number of disks, not {backend.spindle_use}.")
+    """Return the ``beparams`` of an instance as others count with them; a bad one is left out."""
+    return settled(Backend, config.cluster.beparams, instance.beparams, extra or {})
 
 
 def read_backend(beparams: Layer) -> dict[str, Any]:
@@ -49,7 +30,11 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
     rest = {key: value for key, value in beparams.items() if key != "memory"}
     if "memory" in beparams:
         rest |= {"maxmem": beparams["memory"], "minmem": beparams["memory"]}
-    sizes = {key: parse_mib(str(rest[key])) for key in ("maxmem", "minmem") if key in rest}
+    sizes = {
+        key: parse_mib(str(rest[key]))
+        for key in ("maxmem", "minmem")
+        if rest.get(key) not in (DEFAULT, None)
+    }
     numbers = {
         key: int(rest[key])
         for key in ("vcpus", "spindle_use")
@@ -63,8 +48,8 @@ def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:
 
 
 def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
-    layers = (config.cluster.nicparams, nic.nicparams)
-    parameters = filled(NicParameters, *layers, what=f"the nic parameters of {instance.name}")
+    base, what = config.cluster.nicparams, f"the nic parameters of {instance.name}"
+    parameters = filled(NicParameters, sound(NicParameters, base), nic.nicparams, what=what)
     return NicSpec(
         id=nic.uuid, instance=instance.uuid, mac=nic.mac, ip=nic.ip,
         mode=parameters.mode, link=parameters.link, vlan=parameters.vlan,
@@ -94,11 +79,15 @@ def guest_spec(
     Raises:
         InvalidRequest: a parameter is unknown or does not fit.
     """
-    memory = backend(config, instance, beparams)
-    check_backend(memory)
-    parameters = hypervisor_parameters(
-        instance.hypervisor,
-        config.cluster.hvparams.get(instance.hypervisor, {}),
+    memory = filled(
+        Backend, sound(Backend, config.cluster.beparams), instance.beparams, beparams or {},
+        what=f"the backend parameters of {instance.name}",
+    )  # fmt: skip
+    check_hypervisor(instance.hypervisor)
+    kind = HYPERVISORS[instance.hypervisor]
+    parameters = filled(
+        kind,
+        sound(kind, config.cluster.hvparams.get(instance.hypervisor, {})),
         instance.hvparams,
         hvparams or {},
         what=f"the hypervisor parameters of {instance.name}",

@@ -6,7 +6,7 @@ the cluster) is alone. Nodes are locked by UUID: names may change.
 
 from collections.abc import Iterable
 
-from coordinator.locks.names import BGL, Level, LockName, Mode, Wanted
+from coordinator.locks.names import BGL, PARAMETERS, Level, LockName, Mode, Wanted
 
 
 def wanted(
@@ -16,6 +16,7 @@ def wanted(
     nodes_exclusive: Iterable[str] = (),
     room: Iterable[str] = (),
     cluster: Mode = Mode.SHARED,
+    parameters: bool = False,
 ) -> Wanted:
     """Build a set of locks.
 
@@ -26,8 +27,11 @@ def wanted(
         room: nodes on which memory or disk space is taken (their node-res lock), shared: who
             gets how much is settled by promises, see ``operations.placement.promises``.
         cluster: exclusive for what must be alone.
+        parameters: whether the cluster's own parameters are changed.
     """
     modes = {BGL: cluster}
+    if parameters:
+        modes[PARAMETERS] = Mode.EXCLUSIVE
     if instance:
         modes[LockName(Level.INSTANCE, instance)] = Mode.EXCLUSIVE
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}

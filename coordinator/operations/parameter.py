@@ -21,6 +21,7 @@ class Syntax(StrEnum):
     YES_NO = "yes-no"  # --offline=yes
     KEYVAL = "keyval"  # k=v,k2=v2 -> a dict
     HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
+    HYPERVISORS = "hypervisors"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     LIST = "list"  # a,b -> ["a", "b"]
     ADDRESS = "address"  # an IP address, or a host name that leads to one

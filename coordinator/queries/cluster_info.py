@@ -3,8 +3,10 @@
 from typing import Any
 
 from common.messages import to_builtins
-from common.model.parameters import HYPERVISORS, Backend, NicParameters, NodeParameters, filled
+from common.model.hypervisors import HYPERVISORS
+from common.model.parameters import Backend, NicParameters, NodeParameters, settled
 from common.version import VERSION
+from coordinator.checks.parameters import bad_of_cluster
 from coordinator.queries.cluster_fields import CONFIG_VERSION, OS_API_VERSION
 from coordinator.queries.group_fields import wire_policy
 from coordinator.state.config import Config
@@ -40,7 +42,7 @@ _NOT_OURS: dict[str, Any] = {
 
 def cluster_info(config: Config) -> dict[str, Any]:
     """Return what QueryClusterInfo tells, under Ganeti's keys."""
-    cluster, told = config.cluster, "the cluster's parameters"
+    cluster = config.cluster
     return {
         "software_version": VERSION,
         "protocol_version": CONFIG_VERSION,
@@ -59,18 +61,19 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "enabled_hypervisors": list(cluster.enabled_hypervisors),
         "enabled_disk_templates": list(cluster.enabled_disk_templates),
         "hvparams": {
-            name: to_builtins(filled(kind, cluster.hvparams.get(name, {}), what=told))
+            name: to_builtins(settled(kind, cluster.hvparams.get(name, {})))
             for name, kind in HYPERVISORS.items()
             if name in cluster.enabled_hypervisors
         },
         "os_hvp": {},
-        "beparams": {"default": to_builtins(filled(Backend, cluster.beparams, what=told))},
-        "nicparams": {"default": to_builtins(filled(NicParameters, cluster.nicparams, what=told))},
-        "ndparams": to_builtins(filled(NodeParameters, cluster.ndparams, what=told)),
+        "beparams": {"default": to_builtins(settled(Backend, cluster.beparams))},
+        "nicparams": {"default": to_builtins(settled(NicParameters, cluster.nicparams))},
+        "ndparams": to_builtins(settled(NodeParameters, cluster.ndparams)),
         "osparams": {},
         "diskparams": {},
         "ipolicy": wire_policy(cluster.ipolicy),
         "candidate_pool_size": cluster.candidate_pool_size,
+        "bad_parameters": list(bad_of_cluster(cluster)),  # ours: sentences
         "max_running_jobs": cluster.max_running_jobs,
         "archive_jobs_after": cluster.archive_jobs_after_s,  # these two are ours; seconds
         "delete_jobs_after": cluster.delete_jobs_after_s,

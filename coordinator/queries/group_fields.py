@@ -7,7 +7,7 @@ from common.messages import to_builtins
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node
-from common.model.parameters import NodeParameters, filled
+from common.model.parameters import NodeParameters, settled
 from common.model.policy import InstancePolicy
 from coordinator.queries.field import Field, Kind, entity_fields, table
 from coordinator.queries.live import Live
@@ -35,8 +35,7 @@ class GroupRow:
     def parameters(self) -> dict[str, Any]:
         """The filled node parameters."""
         layers = (self.config.cluster.ndparams, self.entity.ndparams)
-        what = f"the node parameters of group {self.entity.name}"
-        values: dict[str, Any] = to_builtins(filled(NodeParameters, *layers, what=what))
+        values: dict[str, Any] = to_builtins(settled(NodeParameters, *layers))
         return values
 
 

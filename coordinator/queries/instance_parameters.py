@@ -1,12 +1,14 @@
 """The fields ``be/…`` and ``hv/…``, made from the parameters that are declared."""
 
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
 from common.messages import to_builtins
-from common.model.parameters import HYPERVISORS, Backend
+from common.model.hypervisors import HYPERVISORS
+from common.model.parameters import Backend
 from coordinator.queries.field import Field, Kind, Missing
 from coordinator.queries.instance_row import InstanceRow
 
@@ -34,7 +36,8 @@ def kind_of(name: str, declared: Any) -> Kind:
     if name in _SIZES:
         return Kind.UNIT
     kinds = {bool: Kind.BOOL, int: Kind.NUMBER, float: Kind.FLOAT}
-    return kinds.get(declared, Kind.OTHER)
+    bounded = typing.get_origin(declared) is typing.Annotated
+    return kinds.get(typing.get_args(declared)[0] if bounded else declared, Kind.OTHER)
 
 
 def _backend(name: str) -> Callable[[InstanceRow], Any]:

@@ -7,10 +7,11 @@ from common.errors import GntError
 from common.messages import to_builtins
 from common.model.disk import Disk
 from common.model.group import Group
+from common.model.hypervisors import HYPERVISORS
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
-from common.model.parameters import Backend, NicParameters, filled, hypervisor_parameters
+from common.model.parameters import Backend, NicParameters, settled
 from common.noderpc.instances import GuestReport
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
@@ -50,21 +51,21 @@ class InstanceRow:
     @cached_property
     def nic_parameters(self) -> tuple[NicParameters, ...]:
         """The filled parameters of each nic, in order."""
-        base, what = self.config.cluster.nicparams, f"the nic parameters of {self.entity.name}"
-        return tuple(filled(NicParameters, base, nic.nicparams, what=what) for nic in self.nics)
+        base = self.config.cluster.nicparams
+        return tuple(settled(NicParameters, base, nic.nicparams) for nic in self.nics)
 
     @cached_property
     def backend(self) -> Backend:
-        what = f"the backend parameters of {self.entity.name}"
-        return filled(Backend, self.config.cluster.beparams, self.entity.beparams, what=what)
+        return settled(Backend, self.config.cluster.beparams, self.entity.beparams)
 
     @cached_property
     def hypervisor(self) -> dict[str, Any]:
         """The filled hypervisor parameters."""
         kind = self.entity.hypervisor
+        if kind not in HYPERVISORS:  # another version's
+            return {}
         layers = (self.config.cluster.hvparams.get(kind, {}), self.entity.hvparams)
-        what = f"the hypervisor parameters of {self.entity.name}"
-        parameters: dict[str, Any] = to_builtins(hypervisor_parameters(kind, *layers, what=what))
+        parameters: dict[str, Any] = to_builtins(settled(HYPERVISORS[kind], *layers))
         return parameters
 
     @cached_property

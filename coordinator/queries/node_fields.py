@@ -13,7 +13,7 @@ from common.messages import to_builtins
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node, Role
-from common.model.parameters import NodeParameters, filled
+from common.model.parameters import NodeParameters, settled
 from common.names import MiB
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks.space import taken_by
@@ -61,8 +61,7 @@ class NodeRow:
     def parameters(self) -> dict[str, Any]:
         """The filled node parameters."""
         layers = (self.config.cluster.ndparams, self.group.ndparams, self.entity.ndparams)
-        what = f"the node parameters of {self.entity.name}"
-        values: dict[str, Any] = to_builtins(filled(NodeParameters, *layers, what=what))
+        values: dict[str, Any] = to_builtins(settled(NodeParameters, *layers))
         return values
 
     @cached_property

@@ -6,7 +6,8 @@ import msgspec
 
 from common.errors import GntError
 from common.messages import Order
-from common.model.parameters import Backend, KvmParameters
+from common.model.hypervisors import KvmParameters
+from common.model.parameters import Backend
 from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from common.errors import GntError, InvalidRequest, NodeFailure
-from common.model.parameters import hypervisor_parameters
+from common.model.hypervisors import hypervisor_parameters
 from common.names import InstanceId, TaskId, check_name, is_uuid
 from common.noderpc.instances import (
     ConsoleInfo,

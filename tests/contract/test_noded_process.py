@@ -18,6 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
+from common.model.settings import Settings
 from common.names import ClusterName, NodeName
 from common.paths import Paths
 from common.tls.token import read_token
@@ -92,11 +93,12 @@ def test_a_cluster_cannot_begin_with_a_hypervisor_that_its_node_does_not_have(
             port = int(re.findall(r"port (\d+)", line)[0])
             wanted = NewCluster(
                 name=ClusterName("prod"), node=NodeName("alpha"), primary_ip=LOCALHOST, port=port,
-                enabled_hypervisors=("kvm", "fake"),
+                settings=Settings(enabled_hypervisors=("kvm", "fake")),
             )  # fmt: skip
             with pytest.raises(InvalidRequest, match="offers kvm and no hypervisor fake"):
                 await initialise(Paths(str(tmp_path)), wanted)
-            await initialise(Paths(str(tmp_path)), replace(wanted, enabled_hypervisors=("kvm",)))
+            kvm = replace(wanted, settings=Settings(enabled_hypervisors=("kvm",)))
+            await initialise(Paths(str(tmp_path)), kvm)
 
     run(scenario())
 

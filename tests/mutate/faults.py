@@ -176,8 +176,8 @@ FAULTS = (
     Fault(
         "failure not durable", "whoever goes on with a failing job goes back, too",
         "coordinator/jobs/journal.py",
-        "status=Status.CANCELING)\n        await self._store.commit([self._running.put()])",
-        "status=Status.CANCELING)",
+        "failure=failure_of(failure))\n        await self._store.commit([self._running.put()])",
+        "failure=failure_of(failure))",
         ("tests/unit/jobs", INVARIANTS),
     ),
     Fault(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import Deposed
-from common.model.parameters import Backend, KvmParameters
+from common.model.hypervisors import KvmParameters
+from common.model.parameters import Backend
 from common.paths import Paths
 from coordinator.cli import service
 from deploy.launchers import write_launchers

@@ -6,12 +6,16 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from common.durations import parse_duration
-from common.errors import InvalidRequest
-from common.messages import Order
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
+from common.model.parameters import edited
+from common.model.settings import Settings, read_settings
+from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.filling import read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, find_program
@@ -84,8 +88,67 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
         ),
     ] = None
 
+    candidate_pool_size: Annotated[
+        int | None,
+        option("-C", "--candidate-pool-size", metavar="N", help="how many nodes hold the state"),
+    ] = None
+    mac_prefix: Annotated[
+        str | None, option("-m", "--mac-prefix", metavar="XX:XX:XX", help="of new nics")
+    ] = None
+    enabled_hypervisors: Annotated[
+        tuple[str, ...] | None,
+        option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),
+    ] = None
+    enabled_disk_templates: Annotated[
+        tuple[str, ...] | None,
+        option("--enabled-disk-templates", syntax=Syntax.LIST, help="the preferred one first"),
+    ] = None
+    file_storage_dir: Annotated[
+        str | None,
+        option("--file-storage-dir", metavar="PATH", help="where new file disks are, on each node"),
+    ] = None
+    shared_file_storage_dir: Annotated[
+        str | None,
+        option(
+            "--shared-file-storage-dir",
+            metavar="PATH",
+            help="where new shared file disks are: the same on every node",
+        ),
+    ] = None
+    hvparams: Annotated[
+        dict[str, dict[str, Any]] | None,
+        option(
+            "-H",
+            "--hypervisor-parameters",
+            syntax=Syntax.HYPERVISORS,
+            help="defaults of all instances, as in kvm:acpi=no; “default” takes one away",
+        ),
+    ] = None
+    beparams: Annotated[
+        dict[str, Any] | None,
+        option(
+            "-B",
+            "--backend-parameters",
+            syntax=Syntax.KEYVAL,
+            help="defaults of all instances: memory=SIZE,vcpus=N,…",
+        ),
+    ] = None
+    nicparams: Annotated[
+        dict[str, Any] | None,
+        option(
+            "-N",
+            "--nic-parameters",
+            syntax=Syntax.KEYVAL,
+            help="defaults of all nics: mode=MODE,link=BRIDGE",
+        ),
+    ] = None
+    ndparams: Annotated[
+        dict[str, Any] | None,
+        option("--node-parameters", syntax=Syntax.KEYVAL, help="defaults of all nodes"),
+    ] = None
+
     def locks(self, config: Config) -> Wanted:  # noqa: ARG002
-        return wanted()  # each field is changed for itself, whatever becomes of others meanwhile
+        return wanted(parameters=True)
 
     async def prepare(self, cluster: Cluster) -> ModifyClusterPlan:
         present = cluster.config.cluster
@@ -94,6 +157,9 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
         names += [each for many in after.get("default_iallocators", {}).values() for each in many]
         for name in filter(None, names):
             find_program(name, cluster.placing.search_path)
+        self._check_used(cluster.config, after)
+        changed = cluster.config.apply([Put(_with(present, after))])
+        check_parameters(bad_parameters(changed), known=bad_parameters(cluster.config))
         before = {field: getattr(present, field) for field in after}
         if before == after:
             raise InvalidRequest("Nothing to change: say which parameter gets which value.")
@@ -108,12 +174,13 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
         )
 
     def _changes(self, present: ClusterRecord) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
+        given = {field: getattr(self, field) for field in Settings.__struct_fields__}
+        changes = read_settings(given).given() | self._layers(present)
         if self.default_iallocator is not None:
             changes["default_iallocator"] = self.default_iallocator
         if self.default_iallocators is not None:
-            given = {_request(k): _allocators(v) for k, v in self.default_iallocators.items()}
-            changes["default_iallocators"] = _merged(present.default_iallocators, given)
+            by_request = {_request(k): _allocators(v) for k, v in self.default_iallocators.items()}
+            changes["default_iallocators"] = _merged(present.default_iallocators, by_request)
         if self.default_iallocator_params is not None:
             given_params = {
                 key: None if value == DEFAULT else _option(key, value)
@@ -121,10 +188,6 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
             }
             params = _merged(present.default_iallocator_params, given_params)
             changes["default_iallocator_params"] = params
-        if self.max_running_jobs is not None:
-            if self.max_running_jobs < 1:
-                raise InvalidRequest("At least one job has to be able to run at once.")
-            changes["max_running_jobs"] = self.max_running_jobs
         if self.archive_jobs_after is not None:
             changes["archive_jobs_after_s"] = parse_duration(self.archive_jobs_after)
         if self.delete_jobs_after is not None:
@@ -133,21 +196,52 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
             changes["delete_jobs_after_s"] = after_s
         return changes
 
+    def _layers(self, present: ClusterRecord) -> dict[str, Any]:
+        """Return the layers of parameters that change, as they will be."""
+        changes: dict[str, Any] = {}
+        if self.hvparams is not None:
+            hvparams = {
+                name: edited(present.hvparams.get(name, {}), self.hvparams.get(name, {}))
+                for name in sorted(present.hvparams.keys() | self.hvparams.keys())
+            }
+            changes["hvparams"] = {name: layer for name, layer in hvparams.items() if layer}
+        if self.beparams is not None:
+            changes["beparams"] = edited(present.beparams, read_backend(self.beparams))
+        for field in ("nicparams", "ndparams"):
+            if (given := getattr(self, field)) is not None:
+                changes[field] = edited(getattr(present, field), given)
+        return changes
+
+    def _check_used(self, config: Config, after: dict[str, Any]) -> None:
+        """Refuse to do without what instances have."""
+        for field, trait in (
+            ("enabled_hypervisors", "hypervisor"),
+            ("enabled_disk_templates", "disk_template"),
+        ):
+            given = after.get(field)
+            lost = () if given is None else set(getattr(config.cluster, field)) - set(given)
+            for instance in config.sorted_instances() if lost else ():
+                if getattr(instance, trait) in lost:
+                    raise Conflict(
+                        f"Instance {instance.name} has the {trait.replace('_', ' ')} "
+                        f"{getattr(instance, trait)}; it has to stay enabled.",
+                        instance=instance.name,
+                    )
+
 
 def _set(fields: dict[str, Any], now: float) -> Edit:
     def edit(state: State) -> list[Update]:
         present = state.config.cluster
-        # What came from the journal has lists where the record has tuples.
-        values = {
-            key: {name: tuple(each) for name, each in value.items()}
-            if key == "default_iallocators"
-            else value
-            for key, value in fields.items()
-        }
-        changed = replace(present, **values, mtime=now, serial_no=present.serial_no + 1)
-        return [Put(changed)]
+        changed = _with(present, fields)
+        return [Put(replace(changed, mtime=now, serial_no=present.serial_no + 1))]
 
     return edit
+
+
+def _with(present: ClusterRecord, fields: dict[str, Any]) -> ClusterRecord:
+    """Return the record with some fields changed; from the journal, lists come for tuples."""
+    values: dict[str, Any] = to_builtins(present) | to_builtins(fields)
+    return from_builtins(values, ClusterRecord, what="the cluster's record")
 
 
 def _merged(present: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from common.errors import InvalidRequest
 from common.model.group import Group
 from common.model.node import Node
-from common.model.parameters import NicParameters, filled
+from common.model.parameters import NicParameters, settled
 from common.names import NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
@@ -135,8 +135,6 @@ def _links(config: Config, name: NodeName) -> set[str]:
         parameters.link
         for instance in config.instances_on(node.uuid)
         for nic in config.nics_of(instance)
-        for parameters in [
-            filled(NicParameters, config.cluster.nicparams, nic.nicparams, what="nic parameters")
-        ]
+        for parameters in [settled(NicParameters, config.cluster.nicparams, nic.nicparams)]
         if parameters.mode == "bridged"
     }

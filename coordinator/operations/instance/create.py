@@ -11,7 +11,7 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node, NodeRef
-from common.model.parameters import Backend, filled
+from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
@@ -27,7 +27,7 @@ from coordinator.operations.devices import (
     new_mac,
 )
 from coordinator.operations.fields import AllocatorOption
-from coordinator.operations.filling import check_backend, disk_spec, guest_spec, read_backend
+from coordinator.operations.filling import disk_spec, guest_spec, read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import (
@@ -240,9 +240,9 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
             )
         check_counts(self.disks, self.nics)
         check_macs(config, filter(None, (nic.wanted_mac() for nic in self.nics)))
-        layers = (config.cluster.beparams, read_backend(self.beparams))
+        layers = (sound(Backend, config.cluster.beparams), read_backend(self.beparams))
         what = f"the backend parameters of {self.instance_name}"
-        check_backend(filled(Backend, *layers, what=what))
+        filled(Backend, *layers, what=what)
 
     def _objects(
         self, cluster: Cluster, node: NodeId

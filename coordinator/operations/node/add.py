@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.node import Node
+from common.model.parameters import edited
 from common.names import Epoch, GroupId, KeyId, NodeId, NodeName, check_name
 from common.noderpc.identity import Identity, Membership
 from common.noderpc.mastership import Mastership
 from common.tls.token import read_token
+from coordinator.checks.parameters import bad_of_node, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -81,16 +83,16 @@ class AddNode(Operation[AddPlan], kw_only=True):
         capable = self.master_capable is not False
         room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
         group = config.group(self.group) if self.group else config.sorted_groups()[0]
-        await self._check_joinable(cluster)
-        return AddPlan(
-            node=Node(
-                uuid=NodeId(cluster.new_uuid()), ctime=now, mtime=now, name=self.node_name,
-                primary_ip=self.primary_ip, port=self.port,
-                secondary_ip=self.secondary_ip or "", group=group.uuid,
-                master_candidate=capable and room_in_pool, master_capable=capable,
-                vm_capable=self.vm_capable is not False, ndparams=self.ndparams or {},
-            ),
+        node = Node(
+            uuid=NodeId(cluster.new_uuid()), ctime=now, mtime=now, name=self.node_name,
+            primary_ip=self.primary_ip, port=self.port,
+            secondary_ip=self.secondary_ip or "", group=group.uuid,
+            master_candidate=capable and room_in_pool, master_capable=capable,
+            vm_capable=self.vm_capable is not False, ndparams=edited({}, self.ndparams or {}),
         )  # fmt: skip
+        check_parameters(bad_of_node(config, node))
+        await self._check_joinable(cluster)
+        return AddPlan(node=node)
 
     def recipe(self, cluster: Cluster, plan: AddPlan) -> Iterator[Step]:
         name = plan.node.name

@@ -9,7 +9,8 @@ from common.addresses import check_ip
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.model.parameters import NodeParameters, filled
+from common.model.parameters import edited
+from coordinator.checks.parameters import bad_of_node, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -90,7 +91,8 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
             raise InvalidRequest(f"Nothing to change on node {before.name}.")
         check_master_stays(config, before, after)
-        filled(NodeParameters, after.ndparams, what=f"the node parameters of {before.name}")
+        if after.ndparams != before.ndparams:
+            check_parameters(bad_of_node(config, after), known=bad_of_node(config, before))
         instances = config.instances_on(before.uuid)
         if self.vm_capable is False and instances:
             raise Conflict(f"Node {before.name} has instances; move them away first.")
@@ -154,7 +156,7 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
         if self.master_candidate:
             wishes["drained"] = False
         if self.ndparams is not None:
-            wishes["ndparams"] = node.ndparams | self.ndparams
+            wishes["ndparams"] = edited(node.ndparams, self.ndparams)
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)
 
     def _promoted(self, config: Config, before: Node, after: Node, now: float) -> tuple[Node, ...]:

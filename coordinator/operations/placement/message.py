@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.messages import to_builtins
 from common.model.nic import Nic
-from common.model.parameters import NicParameters, filled
+from common.model.parameters import NicParameters, settled
 from coordinator.iallocator.document import (
     write_group,
     write_instance,
@@ -53,7 +53,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
 def full_nics(config: Config, nics: Sequence[Nic]) -> tuple[Nic, ...]:
     """Return nics with every parameter filled in."""
     default = config.cluster.nicparams
-    every = (filled(NicParameters, default, nic.nicparams, what="the nics") for nic in nics)
+    every = (settled(NicParameters, default, nic.nicparams) for nic in nics)
     return tuple(
         replace(nic, nicparams=to_builtins(parameters))
         for nic, parameters in zip(nics, every, strict=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
-from common.model.parameters import Layer, NodeParameters, filled
+from common.model.parameters import Layer, NodeParameters, settled
 from common.names import InstanceId, MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator.picture import (
@@ -73,7 +73,7 @@ def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> De
 def node_parameters(config: Config, node: Node) -> NodeParameters:
     """Return the filled ``ndparams`` of a node."""
     layers = (config.cluster.ndparams, config.groups[node.group].ndparams, node.ndparams)
-    return filled(NodeParameters, *layers, what=f"the node parameters of {node.name}")
+    return settled(NodeParameters, *layers)
 
 
 class _Demands:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
-from common.model.parameters import Backend, filled
+from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName
 from coordinator.operations.devices import DiskRequest
@@ -172,7 +172,7 @@ def _demand(look: Look, wish: Wish) -> "Demand":
             f"{', '.join(enabled)}."
         )
     sizes = tuple(disk.size_mib for disk in wish.disks)
-    layers = (look.config.cluster.beparams, read_backend(wish.beparams))
+    layers = (sound(Backend, look.config.cluster.beparams), read_backend(wish.beparams))
     wants = filled(Backend, *layers, what="the backend parameters asked for")
     return Demand(
         name=_NAME, template=wish.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,

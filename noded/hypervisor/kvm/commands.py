@@ -8,19 +8,25 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common.errors import InvalidRequest
 from common.model.disk import Mode
-from common.model.parameters import Accelerator, KvmParameters
+from common.model.hypervisors import (
+    Accelerator,
+    BootOrder,
+    DiskAio,
+    DiskCache,
+    KvmParameters,
+    NicType,
+)
 from common.noderpc.instances import GuestSpec
 
 # The oldest QEMU we support has it and every later one too, so that guests can move between
 # nodes of different versions; the alias "pc" means another machine in each.
 DEFAULT_MACHINE = "pc-i440fx-7.2"
 
-BOOT_DEVICES = ("disk", "network")
-NIC_MODELS = {"paravirtual": "virtio-net-pci", "e1000": "e1000", "rtl8139": "rtl8139"}
-DISK_AIO = ("threads", "native", "io_uring")
-DIRECT = {"none": True, "writeback": False, "writethrough": False}
+NIC_MODELS = {
+    NicType.PARAVIRTUAL: "virtio-net-pci", NicType.E1000: "e1000", NicType.RTL8139: "rtl8139",
+}  # fmt: skip
+DIRECT = {DiskCache.NONE: True, DiskCache.WRITEBACK: False, DiskCache.WRITETHROUGH: False}
 
 # No new programs, no more rights, no obsolete system calls: what a guest that breaks out of
 # its machine would reach for. This is why QEMU's own -daemonize, which forks, is not used.
@@ -57,41 +63,6 @@ class Handed:
         images = (number for number in (self.kernel, self.initrd) if number is not None)
         disks = (disk.descriptor for disk in self.disks)
         return (self.qmp, self.news, self.serial, self.serial_log, *images, *disks, *self.taps)
-
-
-def check_parameters(parameters: KvmParameters) -> None:
-    """Refuse what no node could run.
-
-    Raises:
-        InvalidRequest: the parameter, its value, and what it may be.
-    """
-    for name, value, allowed in (
-        ("boot_order", parameters.boot_order, BOOT_DEVICES),
-        ("nic_type", parameters.nic_type, tuple(NIC_MODELS)),
-        ("disk_aio", parameters.disk_aio, DISK_AIO),
-        ("disk_cache", parameters.disk_cache, ("default", *DIRECT)),
-    ):
-        if value not in allowed:
-            raise InvalidRequest(
-                f"The hypervisor parameter {name} cannot be “{value}”; "
-                f"it is one of {', '.join(allowed)}.",
-                parameter=name,
-            )
-    for name in ("migration_bandwidth", "migration_downtime", "serial_speed"):
-        if getattr(parameters, name) <= 0:
-            raise InvalidRequest(
-                f"The hypervisor parameter {name} has to be larger than 0.", parameter=name
-            )
-    if parameters.initrd_path and not parameters.kernel_path:
-        raise InvalidRequest("initrd_path is set but kernel_path is not; set both or neither.")
-    if parameters.disk_aio == "native" and parameters.disk_cache not in ("default", "none"):
-        raise InvalidRequest("disk_aio=native works with disk_cache none or default only.")
-    if parameters.vnc_bind_address not in ("", "127.0.0.1", "::1"):
-        raise InvalidRequest(
-            f"vnc_bind_address cannot be “{parameters.vnc_bind_address}”: the display has no "
-            "password and is offered on 127.0.0.1 or ::1 only; use ssh to reach it.",
-            parameter="vnc_bind_address",
-        )
 
 
 def guest(
@@ -221,7 +192,7 @@ def _disk(
         "file": {
             "driver": "host_device" if source.is_block_device else "file",
             "filename": added.path,
-            "aio": parameters.disk_aio if source.direct else "threads",
+            "aio": parameters.disk_aio if source.direct else DiskAio.THREADS,
             "cache": cache,
             # QEMU's own lock on the file: two nodes can never run one guest on one disk.
             "locking": "on",
@@ -232,10 +203,10 @@ def _disk(
         "drive": f"disk{index}",
         "id": f"virtio-disk{index}",
         "serial": disk.id[:20],  # all that virtio has room for
-        "write-cache": "off" if parameters.disk_cache == "writethrough" else "on",
+        "write-cache": "off" if parameters.disk_cache is DiskCache.WRITETHROUGH else "on",
     }
     # A kernel that is booted directly comes first by itself, as number 0.
-    if index == 0 and parameters.boot_order == "disk" and not parameters.kernel_path:
+    if index == 0 and parameters.boot_order is BootOrder.DISK and not parameters.kernel_path:
         device["bootindex"] = 0
     drive = ("-blockdev", json.dumps(node), "-device", _json(**device))
     return ("-add-fd", added.option, *drive)
@@ -250,9 +221,9 @@ def _nic(spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int)
         "id": f"nic{index}",
         "mac": spec.nics[index].mac,
     }
-    if index == 0 and parameters.boot_order == "network" and not parameters.kernel_path:
+    if index == 0 and parameters.boot_order is BootOrder.NETWORK and not parameters.kernel_path:
         device["bootindex"] = 0
-    elif parameters.boot_order != "network":
+    elif parameters.boot_order is not BootOrder.NETWORK:
         device["romfile"] = ""  # no network boot: saves the firmware a second
     return ("-netdev", netdev, "-device", _json(**device))
 

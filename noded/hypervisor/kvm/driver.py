@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.model.parameters import Accelerator, KvmParameters
+from common.model.hypervisors import Accelerator, KvmParameters
 from common.names import InstanceId, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from common.tasks import Background

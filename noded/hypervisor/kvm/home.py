@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
-from common.model.parameters import Accelerator
+from common.model.hypervisors import Accelerator
 from common.names import InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.process import Process

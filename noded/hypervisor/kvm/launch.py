@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
-from common.model.parameters import Accelerator, KvmParameters
+from common.model.hypervisors import Accelerator, KvmParameters
 from common.names import TaskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
@@ -256,9 +256,7 @@ def _about(guest: GuestSpec) -> Iterator[None]:
 
 def _parameters(guest: GuestSpec) -> KvmParameters:
     what = f"the hypervisor parameters of {guest.name}"
-    parameters = from_builtins(guest.parameters, KvmParameters, what=what)
-    commands.check_parameters(parameters)
-    return parameters
+    return from_builtins(guest.parameters, KvmParameters, what=what)
 
 
 def _find_program(rules: Rules, parameters: KvmParameters) -> str:

@@ -24,8 +24,14 @@ def test_words_become_a_cluster() -> None:
     assert wanted["name"] == "prod"
     assert wanted["node"] == "alpha"
     assert wanted["primary_ip"] == "192.0.2.1"
-    assert wanted["candidate_pool_size"] == 3
-    assert wanted["enabled_hypervisors"] == ("kvm", "fake")
+    assert wanted["settings"].given() == {
+        "candidate_pool_size": 3,
+        "enabled_hypervisors": ("kvm", "fake"),
+        "enabled_disk_templates": ("sharedfile", "file", "diskless"),
+        "file_storage_dir": "",
+        "shared_file_storage_dir": "/srv/shared",
+        "mac_prefix": "aa:00:00",
+    }
     assert wanted["beparams"] == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
     assert wanted["hvparams"] == {
         "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},

@@ -160,7 +160,7 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
 @pytest.mark.parametrize(
     ("opcode", "given"),
     [
-        ("OP_CLUSTER_SET_PARAMS", {"hidden_os": [], "hvparams": {}}),
+        ("OP_CLUSTER_SET_PARAMS", {"hidden_os": [], "os_hvp": {}}),
         ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
         ("OP_INSTANCE_STARTUP", {"force": True}),
     ],

@@ -1,0 +1,82 @@
+"""What an operator sets of the cluster as a whole, checked.
+
+The cluster's record holds fields of the same names, of looser types: a state that has a bad value
+can be read, told of, and repaired.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from common.errors import InvalidRequest
+from common.messages import Order, from_builtins
+from common.model.hypervisors import check_hypervisor
+from common.model.template import DiskTemplate
+
+_MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
+
+
+class Settings(Order, omit_defaults=True):
+    """Those that are given; None stands for one that is not."""
+
+    candidate_pool_size: Annotated[int, Meta(ge=1, le=2**10)] | None = None
+    max_running_jobs: Annotated[int, Meta(ge=1, le=2**16)] | None = None
+    mac_prefix: str | None = None
+    enabled_hypervisors: tuple[str, ...] | None = None
+    enabled_disk_templates: tuple[DiskTemplate, ...] | None = None
+    file_storage_dir: str | None = None
+    shared_file_storage_dir: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mac_prefix is not None:
+            _check_mac_prefix(self.mac_prefix)
+        for name in self.enabled_hypervisors or ():
+            try:
+                check_hypervisor(name)
+            except InvalidRequest as error:
+                raise ValueError(error.message.rstrip(".")) from error
+        for field in ("enabled_hypervisors", "enabled_disk_templates"):
+            values = getattr(self, field)
+            if values is not None and (not values or len(set(values)) < len(values)):
+                raise ValueError(f"{field} names at least one, and each once")
+        for field in ("file_storage_dir", "shared_file_storage_dir"):
+            path = getattr(self, field)
+            if path and (not path.startswith("/") or ".." in path.split("/") or "\0" in path):
+                raise ValueError(f"{field} is a directory's path from /, not “{path}”")
+
+    def given(self) -> dict[str, Any]:
+        """Return those that are given, by the names of the cluster's fields."""
+        return {
+            field: value for field in self.__struct_fields__
+            if (value := getattr(self, field)) is not None
+        }  # fmt: skip
+
+
+def read_settings(values: dict[str, Any]) -> Settings:
+    """Check settings that are about to be stored.
+
+    Raises:
+        InvalidRequest: names the one that does not fit.
+    """
+    return from_builtins(values, Settings, what="the cluster's parameters")
+
+
+def bad_settings(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and what is wrong of each stored setting that does not fit."""
+    for field in Settings.__struct_fields__:
+        try:
+            read_settings({field: msgspec.to_builtins(values[field])})
+        except InvalidRequest as error:
+            yield field, error.message
+
+
+def _check_mac_prefix(prefix: str) -> None:
+    if not _MAC_PREFIX.fullmatch(prefix.lower()):
+        raise ValueError(
+            f"“{prefix}” is no beginning of MAC addresses: three bytes, as in aa:00:00"
+        )
+    if int(prefix[:2], 16) & 1:
+        raise ValueError(f"addresses that begin with “{prefix}” are of groups of machines")

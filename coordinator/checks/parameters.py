@@ -1,0 +1,134 @@
+"""Parameters that do not fit their declarations: an older version may have let them in.
+
+Each is told of where it is set. What lies above it counts with the default in its place.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from common.model.cluster import Cluster
+from common.model.hypervisors import HYPERVISORS, check_hypervisor
+from common.model.instance import Instance
+from common.model.node import Node
+from common.model.parameters import (
+    Backend,
+    Layer,
+    NicParameters,
+    NodeParameters,
+    complaints,
+    sound,
+)
+from common.model.settings import bad_settings
+from coordinator.checks.finding import Finding, Seen
+from coordinator.state.config import Config
+
+
+class Bad(NamedTuple):
+    """``kind`` and ``name`` are of the object at which it is set; ``message`` is a sentence."""
+
+    kind: str
+    name: str
+    message: str
+
+
+def bad_parameters(config: Config) -> Iterator[Bad]:
+    """Yield all that do not fit, in the order cluster, groups, nodes, instances."""
+    cluster = config.cluster
+    for message in bad_of_cluster(cluster):
+        yield Bad("cluster", cluster.name, message)
+    for group in config.sorted_groups():
+        base = sound(NodeParameters, cluster.ndparams)
+        yield from _bad("group", group.name, NodeParameters, base, group.ndparams)
+    for node in config.sorted_nodes():
+        yield from bad_of_node(config, node)
+    bases = _Bases(cluster)
+    for instance in config.sorted_instances():
+        yield from _of_instance(config, instance, bases)
+
+
+def bad_of_node(config: Config, node: Node) -> Iterator[Bad]:
+    """Yield those of a node's own parameters that do not fit; it need not be in ``config``."""
+    if node.ndparams:
+        group = config.groups.get(node.group)
+        layers = (config.cluster.ndparams, group.ndparams if group else {})
+        base = sound(NodeParameters, *layers)
+        yield from _bad("node", node.name, NodeParameters, base, node.ndparams)
+
+
+def check_parameters(found: Iterable[Bad], known: Iterable[Bad] = ()) -> None:
+    """Refuse bad parameters, but for those that are ``known`` because they are stored.
+
+    Raises:
+        InvalidRequest: the first, and how many more there are.
+    """
+    stored = set(known)
+    new = [bad for bad in found if bad not in stored]
+    if new:
+        more = f" There are {len(new) - 1} more like this." if len(new) > 1 else ""
+        raise InvalidRequest(f"{new[0].message}{more}")
+
+
+def check_stored_parameters(seen: Seen) -> Iterator[Finding]:
+    """Name parameters that do not fit, and say how each is put right."""
+    for bad in bad_parameters(seen.config):
+        message = f"{bad.message} Give it another value, or “default”."
+        code = "EINSTANCEBADPARAMETER" if bad.kind == "instance" else "ECLUSTERCFG"
+        yield Finding(code, bad.kind, bad.name, message)
+
+
+class _Bases:
+    """What lies below the layers of instances."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.backend = sound(Backend, cluster.beparams)
+        self.nic = sound(NicParameters, cluster.nicparams)
+        self.hypervisors = {
+            name: sound(kind, cluster.hvparams.get(name, {})) for name, kind in HYPERVISORS.items()
+        }
+
+
+def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
+    """Say of each of the cluster's own parameters that does not fit why."""
+    fields = {name: getattr(cluster, name) for name in cluster.__struct_fields__}
+    for _, message in bad_settings(fields):
+        yield message
+    for name, layer in cluster.hvparams.items():
+        if name in HYPERVISORS:
+            what = f"the cluster's parameters of {name}"
+            yield from complaints(HYPERVISORS[name], {}, layer, what=what)
+        else:
+            yield from _unknown(name)
+    for kind, layer, what in (
+        (Backend, cluster.beparams, "the cluster's backend parameters"),
+        (NicParameters, cluster.nicparams, "the cluster's nic parameters"),
+        (NodeParameters, cluster.ndparams, "the cluster's node parameters"),
+    ):
+        yield from complaints(kind, {}, layer, what=what)
+
+
+def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[Bad]:
+    name = instance.name
+    yield from _bad("instance", name, Backend, bases.backend, instance.beparams)
+    for nic in filter(None, map(config.nics.get, instance.nics)):
+        yield from _bad("instance", name, NicParameters, bases.nic, nic.nicparams)
+    if instance.hypervisor not in HYPERVISORS:
+        yield from (Bad("instance", name, text) for text in _unknown(instance.hypervisor))
+        return
+    kind, base = HYPERVISORS[instance.hypervisor], bases.hypervisors[instance.hypervisor]
+    yield from _bad("instance", name, kind, base, instance.hvparams)
+
+
+def _bad(kind: str, name: str, declared: type[Order], base: Layer, own: Layer) -> Iterator[Bad]:
+    if not own:
+        return
+    for message in complaints(declared, base, own, what=f"the parameters of {name}"):
+        yield Bad(kind, name, message)
+
+
+def _unknown(hypervisor: str) -> Iterator[str]:
+    try:
+        check_hypervisor(hypervisor)
+    except InvalidRequest as error:
+        yield error.message

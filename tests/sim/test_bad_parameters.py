@@ -1,0 +1,152 @@
+"""A bad parameter that an older version let in is told of, harms nobody else, and is put right."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import GntError, InvalidRequest
+from common.names import NodeName
+from coordinator.operations.base import read_operation
+from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.state.rows import Put
+from tests.sim.settings import create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+
+BAD: dict[str, Any] = {
+    "hvparams": {"kvm": {"cdrom_image_path": "/x"}, "vmware": {"a": 1}},
+    "nicparams": {"lnk": "br0"},
+    "ndparams": {"foo": 1},
+    "beparams": {"vcpus": -3, "spindle_use": "many"},
+    "candidate_pool_size": -3,
+    "mac_prefix": "zz",
+    "enabled_disk_templates": ("sharedfile", "foo"),
+}
+REPAIR = ModifyCluster(
+    hvparams={"kvm": {"cdrom_image_path": "default"}, "vmware": {"a": "default"}},
+    nicparams={"lnk": "default"}, ndparams={"foo": "default"},
+    beparams={"vcpus": 1, "spindle_use": "default"}, candidate_pool_size=3,
+    mac_prefix="aa:00:00", enabled_disk_templates=("sharedfile", "file"),
+)  # fmt: skip
+
+
+async def store_bad(cluster: SimulatedCluster, **fields: Any) -> None:
+    store = cluster.master.running.store
+    present = store.state.config.cluster
+    await store.commit([Put(replace(present, **fields))])
+
+
+async def told(cluster: SimulatedCluster) -> list[str]:
+    info = await cluster.master.luxi("QueryClusterInfo")
+    complaints: list[str] = info["bad_parameters"]
+    return complaints
+
+
+def test_bad_values_are_named_harm_nobody_else_and_are_put_right() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("old1", "beta"))
+            await store_bad(cluster, **{k: v for k, v in BAD.items() if k != "mac_prefix"})
+            complaints = " ".join(await told(cluster))
+            for word in ("cdrom_image_path", "vmware", "lnk", "foo", "vcpus", "spindle_use",
+                         "candidate_pool_size", "enabled_disk_templates"):  # fmt: skip
+                assert word in complaints
+            await cluster.run(create("web1"))
+            await cluster.run(StartInstance(instance_name=create("old1").instance_name))
+            (findings, *_) = [await cluster.run(VerifyConfig(findings=True))]
+            assert "cdrom_image_path" in str(findings)
+            await cluster.run(replace(REPAIR, mac_prefix=None))
+            assert await told(cluster) == []
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("field", sorted(BAD))
+def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await store_bad(cluster, **BAD)
+            before = await told(cluster)
+            await cluster.run(ModifyCluster(**{field: getattr(REPAIR, field)}))
+            after = await told(cluster)
+            assert set(after) < set(before)
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"hvparams": {"kvm": {"cdrom_image_path": "/x"}}}, "cdrom_image_path"),
+        ({"hvparams": {"vmware": {"a": 1}}}, "no hypervisor “vmware”"),
+        ({"nicparams": {"lnk": "br0"}}, "lnk"),
+        ({"nicparams": {"mode": "openvswitch"}}, "openvswitch"),
+        ({"ndparams": {"foo": 1}}, "foo"),
+        ({"beparams": {"vcpus": -3}}, "vcpus"),
+        ({"beparams": {"minmem": "2G"}}, "is more than maxmem"),
+        ({"candidate_pool_size": -3}, "candidate_pool_size"),
+        ({"mac_prefix": "zz"}, "“zz” is no beginning"),
+        ({"enabled_disk_templates": ["drbd", "foo"]}, "enabled_disk_templates"),
+        ({"enabled_disk_templates": ["file"]}, "web1 has the disk template sharedfile"),
+        ({"enabled_hypervisors": ["vmware"]}, "no hypervisor “vmware”"),
+        ({"file_storage_dir": "relative"}, "path from /"),
+        ({"max_running_jobs": 0}, "max_running_jobs"),
+    ],
+)
+def test_a_bad_value_is_refused_before_anything_is_stored(given: dict[str, Any], says: str) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            before = cluster.state.config.cluster
+            with pytest.raises(GntError) as refused:
+                await cluster.run(read_operation({"OP_ID": "OP_CLUSTER_SET_PARAMS"} | given))
+            assert says in refused.value.message
+            assert cluster.state.config.cluster == before
+
+    simulate(scenario())
+
+
+def test_a_change_for_all_that_an_instance_cannot_bear_names_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(replace(create("web1", "beta"), beparams={"maxmem": 256}))
+            with pytest.raises(InvalidRequest, match=r"parameters of web1.*is more than maxmem"):
+                await cluster.run(ModifyCluster(beparams={"minmem": "512M", "maxmem": "1G"}))
+
+    simulate(scenario())
+
+
+def test_changes_at_the_same_time_are_all_kept() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            changes: list[dict[str, Any]] = [
+                {"beparams": {"vcpus": 2}}, {"beparams": {"maxmem": "1G"}},
+                {"beparams": {"auto_balance": False}}, {"nicparams": {"link": "br7"}},
+            ]  # fmt: skip
+            jobs = [await cluster.submit(ModifyCluster(**change)) for change in changes]
+            for job in jobs:
+                await cluster.finished(job)
+            stored = cluster.state.config.cluster
+            assert stored.beparams == {"auto_balance": False, "maxmem": 1024, "vcpus": 2}
+            assert stored.nicparams == {"link": "br7"}
+
+    simulate(scenario())
+
+
+def test_a_node_s_own_bad_value_is_refused_and_a_stored_one_put_right() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            store = cluster.master.running.store
+            beta = store.state.config.node(NodeName("beta"))
+            await store.commit([Put(replace(beta, ndparams={"foo": 1, "ssh_port": 0}))])
+            change = {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "beta"}
+            with pytest.raises(InvalidRequest, match="colour"):
+                await cluster.run(read_operation(change | {"ndparams": {"colour": "red"}}))
+            await cluster.run(read_operation(change | {"ndparams": {"foo": "default"}}))
+            await cluster.run(read_operation(change | {"ndparams": {"ssh_port": "default"}}))
+            assert store.state.config.node("beta").ndparams == {}
+
+    simulate(scenario())

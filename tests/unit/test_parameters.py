@@ -1,0 +1,130 @@
+"""Parameters are checked where they are declared; a bad one that is stored harms nobody else."""
+
+from typing import Any
+
+import pytest
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from common.model.cluster import Cluster
+from common.model.hypervisors import HYPERVISORS, KvmParameters, hypervisor_parameters
+from common.model.parameters import (
+    Backend,
+    NicParameters,
+    NodeParameters,
+    complaints,
+    edited,
+    filled,
+    settled,
+    sound,
+)
+from common.model.settings import Settings, bad_settings, read_settings
+from common.names import ClusterId, ClusterName, MiB, NodeId
+
+DECLARED = (Backend, NicParameters, NodeParameters, *HYPERVISORS.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "says"),
+    [
+        (Backend, {"vcpus": -3}, "vcpus is a whole number, at least 1"),
+        (Backend, {"vcpus": 10**6}, "vcpus is a whole number, at most 1024"),
+        (Backend, {"minmem": 0}, "minmem is the least memory, at least 1 MiB"),
+        (Backend, {"minmem": 256, "maxmem": 128}, "minmem, 256 MiB, is more than maxmem, 128 MiB"),
+        (Backend, {"spindle_use": -1}, "spindle_use"),
+        (Backend, {"memory": 1}, "there is no “memory”"),
+        (NicParameters, {"lnk": "br0"}, "there is no “lnk”"),
+        (NicParameters, {"mode": "openvswitch"}, "mode cannot be 'openvswitch'"),
+        (NicParameters, {"vlan": ".10"}, "VLANs cannot be made yet"),
+        (NicParameters, {"link": "../etc"}, "“../etc” cannot be the name of a link"),
+        (NicParameters, {"link": ""}, "“” cannot be the name of a link"),
+        (NodeParameters, {"cpu_speed": 0}, "cpu_speed"),
+        (NodeParameters, {"ssh_port": 70000}, "ssh_port"),
+        (NodeParameters, {"oob_program": "ipmi"}, "oob_program is a path from /, not “ipmi”"),
+        (NodeParameters, {"foo": 1}, "there is no “foo”"),
+        (KvmParameters, {"cdrom_image_path": "/x"}, "there is no “cdrom_image_path”"),
+        (KvmParameters, {"boot_order": "floppy"}, "boot_order cannot be 'floppy'"),
+        (KvmParameters, {"nic_type": "ne2k"}, "nic_type"),
+        (KvmParameters, {"disk_aio": "posix"}, "disk_aio"),
+        (KvmParameters, {"disk_cache": "unsafe"}, "disk_cache"),
+        (KvmParameters, {"initrd_path": "/i"}, "initrd_path is set but kernel_path is not"),
+        (KvmParameters, {"disk_aio": "native", "disk_cache": "writeback"}, "disk_aio=native"),
+        (KvmParameters, {"vnc_bind_address": "0.0.0.0"}, "has no password"),
+        (KvmParameters, {"migration_bandwidth": 0}, "migration_bandwidth"),
+        (KvmParameters, {"migration_downtime": -1}, "migration_downtime"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused(
+    kind: type[Order], layer: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        filled(kind, layer, what="what was given")
+    assert says in refused.value.message
+
+
+@pytest.mark.parametrize("kind", DECLARED)
+def test_defaults_make_sense(kind: type[Order]) -> None:
+    assert filled(kind, what="nothing") == kind()
+
+
+def test_a_hypervisor_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="no hypervisor “vmware”; known are"):
+        hypervisor_parameters("vmware", what="x")
+
+
+def test_who_only_looks_sees_a_default_for_a_bad_value_and_all_the_others() -> None:
+    cluster = {"vcpus": 2, "warp": 9, "maxmem": 512}
+    instance = {"vcpus": -3, "minmem": 256}
+    assert settled(Backend, cluster, instance) == Backend(vcpus=2, maxmem=MiB(512), minmem=MiB(256))
+    assert sound(Backend, cluster)["maxmem"] == 512
+
+
+def test_values_that_do_not_fit_each_other_are_left_out_one_by_one() -> None:
+    assert settled(Backend, {"minmem": 512}) == Backend()
+    both = {"minmem": 512, "maxmem": 1024}
+    assert settled(Backend, both | {"warp": 9}) == Backend(minmem=MiB(512), maxmem=MiB(1024))
+
+
+def test_each_bad_value_of_a_layer_is_complained_of() -> None:
+    told = complaints(Backend, {}, {"vcpus": 0, "warp": 9, "maxmem": 512}, what="it")
+    assert len(told) == 2
+    together = complaints(Backend, {}, {"minmem": 600, "maxmem": 512}, what="it")
+    assert any("is more than maxmem" in message for message in together)
+    assert complaints(Backend, {}, {"vcpus": 1}, what="it") == ()
+
+
+def test_default_takes_a_value_away() -> None:
+    assert edited({"a": 1, "b": 2}, {"a": "default", "c": 3}) == {"b": 2, "c": 3}
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"candidate_pool_size": -3}, "candidate_pool_size"),
+        ({"max_running_jobs": 0}, "max_running_jobs"),
+        ({"mac_prefix": "zz"}, "“zz” is no beginning of MAC addresses"),
+        ({"mac_prefix": "01:00:00"}, "groups of machines"),
+        ({"enabled_disk_templates": ["foo"]}, "enabled_disk_templates"),
+        ({"enabled_disk_templates": []}, "at least one"),
+        ({"enabled_disk_templates": ["file", "file"]}, "each once"),
+        ({"enabled_hypervisors": ["vmware"]}, "no hypervisor “vmware”"),
+        ({"file_storage_dir": "srv"}, "a directory's path from /, not “srv”"),
+        ({"shared_file_storage_dir": "/srv/../etc"}, "a directory's path from /"),
+        ({"warp": 9}, "there is no “warp”"),
+    ],
+)
+def test_a_setting_of_the_cluster_that_makes_no_sense_is_refused(
+    values: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        read_settings(values)
+    assert says in refused.value.message
+
+
+def test_settings_are_fields_of_the_cluster_and_its_own_values_fit() -> None:
+    cluster = Cluster(uuid=ClusterId("u"), name=ClusterName("c"), master=NodeId("m"))
+    assert set(Settings.__struct_fields__) <= set(Cluster.__struct_fields__)
+    values = {name: getattr(cluster, name) for name in Cluster.__struct_fields__}
+    assert list(bad_settings(values)) == []
+    bad = values | {"mac_prefix": "zz", "candidate_pool_size": -3}
+    assert [name for name, _ in bad_settings(bad)] == ["candidate_pool_size", "mac_prefix"]
