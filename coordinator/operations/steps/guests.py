@@ -59,8 +59,14 @@ def shut_down_guest(
     wait_s: float,
     was_running: bool = True,
 ) -> Step:
-    """Ask a guest to power off, kill it after ``wait_s``; undone, it runs again."""
+    """Ask a guest to power off, kill it after ``wait_s``; undone, it runs again.
+
+    One that did not run is not asked; whatever is left of it is cleared away.
+    """
     instances = cluster.call(Instances, node)
+    title = f"shut down {guest.name} on {node}"
+    if not was_running:
+        return act(title, lambda: instances.ensure_gone(instance=guest.id))
 
     async def restart() -> None:
         # The task may still be waiting for the guest to go: starting the guest before that
@@ -68,11 +74,7 @@ def shut_down_guest(
         await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))
         await instances.ensure_running(guest=guest)
 
-    return act(
-        f"shut down {guest.name} on {node}",
-        lambda: shut_down(cluster, guest.id, node, wait_s),
-        undo=restart if was_running else None,
-    )
+    return act(title, lambda: shut_down(cluster, guest.id, node, wait_s), undo=restart)
 
 
 async def shut_down(cluster: Cluster, guest: InstanceId, node: NodeRef, wait_s: float) -> None:
