@@ -93,10 +93,19 @@ def find(instance: str) -> Console:
         end = follow(client, int(job), out=None)
     if end.failure:
         raise end.failure
-    told: dict[str, Any] = end.results[0]
+    told: dict[str, Any] = end.results[0] if isinstance(end.results[0], dict) else {}
     if told.get("kind") != "stream":
         raise InvalidRequest(told.get("message") or f"{instance} has no console to use from here.")
-    return Console(instance, told["uuid"], told["host"], told["port"], told["node"], told["key"])
+    try:
+        return Console(
+            instance, told["uuid"], told["host"], told["port"], told["node"], told["key"]
+        )
+    except KeyError as error:
+        raise InvalidRequest(
+            f"The coordinator does not tell the {error.args[0]} of {instance}'s console; are both "
+            "of the same version? “systemctl restart gantry-coordinator” has it run the one that "
+            "is installed."
+        ) from error
 
 
 async def attach(where: Console, seconds: float) -> Ending:

@@ -75,6 +75,26 @@ def test_why_there_is_no_console(run: Run, coordinator: ScriptedCoordinator) -> 
     assert run("gnt-instance console web1") == (4, "", "Failure: Instance web1 is not running.\n")
 
 
+@pytest.mark.parametrize("lack", ["key", "uuid", "host", "port", "node"])
+def test_a_coordinator_that_does_not_tell_all_is_of_another_version(
+    run: Run, coordinator: ScriptedCoordinator, lack: str
+) -> None:
+    told = {name: value for name, value in TOLD.items() if name != lack}
+    coordinator.script_job(result=told)
+    ran = run("gnt-instance console web1")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"does not tell the {lack} of web1's console" in ran.err
+    assert "are both of the same version?" in ran.err
+
+
+@pytest.mark.parametrize("told", [None, [], "stream", {}])
+def test_what_is_no_console_is_told(
+    run: Run, coordinator: ScriptedCoordinator, told: object
+) -> None:
+    coordinator.script_job(result=told)
+    assert run("gnt-instance console web1").code == 2
+
+
 def test_a_console_follows_its_instance(
     run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
