@@ -1,5 +1,4 @@
-# Shared by deploy/install, deploy/wheelhouse and deploy/lab: how they speak, and how they call
-# apt-get and pip.
+# Shared by programs in this directory: how they speak and help, and how they call apt-get and pip.
 export LC_ALL=C.UTF-8
 PYTHON=/usr/bin/python3.11
 
@@ -35,4 +34,11 @@ say() { done_what=$*; }
 fail() {
     echo "deploy/${0##*/}: $*" >&2
     exit 1
+}
+
+# Have a Python module show its help if it is asked to, before anything is installed for its sake.
+# Usage: help_if_asked MODULE ARGUMENT ...
+help_if_asked() {
+    [[ " ${*:2} " == *" -h "* || " ${*:2} " == *" --help "* ]] || return 0
+    exec "$(command -v .venv/bin/python python3 | head -n 1)" -m "$@"
 }

@@ -10,10 +10,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from tests.sim.chaos import Chaos
-from tests.support.clock import simulate
-from tests.support.cluster import simulated_cluster
-
 TELL_EVERY_S = 10.0
 
 
@@ -32,6 +28,10 @@ class Told(NamedTuple):
 
 def play(seed: int, length_s: float) -> None:
     """Play one schedule: odd seeds have five nodes, even ones three."""
+    # Help is to be had where nothing is installed yet that these import.
+    from tests.sim.chaos import Chaos
+    from tests.support.clock import simulate
+    from tests.support.cluster import simulated_cluster
 
     async def scenario() -> None:
         async with simulated_cluster(nodes=3 + 2 * (seed % 2), seed=seed) as cluster:
