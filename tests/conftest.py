@@ -4,6 +4,10 @@ import gc
 
 from hypothesis import settings
 
+from tests.support.processes import pytest_addoption, pytest_runtestloop
+
+__all__ = ("pytest_addoption", "pytest_runtestloop")  # hooks
+
 # A busy machine is no failure: by default an example that takes longer than 200 ms is one.
 settings.register_profile("gantry", deadline=None)
 settings.load_profile("gantry")

@@ -1,0 +1,163 @@
+"""Several processes for one run of pytest: ``pytest --processes 2``.
+
+Once all tests are known the process forks, so nothing is imported twice. Each process takes the
+next test that nobody has taken, so none is idle while there are some. What the others find is told
+by the first, in pytest's own words: there is one run, with one summary. Tests that are about the
+machine itself, its devices and its time, come afterwards, in the first process alone.
+"""
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+SHARED = ("unit", "sim")  # directories of tests that need nothing but a processor
+NUMBER_BYTES = 4
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--processes", type=int, default=1, metavar="N",
+        help=f"run the tests of {' and '.join(SHARED)} in so many processes at once",
+    )  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run what can be shared, then the rest, instead of pytest's own loop."""
+    helpers = session.config.getoption("--processes") - 1
+    if helpers < 1 or session.testsfailed or session.config.option.collectonly:
+        return None  # as usual
+    directory = session.config.rootpath / "tests"
+    places = [directory / each for each in SHARED]
+    shared = [each for each in session.items if not {*places}.isdisjoint(each.path.parents)]
+    _run_shared(session, shared, helpers)
+    rest = [each for each in session.items if each not in {*shared}]
+    for test, following in zip_longest(rest, rest[1:]):
+        _run(session, test, following)
+    return True
+
+
+def _run_shared(session: pytest.Session, tests: Sequence[pytest.Item], helpers: int) -> None:
+    turns = _Turns(tests)
+    getattr(session.config, "_tmp_path_factory").getbasetemp()  # noqa: B009 -- one for all
+    with _helping(session, turns, helpers) as found:
+        for test, following in turns:
+            _run(session, test, following)
+            for each in found:
+                each.tell()
+        for each in found:
+            each.tell(to_the_end=True)
+
+
+def _run(session: pytest.Session, test: pytest.Item, following: pytest.Item | None) -> None:
+    session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+    _stop_if_due(session)
+
+
+def _stop_if_due(session: pytest.Session) -> None:
+    """Stop after as many failures as pytest was told to bear, those of other processes, too."""
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+
+
+class _Turns:
+    """Numbers of tests, in a file whose place all processes share: each is read once."""
+
+    def __init__(self, tests: Sequence[pytest.Item]) -> None:
+        self._tests = tests
+        self._file = os.memfd_create("turns")
+        numbers = (each.to_bytes(NUMBER_BYTES, "big") for each in range(len(tests)))
+        os.write(self._file, b"".join(numbers))
+        os.lseek(self._file, 0, os.SEEK_SET)
+
+    def __iter__(self) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+        """Take one test after the other, each with the one that this process takes next."""
+        taken = self._take()
+        while taken is not None:
+            following = self._take()
+            yield taken, following
+            taken = following
+
+    def _take(self) -> pytest.Item | None:
+        number = os.read(self._file, NUMBER_BYTES)
+        return self._tests[int.from_bytes(number, "big")] if number else None
+
+
+@contextmanager
+def _helping(session: pytest.Session, turns: _Turns, count: int) -> Iterator[list["_Found"]]:
+    """Have ``count`` other processes take turns, and end them."""
+    children, found = [], []
+    for _ in range(count):
+        ours, theirs = Pipe(duplex=False)
+        if (child := os.fork()) == 0:
+            _help(session, turns, theirs)
+        theirs.close()
+        children.append(child)
+        found.append(_Found(session, ours))
+    try:
+        yield found
+    finally:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+class _Found:
+    """What one of the other processes has found out."""
+
+    def __init__(self, session: pytest.Session, told: Connection) -> None:
+        self._session, self._told = session, told
+        self._busy_with = "the beginning"
+
+    def tell(self, *, to_the_end: bool = False) -> None:
+        """Pass on what there is by now, or all there will be."""
+        while self._busy_with and (to_the_end or self._told.poll()):
+            try:
+                news: str | dict[str, Any] = self._told.recv()
+            except EOFError:
+                pytest.exit(f"A process of the tests died at {self._busy_with}.", returncode=3)
+            if isinstance(news, str):
+                self._busy_with = news
+            else:
+                config = self._session.config
+                report = config.hook.pytest_report_from_serializable(config=config, data=news)
+                config.hook.pytest_runtest_logreport(report=report)
+                _stop_if_due(self._session)
+
+
+def _help(session: pytest.Session, turns: _Turns, told: Connection) -> None:
+    """Be one of the other processes; does not return."""
+    try:
+        plugins = session.config.pluginmanager
+        capture = plugins.getplugin("capturemanager")
+        capture.stop_global_capturing()  # its files are the first process's
+        capture.start_global_capturing()
+        plugins.unregister(name="terminalreporter")
+        plugins.register(_Telling(session.config, told))
+        for test, following in turns:
+            _run(session, test, following)
+        told.send("")
+    finally:  # whatever happens: the first process says how the run ends
+        os._exit(0)
+
+
+class _Telling:
+    def __init__(self, config: pytest.Config, told: Connection) -> None:
+        self._config, self._told = config, told
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._told.send(nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        hook = self._config.hook
+        self._told.send(hook.pytest_report_to_serializable(config=self._config, report=report))
