@@ -106,6 +106,7 @@ class Disk:
         if number not in self._databases:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             self._databases[number] = _Database(descriptor, partial(self._sync_name, path))
+        self._databases[number].opened()
         return self._databases[number]
 
     def _sync_name(self, path: Path) -> None:
@@ -122,14 +123,20 @@ class _Database:
     descriptor: int  # our own: the file may lose its name
     sync_name: Callable[[], None]
     before: list[tuple[int, bytes, int]] = field(default_factory=list)  # offset, bytes, file size
+    _size: int = 0
+
+    def opened(self) -> None:
+        # From now on it is known without asking at every write.
+        self._size = os.fstat(self.descriptor).st_size
 
     def writes(self, offset: int, size: int) -> None:
-        whole = os.fstat(self.descriptor).st_size
+        whole = self._size
         old = os.pread(self.descriptor, size, offset) if offset < whole else b""
         self.before.append((offset, old, whole))
+        self._size = max(whole, offset + size)
 
     def truncates(self, size: int) -> None:
-        whole = os.fstat(self.descriptor).st_size
+        whole, self._size = self._size, size
         self.before.append((size, os.pread(self.descriptor, whole, size), whole))
 
     def syncs(self) -> None:
@@ -147,8 +154,11 @@ class _Database:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # half the time that ``open`` takes
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
 
 
 def _names(directory: Path | str) -> Names:

@@ -1,5 +1,6 @@
 """A cluster as it is on its nodes' disks, made without running anything."""
 
+import os
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -75,10 +76,12 @@ def write_cluster(names: Sequence[str], candidates: int, paths_of: dict[str, Pat
     """Write all that the nodes of a new cluster keep, as in epoch 1."""
     for name, files in _files(tuple(names), candidates).items():
         state = paths_of[name].state
-        for directory in {(state / file).parent for file in files}:
-            directory.mkdir(exist_ok=True)
+        for directory in {file.rpartition("/")[0] for file in files} - {""}:
+            (state / directory).mkdir()
         for file, content in files.items():
-            (state / file).write_bytes(content)
+            descriptor = os.open(f"{state}/{file}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(descriptor, content)
+            os.close(descriptor)
 
 
 @cache
