@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from common.model.entity import Entity
+from common.model.pool import Pool, PoolKind
 from common.names import DiskId, MiB, NodeId
 
 
@@ -15,6 +16,16 @@ class FileBacking(
 
     path: str
     shared: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return what a disk is in the pools of a node that has it, as nodes list them."""
+        return (self.path,)
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:
+        """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
+        is_inside = pool.kind is PoolKind.DIRECTORY and self.path.startswith(f"{pool.name}/")
+        return size if is_inside else MiB(0)
 
 
 Backing = FileBacking  # becomes a union as drivers are added; the tag tells them apart

@@ -1,8 +1,10 @@
 """An instance: a virtual machine."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+from common.model.disk import Disk
 from common.model.entity import Entity
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, NicId, NodeId
@@ -32,3 +34,13 @@ class Instance(Entity, kw_only=True):
     # The nodes on which it may be while a migration is under way, or since one was cut off;
     # empty when it can only be on its primary node.
     maybe_on: tuple[NodeId, ...] = ()
+
+
+def nodes_of(instance: Instance, disks: Iterable[Disk]) -> tuple[NodeId, ...]:
+    """Return the nodes that have something of an instance, its primary node first.
+
+    The others are those that hold its disks, too: the secondary nodes. When it fails over, only
+    the primary node is another one.
+    """
+    holders = (node for disk in disks for node in disk.nodes)
+    return tuple(dict.fromkeys((instance.primary_node, *holders)))

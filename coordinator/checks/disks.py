@@ -3,36 +3,38 @@
 from collections.abc import Iterator
 
 from coordinator.checks.finding import Finding, Seen
+from coordinator.disks.kinds import shared_pools
 from coordinator.state.config import Config
 
 
 def check_missing(seen: Seen) -> Iterator[Finding]:
-    """Name disks that are not where they should be."""
+    """Name disks that are not where they should be: on each node of their instance."""
     files = {node.uuid: set(report.disk_files) for node, report in seen.answered()}
     for instance in seen.config.sorted_instances():
-        if instance.primary_node not in files:
-            continue
+        nodes = [uuid for uuid in seen.config.nodes_of(instance) if uuid in files]
         for index, disk in enumerate(seen.config.disks_of(instance)):
-            if disk.backing.path not in files[instance.primary_node]:
-                node = seen.config.nodes[instance.primary_node].name
-                message = f"disk {index} ({disk.backing.path}) is missing on {node}"
-                yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
+            for uuid in nodes:
+                for path in disk.backing.paths:
+                    if path not in files[uuid]:
+                        node = seen.config.nodes[uuid].name
+                        message = f"disk {index} ({path}) is missing on {node}"
+                        yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
 
 
 def check_left_over(seen: Seen) -> Iterator[Finding]:
-    """Name disk files that belong to no instance; a shared one only once."""
+    """Name what is in pools and belongs to no instance; where all nodes see it, only once."""
     known = _paths(seen.config)
     told: set[str] = set()
-    shared = seen.config.cluster.shared_file_storage_dir
+    shared = tuple(f"{pool.name}/" for pool in shared_pools(seen.config.cluster))
     for node, report in seen.answered():
         for path in report.disk_files:
             if path in known or path in told:
                 continue
-            if shared and path.startswith(f"{shared}/"):
+            if path.startswith(shared):
                 told.add(path)
             message = f"the file {path} belongs to no instance"
             yield Finding("ENODEORPHANLV", "node", node.name, message)
 
 
 def _paths(config: Config) -> set[str]:
-    return {disk.backing.path for disk in config.disks.values()}
+    return {path for disk in config.disks.values() for path in disk.backing.paths}

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from common.errors import GntError
 from coordinator.checks.finding import Finding, Seen, Severity
+from coordinator.disks.kinds import KINDS
 
 CLOCK_SKEW_S = 150.0  # Ganeti's limit; certificates and logs get confusing beyond it
 
@@ -106,10 +107,12 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
             if not report.facts.hypervisors.get(hypervisor):
                 message = f"the hypervisor {hypervisor} does not work here"
                 yield Finding("ENODEHV", "node", node.name, message)
-        for place in report.facts.storage:
-            if not place.usable:
-                message = f"{place.pool} is not usable: {place.problem}"
-                yield Finding("ENODEFILESTORAGEPATHUNUSABLE", "node", node.name, message)
+        unusable = {each.pool: each for each in report.facts.storage if not each.usable}
+        for kind in KINDS.values():
+            pool = kind.pool(seen.config.cluster)
+            if pool in unusable:
+                message = f"{pool} is not usable: {unusable[pool].problem}"
+                yield Finding(kind.unusable, "node", node.name, message)
         for link, present in report.links.items():
             if not present:
                 message = f"has no bridge {link}, which its instances are plugged into"

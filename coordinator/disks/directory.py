@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import FileBacking
 from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId
@@ -15,10 +15,16 @@ class DirectoryKind(DiskKind):
     """Files below a directory of the cluster's, one for each disk."""
 
     def __init__(
-        self, template: DiskTemplate, directory: Callable[[Cluster], str], *, option: str
+        self,
+        template: DiskTemplate,
+        directory: Callable[[Cluster], str],
+        *,
+        option: str,
+        unusable: str,
     ) -> None:
         """Keep disks below what ``directory`` returns; ``option`` is what it is set with."""
         super().__init__(template)
+        self.unusable = unusable
         self._directory = directory
         self._option = option
 
@@ -36,15 +42,16 @@ class DirectoryKind(DiskKind):
         path = f"{pool.name}/{instance}/{disk}.raw"
         return FileBacking(path=path, shared=self.traits.is_external)
 
-    def is_in(self, disk: Disk, pool: Pool) -> bool:
-        return pool.kind is PoolKind.DIRECTORY and disk.backing.path.startswith(f"{pool.name}/")
-
 
 FILE = DirectoryKind(
-    DiskTemplate.FILE, lambda cluster: cluster.file_storage_dir, option="--file-storage-dir"
+    DiskTemplate.FILE,
+    lambda cluster: cluster.file_storage_dir,
+    option="--file-storage-dir",
+    unusable="ENODEFILESTORAGEPATHUNUSABLE",
 )
 SHARED_FILE = DirectoryKind(
     DiskTemplate.SHAREDFILE,
     lambda cluster: cluster.shared_file_storage_dir,
     option="--shared-file-storage-dir",
+    unusable="ENODESHAREDFILESTORAGEPATHUNUSABLE",
 )

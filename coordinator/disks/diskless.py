@@ -2,8 +2,7 @@
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk
-from common.model.pool import Pool
+from common.model.disk import Backing
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId
 from coordinator.disks.kind import DiskKind
@@ -17,9 +16,6 @@ class DisklessKind(DiskKind):
 
     def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> Backing:  # noqa: ARG002
         raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
-
-    def is_in(self, disk: Disk, pool: Pool) -> bool:  # noqa: ARG002 -- there is none
-        return False
 
 
 DISKLESS = DisklessKind(DiskTemplate.DISKLESS)

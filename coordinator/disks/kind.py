@@ -13,12 +13,15 @@ from common.model.disk import Backing, Disk
 from common.model.instance import Instance
 from common.model.pool import Pool
 from common.model.template import DiskTemplate, Traits
-from common.names import DiskId, InstanceId
+from common.names import DiskId, InstanceId, NodeId
 from common.noderpc.disks import DiskSpec
 
 
 class DiskKind(ABC):
     """Disks of one template."""
+
+    unusable = ""
+    """The code of what verify says of a node whose pool cannot be used."""
 
     def __init__(self, template: DiskTemplate) -> None:
         self.template = template
@@ -53,17 +56,13 @@ class DiskKind(ABC):
         if self.traits.has_disks and not disks:
             raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
 
+    def holders(self, nodes: Sequence[NodeId]) -> tuple[NodeId, ...]:
+        """Return which of an instance's nodes, the primary one first, hold the data."""
+        return tuple(nodes[: self.traits.holders])
+
     def spec(self, instance: Instance, disk: Disk) -> DiskSpec:
         """Return a disk as its nodes are told of it: the same for all of them."""
         return DiskSpec(
             id=disk.uuid, instance=instance.uuid, size=disk.size,
             backing=disk.backing, mode=disk.mode,
         )  # fmt: skip
-
-    @abstractmethod
-    def is_in(self, disk: Disk, pool: Pool) -> bool:
-        """Tell whether a disk takes its space of ``pool``, also where new ones would not."""
-
-    def paths(self, disk: Disk) -> tuple[str, ...]:
-        """Return what a disk is in the pool of each node that has it, as nodes list that."""
-        return (disk.backing.path,)

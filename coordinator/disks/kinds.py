@@ -29,6 +29,12 @@ def enabled_kinds(cluster: Cluster) -> tuple[DiskKind, ...]:
     return tuple(KINDS[name] for name in cluster.enabled_disk_templates if name in KINDS)
 
 
+def shared_pools(cluster: Cluster) -> frozenset[Pool]:
+    """Return the pools that are the same one on every node."""
+    pools = (kind.pool(cluster) for kind in KINDS.values() if kind.traits.is_external)
+    return frozenset(pool for pool in pools if pool is not None)
+
+
 def pools_of(cluster: Cluster) -> tuple[Pool, ...]:
     """Return all pools that nodes keep disks in, that of the preferred template first."""
     every = (*enabled_kinds(cluster), *KINDS.values())

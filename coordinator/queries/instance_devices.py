@@ -120,7 +120,7 @@ def _fields() -> Iterator[Field[InstanceRow]]:
         "disk_usage", "DiskUsage", Kind.UNIT,
         "Total disk space used by instance on each of its nodes; this is not the disk size "
         "visible to the instance, but the usage on the node",
-        lambda row: sum(disk.size for disk in row.disks),
+        lambda row: row.entity.disk_template.traits.disk_space([disk.size for disk in row.disks]),
     )  # fmt: skip
     for name, title, text, of_disk in _ALL_DISKS:
         yield Field(name, title, Kind.OTHER, text, _disks(of_disk))

@@ -87,11 +87,12 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("pnode.group.uuid", "PrimaryNodeGroupUUID", Kind.TEXT, "Primary node's group UUID",
           lambda row: row.group.uuid),
     Field("snodes", "Secondary_Nodes", Kind.OTHER,
-          "Secondary nodes; usually this will just be one node", lambda _: []),
+          "Secondary nodes; usually this will just be one node",
+          lambda row: [node.name for node in row.secondaries]),
     Field("snodes.group", "SecondaryNodesGroups", Kind.OTHER, "Node groups of secondary nodes",
-          lambda _: []),
+          lambda row: [row.config.groups[node.group].name for node in row.secondaries]),
     Field("snodes.group.uuid", "SecondaryNodesGroupsUUID", Kind.OTHER,
-          "Node group UUIDs of secondary nodes", lambda _: []),
+          "Node group UUIDs of secondary nodes", lambda row: [n.group for n in row.secondaries]),
 )
 _TOLD: tuple[Field[InstanceRow], ...] = (
     Field("guest_state", "GuestState", Kind.TEXT,

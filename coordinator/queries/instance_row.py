@@ -31,6 +31,10 @@ class InstanceRow:
     def primary(self) -> Node:
         return self.config.nodes[self.entity.primary_node]
 
+    @cached_property
+    def secondaries(self) -> tuple[Node, ...]:
+        return tuple(self.config.nodes[uuid] for uuid in self.config.secondary_nodes(self.entity))
+
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Whom to ask about this instance."""

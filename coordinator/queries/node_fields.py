@@ -43,6 +43,11 @@ class NodeRow:
     def instances(self) -> tuple[Instance, ...]:
         return self.config.instances_on(self.entity.uuid)
 
+    @cached_property
+    def mirrored(self) -> tuple[Instance, ...]:
+        """Those whose disks are copied here."""
+        return self.config.instances_with_secondary(self.entity.uuid)
+
     @property
     def is_master(self) -> bool:
         return self.config.cluster.master == self.entity.uuid
@@ -89,7 +94,8 @@ def _total_space(row: NodeRow) -> MiB | Missing:
     storage = row.storage
     if isinstance(storage, Missing):
         return storage
-    taken = (taken_by(one, row.config.disks_of(one), storage.pool) for one in row.instances)
+    disks_here = (*row.instances, *row.mirrored)
+    taken = (taken_by(row.config.disks_of(one), storage.pool) for one in disks_here)
     return MiB(storage.free + sum(taken))
 
 
@@ -138,9 +144,10 @@ _CONFIGURED: tuple[Field[NodeRow], ...] = (
           'Node role; "M" for master, "C" for master candidate, "R" for regular, "D" for drained, '
           '"O" for offline', lambda row: row.role),
     Field("sinst_cnt", "Sinst", Kind.NUMBER, "Number of instances with this node as secondary",
-          lambda _: 0),
+          lambda row: len(row.mirrored)),
     Field("sinst_list", "SecInstances", Kind.OTHER,
-          "List of instances with this node as secondary", lambda _: []),
+          "List of instances with this node as secondary",
+          lambda row: [instance.name for instance in row.mirrored]),
     Field("sip", "SecondaryIP", Kind.TEXT, "Secondary IP address",
           lambda row: row.entity.secondary_ip or row.entity.primary_ip),
     Field("vm_capable", "VMCapable", Kind.BOOL, "Whether node can host instances",

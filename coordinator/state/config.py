@@ -11,7 +11,7 @@ from common.errors import Conflict, NotFound
 from common.model.cluster import Cluster
 from common.model.disk import Disk
 from common.model.group import Group
-from common.model.instance import Instance
+from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.node import Node
 from common.names import DiskId, GroupId, InstanceId, KeyId, NicId, NodeId, NodeName
@@ -86,6 +86,17 @@ class Config:
         uuids = self._primaries.get(node, frozenset())
         return tuple(sorted((self.instances[uuid] for uuid in uuids), key=_name))
 
+    def instances_with_secondary(self, node: NodeId) -> tuple[Instance, ...]:
+        """Return the instances that have a secondary node of this UUID, by name."""
+        return self._secondaries.get(node, ())
+
+    def nodes_of(self, instance: Instance) -> tuple[NodeId, ...]:
+        """Return the primary node of an instance, then its secondary nodes."""
+        return nodes_of(instance, self.disks_of(instance))
+
+    def secondary_nodes(self, instance: Instance) -> tuple[NodeId, ...]:
+        return self.nodes_of(instance)[1:]
+
     def disks_of(self, instance: Instance) -> tuple[Disk, ...]:
         return tuple(self.disks[uuid] for uuid in instance.disks)
 
@@ -149,6 +160,15 @@ class Config:
     def _find(self, table: Map[Any, Named], kind: type[Named], ref: str) -> Named | None:
         uuid = self._names.get((kind, ref), ref)
         return table.get(uuid)
+
+    @cached_property
+    def _secondaries(self) -> dict[NodeId, tuple[Instance, ...]]:
+        found: dict[NodeId, tuple[Instance, ...]] = {}
+        for instance in self._sorted_instances:
+            if instance.disk_template.traits.is_mirrored:
+                for node in self.secondary_nodes(instance):
+                    found[node] = (*found.get(node, ()), instance)
+        return found
 
     @cached_property
     def _candidates(self) -> tuple[Node, ...]:

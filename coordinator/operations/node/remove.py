@@ -48,7 +48,7 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
                 f"Node {node.name} is the master; move the mastership first, or destroy the "
                 "cluster with “gnt-cluster destroy”."
             )
-        instances = config.instances_on(node.uuid)
+        instances = (*config.instances_on(node.uuid), *config.instances_with_secondary(node.uuid))
         if instances:
             raise Conflict(
                 f"Node {node.name} still has instances ({some(instances)}); move or remove them "

@@ -83,7 +83,9 @@ def promise_of(config: Config, newcomer: Newcomer, node: Node) -> Promise:
     """Return what a new instance takes of ``node``."""
     instance = replace(newcomer.instance, primary_node=node.uuid)
     memory = _memory(config, instance)
-    return Promise(instance.uuid, node.uuid, memory, Newcomer(instance, newcomer.disks))
+    holders = kind_of(instance.disk_template).holders([node.uuid])
+    disks = tuple(replace(disk, nodes=holders) for disk in newcomer.disks)
+    return Promise(instance.uuid, node.uuid, memory, Newcomer(instance, disks))
 
 
 def check_policy(config: Config, newcomer: Newcomer, node: Node) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from common.errors import NoCapacity
-from common.model.instance import AdminState
+from common.model.instance import AdminState, nodes_of
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import MiB
@@ -97,10 +97,10 @@ class Look:
         if report is None:
             return None
         taken = sum(
-            taken_by(*newcomer, report.pool)
+            taken_by(newcomer.disks, report.pool)
             for newcomer in self.newcomers
             if newcomer.instance.disk_template.traits.is_external
-            or newcomer.instance.primary_node == node.uuid
+            or node.uuid in nodes_of(*newcomer)
         )
         return MiB(report.free - taken)
 

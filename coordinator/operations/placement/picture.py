@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable
 
 from common.model.disk import Disk
-from common.model.instance import Instance
+from common.model.instance import Instance, nodes_of
 from common.model.node import Node
 from common.model.parameters import Layer, NodeParameters, settled
 from common.names import InstanceId, MiB, NodeId
@@ -48,7 +48,8 @@ def take_picture(look: Look) -> Picture:
         placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
     on: dict[NodeId, list[Newcomer]] = {}
     for one in placed:
-        on.setdefault(one.instance.primary_node, []).append(one)
+        for uuid in nodes_of(*one):
+            on.setdefault(uuid, []).append(one)
     return Picture(
         groups=groups,
         nodes=tuple(_node(look, node, on.get(node.uuid, ())) for node in config.sorted_nodes()),
@@ -95,15 +96,17 @@ class _Demands:
 
     def _picture(self, config: Config, one: Newcomer) -> InstancePicture:
         instance, disks = one
-        primary = config.nodes[instance.primary_node].name
+        primary, *others = (config.nodes[uuid].name for uuid in nodes_of(instance, disks))
+        secondary = others[0] if others else None
         if instance.uuid in self._known:
             before, picture = self._known[instance.uuid]
+            same_names = (picture.primary, picture.secondary) == (primary, secondary)
             same_disks = all(map(operator.is_, before.disks, disks))
-            if before.instance is instance and same_disks and picture.primary == primary:
+            if before.instance is instance and same_disks and same_names:
                 return picture
         demand = demand_of(config, instance, disks)
         fields = {name: getattr(demand, name) for name in demand.__dataclass_fields__}
-        return InstancePicture(**fields, primary=primary)
+        return InstancePicture(**fields, primary=primary, secondary=secondary)
 
 
 _DEMANDS = _Demands()
@@ -146,5 +149,5 @@ def _disk(look: Look, node: Node, facts: NodeFacts, placed: Iterable[Newcomer]) 
         pool = kind.pool(look.config.cluster)
         free = look.free_space(node, facts, pool)
         if pool is not None and free is not None:
-            return MiB(free + sum(taken_by(*each, pool) for each in placed)), free
+            return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free
     return MiB(0), MiB(0)

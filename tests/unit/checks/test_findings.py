@@ -203,7 +203,7 @@ FLAWS = {
         "ENODEHV", "the hypervisor kvm does not work here", beta=_facts(hypervisors={"kvm": ""})
     ),
     "a directory is not usable": Flaw(
-        "ENODEFILESTORAGEPATHUNUSABLE", "/srv/shared is not usable: not mounted",
+        "ENODESHAREDFILESTORAGEPATHUNUSABLE", "/srv/shared is not usable: not mounted",
         beta=_facts(storage=(
             StorageReport(pool=directory("/srv/shared"), total=MiB(0), free=MiB(0), usable=False,
                           problem="not mounted"),

@@ -38,7 +38,7 @@ from coordinator.nodes.heard import Heard
 from coordinator.queries.live import Answers
 from coordinator.queries.source import Source
 from coordinator.state.rows import Stored
-from coordinator.state.state import state_of
+from coordinator.state.state import State, state_of
 
 T = TypeVar("T")
 
@@ -187,8 +187,10 @@ def told_at(asked_s: float, *told_by: Node) -> Heard:
     return heard
 
 
-def source(asker: RecordedAsker | None = None, heard: Heard | None = None) -> Source:
+def source(
+    asker: RecordedAsker | None = None, heard: Heard | None = None, state: State = STATE
+) -> Source:
     return Source(
-        state=STATE, asker=asker or RecordedAsker(), heard=heard or Heard(),
+        state=state, asker=asker or RecordedAsker(), heard=heard or Heard(),
         locks=lambda: LOCKS, waits=lambda _: "a place",
     )  # fmt: skip

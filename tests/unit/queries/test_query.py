@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NotFound
 from common.luxi.failures import JobLost
+from common.model.template import DiskTemplate
 from common.names import JobId
 from coordinator.queries.classic import (
     config_values,
@@ -19,7 +20,7 @@ from coordinator.queries.cluster_info import cluster_info
 from coordinator.queries.job_fields import job_values
 from coordinator.queries.query import TESTED_AT_ONCE, query, query_fields
 from coordinator.state.rows import Put
-from tests.unit.queries.cluster import ALPHA, BETA, JOBS, STATE, RecordedAsker, guest, source
+from tests.unit.queries.cluster import ALPHA, BETA, GROUP, JOBS, STATE, RecordedAsker, guest, source
 
 NO_DATA, UNAVAILABLE, OFFLINE = (2, None), (3, None), (4, None)
 
@@ -144,6 +145,26 @@ def test_devices_and_parameters() -> None:
     ]  # fmt: skip
     assert rows[1][1] == UNAVAILABLE
     assert rows[1][4] == UNAVAILABLE
+
+
+def test_mirrored_instances_are_told_of_both_their_nodes() -> None:
+    web1 = STATE.config.instance("web1.example.com")
+    mirrored = replace(web1, disk_template=DiskTemplate.DRBD)
+    disks = [replace(disk, nodes=(BETA.uuid, ALPHA.uuid)) for disk in STATE.config.disks_of(web1)]
+    state = STATE.apply([Put(mirrored), *map(Put, disks)])
+
+    def ask_this(what: str, fields: str) -> Any:
+        told = query(what, fields.split(","), ["==", "name", names[what]], source(state=state))
+        return [[value for _, value in row] for row in asyncio.run(told)["data"]]
+
+    names = {"instance": web1.name, "node": ALPHA.name}
+    assert ask_this("instance", "pnode,snodes,snodes.group,snodes.group.uuid,disk_usage") == [
+        ["beta", ["alpha"], ["default"], [GROUP], 64 + 128]
+    ]
+    fields = "pinst_list,sinst_list,sinst_cnt"
+    assert ask_this("node", fields) == [[["db1.example.com"], [web1.name], 1]]
+    names["node"] = BETA.name
+    assert ask_this("node", fields) == [[[web1.name, "web2.example.com"], [], 0]]
 
 
 def test_an_unknown_field_is_a_column_of_its_own_kind() -> None:

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import Conflict, NotFound
-from common.names import InstanceName, NodeId
+from common.model.disk import Disk, FileBacking
+from common.model.template import DiskTemplate
+from common.names import DiskId, InstanceName, MiB, NodeId
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put, Update
 from tests.support.candidates import GROUP, cluster, instance, node
@@ -51,6 +53,25 @@ def test_the_configuration_before_stays_as_it_was() -> None:
     assert [each.name for each in before.instances_on(NodeId("alpha"))] == ["web1"]
     assert after.instances_on(NodeId("alpha")) == ()
     assert after == BASE
+
+
+def test_secondary_nodes_are_those_that_hold_the_disks_too() -> None:
+    disk = Disk(
+        uuid=DiskId("disk"), size=MiB(8), nodes=(NodeId("alpha"), NodeId("beta")),
+        backing=FileBacking(path="/srv/disk", shared=False),
+    )  # fmt: skip
+    mirrored = {"disk_template": DiskTemplate.DRBD, "disks": (disk.uuid,)}
+    web1 = msgspec.structs.replace(instance("web1", "alpha"), **mirrored)
+    config = BASE.apply([Put(web1), Put(disk), Put(instance("web2", "beta"))])
+    assert config.nodes_of(web1) == ("alpha", "beta")
+    assert config.instances_with_secondary(NodeId("beta")) == (web1,)
+    assert config.instances_with_secondary(NodeId("alpha")) == ()
+    failed_over = msgspec.structs.replace(web1, primary_node=NodeId("beta"))
+    config = config.apply([Put(failed_over)])
+    assert config.nodes_of(failed_over) == ("beta", "alpha")
+    assert config.instances_with_secondary(NodeId("beta")) == ()
+    assert config.instances_with_secondary(NodeId("alpha")) == (failed_over,)
+    assert config.secondary_nodes(config.instance("web2")) == ()
 
 
 _steps = st.lists(
