@@ -2,6 +2,7 @@
 
 import gc
 
+import pytest
 from hypothesis import settings
 
 from tests.support.processes import pytest_addoption, pytest_runtestloop
@@ -20,3 +21,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever changes what is on the wire say so."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files of tests/golden/wire"
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))

@@ -1,0 +1,81 @@
+"""Each method of LUXI answers as it did, or was changed on purpose: one example of each."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from common.errors import GntError
+from common.luxi.answers import Request
+from common.luxi.failures import to_ganeti
+from tests.sim.settings import create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.golden import Masked, check_golden
+
+DELAY = {"OP_ID": "OP_TEST_DELAY", "duration": 1}
+JOB = ["id", "status", "summary", "ops", "opstatus", "opresult", "oplog", "received_ts"]
+WISH = {
+    "type": "allocate",
+    "disk_template": "sharedfile",
+    "disks": [{"size": 64}],
+    "beparams": {"memory": 64, "vcpus": 1},
+}
+
+# In this order; job 1 has made the instance web1 on beta.
+ASKED: list[tuple[str, list[Any]]] = [
+    ("Query", ["instance", ["name", "status", "pnode", "colour"], ["==", "name", "web1"]]),
+    ("QueryFields", ["group", ["name", "node_cnt", "colour"]]),
+    ("QueryInstances", [["web1"], ["name", "admin_state", "oper_state", "be/memory"], False]),
+    ("QueryNodes", [[], ["name", "role", "pinst_list", "mfree", "uuid"], False]),
+    ("QueryGroups", [["default"], ["name", "alloc_policy", "node_list"], False]),
+    ("QueryNetworks", [[], ["name"], False]),
+    ("QueryExports", [["beta"], False]),
+    ("QueryConfigValues", [["cluster_name", "master_node", "drain_flag", "watcher_pause"]]),
+    ("QueryClusterInfo", []),
+    ("QueryTags", ["instance", "web1"]),
+    ("SubmitJob", [[DELAY]]),
+    ("WaitForJobChange", [2, ["summary"], None, 0, 10]),
+    ("ChangeJobPriority", [2, -10]),
+    ("WhyJob", [2]),
+    ("SubmitManyJobs", [[[DELAY], [DELAY | {"depends": [[2, ["success"]]]}]]]),
+    ("CancelJob", [4]),
+    ("QueryJobs", [[4, 99], JOB]),
+    ("SetDrainFlag", [True]),
+    ("SubmitJobToDrainedQueue", [[DELAY]]),
+    ("ArchiveJob", [4]),
+    ("AutoArchiveJobs", [0, 10]),
+    ("SetWatcherPause", [4_000_000_000]),
+    ("AskAllocator", [WISH]),
+    ("QueryFilters", [[], ["uuid"]]),
+    ("ReplaceFilter", [None, 0, [], "REJECT", []]),
+    ("DeleteFilter", ["00000000-0000-4000-8000-000000000000"]),
+    ("PickupJob", [1]),
+]  # fmt: skip
+
+
+def test_every_method_answers_as_it_did(update_golden: bool) -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            mask = Masked()
+            for method, args in ASKED:
+                answer = mask(await _answer(cluster, method, args))
+                asked.append({"method": method, "args": args, "answer": answer})
+            methods = cluster.master.running.luxi._methods
+            assert methods.keys() <= {method for method, _ in ASKED}
+
+    simulate(scenario())
+    text = json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)
+    check_golden("luxi.json", text + "\n", update=update_golden)
+
+
+async def _answer(cluster: SimulatedCluster, method: str, args: list[Any]) -> Any:
+    """Return what a client would be answered, as JSON values."""
+    try:
+        answer = await cluster.master.running.luxi(Request(method=method, args=tuple(args)))
+    except GntError as error:
+        answer = to_ganeti(error)
+    return msgspec.json.decode(msgspec.json.encode(answer))
