@@ -5,9 +5,9 @@ import gc
 import pytest
 from hypothesis import settings
 
-from tests.support.processes import pytest_addoption, pytest_runtestloop
+from tests.support.processes import add_option, pytest_runtestloop
 
-__all__ = ("pytest_addoption", "pytest_runtestloop")  # hooks
+__all__ = ("pytest_runtestloop",)  # a hook
 
 # A busy machine is no failure: by default an example that takes longer than 200 ms is one.
 settings.register_profile("gantry", deadline=None)
@@ -24,7 +24,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever changes what is on the wire say so."""
+    """Let whoever runs the tests say in how many processes, and that the wire changes."""
+    add_option(parser)
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files of tests/golden/wire"
     )

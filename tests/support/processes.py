@@ -21,7 +21,8 @@ SHARED = ("unit", "sim")  # directories of tests that need nothing but a process
 NUMBER_BYTES = 4
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def add_option(parser: pytest.Parser) -> None:
+    """Declare ``--processes``."""
     parser.addoption(
         "--processes", type=int, default=1, metavar="N",
         help=f"run the tests of {' and '.join(SHARED)} in so many processes at once",

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = 20
-HOOKS = "from tests.support.processes import pytest_addoption, pytest_runtestloop"
+HOOKS = "from tests.support.processes import add_option as pytest_addoption, pytest_runtestloop"
 SHARED = f"""
 import os, time
 from pathlib import Path
