@@ -48,7 +48,9 @@ class Entry(Order):
 
 
 class OperationRecord(Order, kw_only=True, omit_defaults=True):
-    """One operation of a job. ``plan``, ``locks`` and ``journal`` are all a successor needs.
+    """One operation of a job, with all that a successor needs to go on with it.
+
+    That is ``choice`` at first, and from its plan on ``plan``, ``locks`` and ``journal``.
 
     There are many jobs, so their rows leave out what is as usual.
     """
@@ -65,6 +67,7 @@ class OperationRecord(Order, kw_only=True, omit_defaults=True):
     executed: Timestamp | None = None  # had the locks
     ended: Timestamp | None = None
     locks: tuple[tuple[str, str], ...] = ()  # (lock, mode), held while running; dropped then
+    choice: Any = None  # what was left open, settled; dropped when there is a plan
     plan: Any = None  # dropped when it has ended
     journal: tuple[Entry, ...] = ()  # dropped after a success: the log tells the same
 

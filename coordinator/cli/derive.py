@@ -40,7 +40,7 @@ _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what de
 }
 
 
-def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: str) -> None:
+def add_fields(parser: Parser, operation: type[Operation[Any, Any]], *, many: str) -> None:
     """Add the options and arguments that ``operation`` declares.
 
     Args:
@@ -69,7 +69,9 @@ def add_fields(parser: Parser, operation: type[Operation[Any]], *, many: str) ->
                 _add_shorthand(parser, name, shorthand)
 
 
-def read_fields(operation: type[Operation[Any]], options: argparse.Namespace) -> dict[str, Any]:
+def read_fields(
+    operation: type[Operation[Any, Any]], options: argparse.Namespace
+) -> dict[str, Any]:
     """Return the operation's fields that the command line gives, as JSON values.
 
     Raises:

@@ -79,7 +79,7 @@ def _confirm(
     confirm(question.format(in_words([str(name) for name in names])))
 
 
-def parser_for(name: str, operation: type[Operation[Any]], entry: Entry) -> Parser:
+def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) -> Parser:
     """Return the parser of an operation's command: its fields, and what all jobs have."""
     parser = Parser(name, (operation.__doc__ or "").strip())
     add_fields(parser, operation, many=entry.many)

@@ -11,15 +11,16 @@ from common.model.job import Failure, Status
 from common.names import JobId
 from coordinator.jobs.bounds import failure_of, result_of
 from coordinator.jobs.context import JobContext
-from coordinator.jobs.foreign import read_plan, read_queued
+from coordinator.jobs.foreign import read_choice, read_plan, read_queued
 from coordinator.jobs.journal import JobJournal
 from coordinator.jobs.recipe import run
 from coordinator.jobs.running import Doing, RunningJob, ended
-from coordinator.jobs.secrets import with_secrets
 from coordinator.locks.manager import LockManager, LocksBusy
 from coordinator.locks.names import LockName, Owner, Wanted
-from coordinator.operations.base import Batches, Operation, StaleChoice, read_operation
+from coordinator.operations.base import Operation, StaleChoice
+from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.locking import from_rows, to_rows
+from coordinator.operations.placement.promises import Promise
 from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
@@ -38,8 +39,8 @@ class Queue(Protocol):
     async def take_place(self, running: RunningJob) -> None:
         """Wait for a place to run."""
 
-    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
-        """Read jobs and number them; an answer for each, and those that make sense."""
+    def read(self, jobs: FollowUps) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read and number jobs of an operation; an answer for each, and those that make sense."""
 
     def admit(self, jobs: Sequence[RunningJob]) -> None:
         """Queue jobs that are stored."""
@@ -87,8 +88,8 @@ class Executor:
         running.at_return = running.past_return = False
         try:
             if record.plan is None:
-                operation = read_queued(running.id, record, running.secrets(index))
-                plan = await self._get_ready(running, index, operation, context)
+                operation, choice = read_queued(running.id, record, running.secrets(index))
+                plan = await self._get_ready(running, index, operation, choice, context)
             else:
                 operation, plan = read_plan(running.id, record, running.secrets(index), context)
                 # What it held and had promised; nobody else has asked yet.
@@ -102,43 +103,54 @@ class Executor:
                 return
             journal = JobJournal(running, index, self._store, self._now)
             await run(_noting_return(operation.recipe(context, plan), running), journal)
-            batches = operation.jobs(plan)
-            await self._end_well(running, index, operation.result(plan), batches)
+            jobs = operation.jobs(plan)
+            await self._end_well(running, index, operation.result(plan), jobs)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
             # Under its locks: a successor that knows of no end undoes it all once more.
             await self._end_badly(running, index, error)
         finally:
             self._locks.release(running.owner)
-            context.promise()
+            self.reserve(running)
 
     async def _get_ready(
-        self, running: RunningJob, index: int, operation: Operation[Any], context: JobContext
+        self,
+        running: RunningJob,
+        index: int,
+        operation: Operation[Any, Any],
+        choice: Any,
+        context: JobContext,
     ) -> Any:
-        """Choose, lock, check: until the choice still holds under the locks."""
+        """Choose, lock, check: until the choice still holds under the locks.
+
+        A choice that is there already is the one of whoever submitted the job, or of a predecessor.
+        """
         started = running.op(index).started or self._now()
         running.change_op(index, status=Status.WAITING, started=started)
         why = ""
         for _ in range(CHOICES):
-            self._is_doing(running, "its choice of nodes")
-            chosen = await self._unless_cancelled(running, operation.choose(context))
-            wanted = chosen.locks(self._store.state.config)
+            if choice is None:
+                self._is_doing(running, "its choice of nodes")
+                choice = await self._unless_cancelled(running, operation.choose(context))
+                running.change_op(index, choice=to_builtins(choice))
+            wanted = operation.locks(self._store.state.config, choice)
             await self._unless_cancelled(running, self._lock(running, index, wanted))
             self._is_doing(running, "its checks")
             try:
-                if chosen.locks(self._store.state.config) != wanted:
+                if operation.locks(self._store.state.config, choice) != wanted:
                     raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
-                plan = await self._unless_cancelled(running, chosen.prepare(context))
+                plan = await self._unless_cancelled(running, operation.prepare(context, choice))
             except StaleChoice as stale:
                 self._locks.release(running.owner)
                 why = f" {stale.__cause__}" if isinstance(stale.__cause__, GntError) else ""
+                choice = None
                 continue
             except BaseException:
                 self._locks.release(running.owner)
                 raise
-            context.promise(*chosen.promises(plan))
+            context.promise(*operation.promises(plan))
             running.change_op(
                 index, status=Status.RUNNING, executed=self._now(),
-                plan=to_builtins(plan), locks=to_rows(wanted),
+                choice=None, plan=to_builtins(plan), locks=to_rows(wanted),
             )  # fmt: skip
             return plan
         raise Conflict(
@@ -175,14 +187,14 @@ class Executor:
             await ended(task, wish)
 
     async def _end_well(
-        self, running: RunningJob, index: int, result: Any, batches: Batches = ()
+        self, running: RunningJob, index: int, result: Any, follow_ups: FollowUps = ()
     ) -> None:
         if running.cancel_wanted.is_set() and not running.past_return:
             raise Cancelled(f"Job {running.id} was cancelled before it began.")
         running.past_return = True  # from here on there is nothing to cancel
         jobs: list[RunningJob] = []
-        if batches:
-            answers, jobs = self.queue.read(batches)
+        if follow_ups:
+            answers, jobs = self.queue.read(follow_ups)
             told = [
                 [False, answer.message] if isinstance(answer, GntError) else [True, answer]
                 for answer in answers
@@ -199,18 +211,16 @@ class Executor:
         running.show()
 
     def reserve(self, running: RunningJob) -> None:
-        """Have others count with the room that a job was given before it begins."""
+        """Have others count with the room that was chosen for operations that have not begun."""
         context = self._context(running, 0)
+        promises: list[Promise] = []
         try:
-            operations = [
-                read_operation(with_secrets(op, running.secrets(index)))
-                for index, op in enumerate(running.job.ops)
-                if op.plan is None
-            ]
-            promises = [promise for each in operations for promise in each.intends(context)]
+            for index, record in enumerate(running.job.ops):
+                if record.choice is not None:
+                    operation, choice = read_choice(record, running.secrets(index))
+                    promises += operation.intends(context, choice)
         except GntError as error:  # it is another version's; it ends when its turn has come
             log.warning("job %s has nothing reserved: %s", running.id, error)
-            return
         context.promise(*promises)
 
     def obstacles(self, running: RunningJob) -> list[tuple[LockName, list[Owner], list[Owner]]]:

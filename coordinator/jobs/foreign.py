@@ -17,9 +17,14 @@ from coordinator.jobs.secrets import check_secrets, with_secrets
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.cluster_view import Cluster
 
+# Versions before 2 told these by a parameter that they had room already; the node was named, too.
+_ONCE_RESERVED = ("OP_INSTANCE_CREATE", "OP_INSTANCE_FAILOVER", "OP_INSTANCE_MIGRATE")
 
-def read_queued(job: JobId, record: OperationRecord, secrets: Mapping[str, Any]) -> Operation[Any]:
-    """Read an operation that has not begun.
+
+def read_queued(
+    job: JobId, record: OperationRecord, secrets: Mapping[str, Any]
+) -> tuple[Operation[Any, Any], Any]:
+    """Read an operation that has not begun, and the choice that was made for it, if any.
 
     Raises:
         InvalidRequest: this version does not know it, or not in this form.
@@ -27,7 +32,7 @@ def read_queued(job: JobId, record: OperationRecord, secrets: Mapping[str, Any])
     """
     check_secrets(job, record, secrets)
     try:
-        return read_operation(with_secrets(record, secrets))
+        return read_choice(record, secrets)
     except InvalidRequest as error:
         raise InvalidRequest(
             f"Job {job} was queued by another version of Gantry, and this one cannot read it: "
@@ -37,14 +42,14 @@ def read_queued(job: JobId, record: OperationRecord, secrets: Mapping[str, Any])
 
 def read_plan(
     job: JobId, record: OperationRecord, secrets: Mapping[str, Any], cluster: Cluster
-) -> tuple[Operation[Any], Any]:
+) -> tuple[Operation[Any, Any], Any]:
     """Read an operation that was begun, and its plan; its secrets may be ``LOST``.
 
     Raises:
         Stuck: this version cannot go on with it, neither forward nor back.
     """
     try:
-        operation = read_operation(with_secrets(record, secrets))
+        operation = read_operation(_parameters(record, secrets))
         plan = from_builtins(record.plan, operation.plan_type, what="its plan")
     except InvalidRequest as error:
         raise _stuck(job, record, error.message) from error
@@ -53,6 +58,27 @@ def read_plan(
     if unknown:
         raise _stuck(job, record, f"Unknown steps: {_quoted(unknown)}.")
     return operation, plan
+
+
+def read_choice(
+    record: OperationRecord, secrets: Mapping[str, Any]
+) -> tuple[Operation[Any, Any], Any]:
+    """Read an operation that waits, and its choice; its secrets may be ``LOST``.
+
+    Raises:
+        InvalidRequest: this version does not know it, or not in this form.
+    """
+    operation = read_operation(_parameters(record, secrets))
+    if record.choice is None:
+        return operation, None
+    return operation, from_builtins(record.choice, operation.choice_type, what="its choice")
+
+
+def _parameters(record: OperationRecord, secrets: Mapping[str, Any]) -> dict[str, Any]:
+    wire = with_secrets(record, secrets)
+    if wire.get("OP_ID") in _ONCE_RESERVED:
+        wire.pop("reserved", None)
+    return wire
 
 
 def _stuck(job: JobId, record: OperationRecord, why: str) -> Stuck:

@@ -1,7 +1,6 @@
 """Take jobs in: number them, have them stored, and only then have them queued."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from common.errors import GntError, InvalidRequest, Unreachable
 from common.luxi.failures import QueueDrained
@@ -11,12 +10,11 @@ from common.tasks import Background
 from coordinator.jobs.known import KnownJobs
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.storing import stored
-from coordinator.jobs.submission import Submitted, dependencies_of, read_job
+from coordinator.jobs.submission import Batch, Submitted, dependencies_of, read_job
 from coordinator.operations.base import Batches
+from coordinator.operations.follow_up import FollowUps
 from coordinator.state.archive import Archive
 from coordinator.state.store import Store
-
-NOTHING: Mapping[JobId, Job] = {}
 
 
 class Intake:
@@ -55,7 +53,8 @@ class Intake:
             raise QueueDrained(
                 "The job queue is drained and takes no jobs; “gnt-cluster queue undrain” opens it."
             )
-        answers, jobs = self.read(batches, await self._archived(batches))
+        archived = await self._archived(batches)
+        answers, jobs = self._read_each([Batch(batch) for batch in batches], archived)
         nonsense = next((each for each in answers if isinstance(each, InvalidRequest)), None)
         if nonsense is not None:
             raise nonsense
@@ -64,15 +63,18 @@ class Intake:
             await stored(self._take_in(jobs), self._background, lambda: self._unknown(jobs))
         return answers
 
-    def read(
-        self, batches: Batches, archived: Mapping[JobId, Job] = NOTHING
-    ) -> tuple[list[JobId | GntError], list[RunningJob]]:
-        """Read jobs and number them; an answer for each, and those that make sense.
+    def read(self, jobs: FollowUps) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read and number jobs that an operation leaves to others.
 
-        Args:
-            batches: for each job its operations in wire form.
-            archived: those of the archive that these jobs may depend on.
+        Returns:
+            An answer for each, and those that make sense.
         """
+        batches = (Batch([op.input for op in job], [op.choice for op in job]) for job in jobs)
+        return self._read_each(batches, {})
+
+    def _read_each(
+        self, batches: Iterable[Batch], archived: Mapping[JobId, Job]
+    ) -> tuple[list[JobId | GntError], list[RunningJob]]:
         answers: list[JobId | GntError] = []
         jobs: list[RunningJob] = []
         for batch in batches:
@@ -84,12 +86,7 @@ class Intake:
                 answers.append(error)
         return answers, jobs
 
-    def _read(
-        self,
-        batch: Sequence[Mapping[str, Any]],
-        before: list[JobId],
-        archived: Mapping[JobId, Job],
-    ) -> Submitted:
+    def _read(self, batch: Batch, before: list[JobId], archived: Mapping[JobId, Job]) -> Submitted:
         submitted = read_job(
             batch, JobId(self._next), now=self._now(), before=before,
             find=lambda number: self._jobs.find(number) or archived.get(number),

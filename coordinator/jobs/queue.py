@@ -18,6 +18,7 @@ from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority
 from coordinator.jobs.why import Reason, Standing, reasons
 from coordinator.operations.base import Batches
+from coordinator.operations.follow_up import FollowUps
 from coordinator.state.archive import Archive
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -183,9 +184,9 @@ class JobQueue:
         """
         return await self._jobs.get(number), self.why(number)
 
-    def read(self, batches: Batches) -> tuple[list[JobId | GntError], list[RunningJob]]:
-        """Read jobs and number them; an answer for each, and those that make sense."""
-        return self._intake.read(batches)
+    def read(self, jobs: FollowUps) -> tuple[list[JobId | GntError], list[RunningJob]]:
+        """Read and number jobs of an operation; an answer for each, and those that make sense."""
+        return self._intake.read(jobs)
 
     def admit(self, jobs: Sequence[RunningJob]) -> None:
         """Queue jobs that are stored."""

@@ -115,14 +115,16 @@ class RunningJob:
         # One that was stored by an earlier version may have its secrets in its row.
         wiped = {key: value for key, value in op.input.items() if key not in op.secret}
         journal = () if fields["status"] is Status.SUCCESS else op.journal
-        self.change_op(index, input=wiped, plan=None, locks=(), journal=journal, **fields)
+        self.change_op(
+            index, input=wiped, choice=None, plan=None, locks=(), journal=journal, **fields
+        )
 
     def strip_op(self, index: int) -> None:
         """Forget all that an operation said, and all of its input but what it was."""
         op = self.op(index)
         opcode = op.input.get("OP_ID", "")
         self.change_op(
-            index, input={"OP_ID": opcode}, plan=None, result=None, log=(), journal=(),
+            index, input={"OP_ID": opcode}, choice=None, plan=None, result=None, log=(), journal=(),
             failure=op.failure and stripped(op.failure),
         )  # fmt: skip
 

@@ -1,16 +1,24 @@
 """Read what a client submits: operations in wire form become a job's row, without its secrets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from common.errors import Conflict, InvalidRequest
-from common.messages import Order, from_builtins
+from common.messages import Order, from_builtins, to_builtins
 from common.model.job import Dependency, Job, OperationRecord, Status
 from common.names import LARGEST_COUNT, JobId
 from coordinator.jobs.bounds import check_job_size
 from coordinator.operations.base import read_operation
 
 PRIORITIES = range(-20, 20)
+
+
+class Batch(NamedTuple):
+    """The operations of one job in wire form, and what was chosen for each: by no client, ever."""
+
+    operations: Sequence[Mapping[str, Any]]
+    choices: Sequence[Any] = ()
 
 
 class Submitted(NamedTuple):
@@ -32,7 +40,7 @@ class _Common(Order):
 
 
 def read_job(
-    batch: Sequence[Mapping[str, Any]],
+    batch: Batch,
     number: JobId,
     *,
     now: float,
@@ -52,10 +60,10 @@ def read_job(
         InvalidRequest: no operation, an unknown one, something that does not fit, or too much.
         Conflict: it depends on an archived job that did not end as required.
     """
-    if not batch:
+    if not batch.operations:
         raise InvalidRequest("A job has at least one operation.")
     records, secrets, depends = [], [], []
-    for wire in batch:
+    for wire, choice in zip_longest(batch.operations, batch.choices):
         operation = read_operation(dict(wire))
         extra = {
             name: wire[name] for name in _Common.__struct_fields__ if wire.get(name) is not None
@@ -76,6 +84,7 @@ def read_job(
                 secret=secret,
                 summary=operation.summary(),
                 priority=common.priority,
+                choice=to_builtins(choice),
             )
         )
     job = Job(id=number, ops=tuple(records), received=now, depends=tuple(depends))

@@ -4,37 +4,41 @@ import abc
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.ganeti.parameters import known_parameters, unknown_operation
 from coordinator.operations.parameter import Parameter
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
+ChoiceT = TypeVar("ChoiceT")
 PlanT = TypeVar("PlanT")
-Batches = Sequence[Sequence[Mapping[str, Any]]]
-OperationT = TypeVar("OperationT", bound="type[Operation[Any]]")
+Batches = Sequence[Sequence[Mapping[str, Any]]]  # jobs as clients submit them
+OperationT = TypeVar("OperationT", bound="type[Operation[Any, Any]]")
 
 
 class _OperationType(MessageType, abc.ABCMeta):
     """Lets a message have abstract methods."""
 
 
-class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
-    """One thing the cluster can do; its fields are its parameters.
+class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_only=True):
+    """One thing the cluster can do; its fields are its parameters, and nothing but what was asked.
 
-    Names of operations and fields are Ganeti's opcodes, so that its clients fit.
+    Names of operations and fields are Ganeti's opcodes, so that its clients fit. What was left
+    open is settled by ``choose``; of an operation that leaves nothing open, ``ChoiceT`` is None.
     """
 
     opcode: ClassVar[str]  # "OP_INSTANCE_MIGRATE"
+    choice_type: ClassVar[Any]
     plan_type: ClassVar[Any]
 
     @abc.abstractmethod
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, choice: ChoiceT, /) -> Wanted:
         """Say what must not change while this runs.
 
         Raises:
@@ -45,19 +49,21 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
         """Tell whether this gives or ends power over nodes, which the group shall not do."""
         return False
 
-    async def choose(self, cluster: Cluster) -> Self:  # noqa: ARG002 -- for those that choose
+    async def choose(self, cluster: Cluster) -> ChoiceT:  # noqa: ARG002 -- for those that choose
         """Settle what the operator left open, say a node, without holding any lock.
 
-        Called again when ``prepare`` finds that the choice has gone stale meanwhile.
+        The choice is kept in the job's row until there is a plan. Called again when ``prepare``
+        finds that it has gone stale meanwhile; not called when whoever submitted this has chosen.
         """
-        return self
+        return cast("ChoiceT", None)
 
     @abc.abstractmethod
-    async def prepare(self, cluster: Cluster) -> PlanT:
+    async def prepare(self, cluster: Cluster, choice: ChoiceT, /) -> PlanT:
         """Check everything and change nothing; return all that the steps need to know.
 
         Raises:
             GntError: what is in the way.
+            StaleChoice: another choice has to be made.
         """
 
     @abc.abstractmethod
@@ -79,16 +85,20 @@ class Operation(Order, Generic[PlanT], metaclass=_OperationType, kw_only=True):
         """Say what the job's result is, as JSON values."""
         return None
 
-    def jobs(self, plan: PlanT) -> Batches:  # noqa: ARG002 -- for those that have others do it
-        """Return jobs, each a list of operations in wire form, to be submitted at the end.
+    def jobs(self, plan: PlanT) -> FollowUps:  # noqa: ARG002 -- for those that have others do it
+        """Return jobs, each a list of operations, to be submitted at the end.
 
         They are stored together with the news that this operation has succeeded. Its result,
         which has to be a dict then, is told their numbers under ``jobs``.
         """
         return ()
 
-    def intends(self, cluster: Cluster) -> Iterable[Promise]:  # noqa: ARG002
-        """Say what others count with while this waits in the queue: room it was given before."""
+    def intends(
+        self,
+        cluster: Cluster,  # noqa: ARG002 -- for those that choose room
+        choice: ChoiceT,  # noqa: ARG002
+    ) -> Iterable[Promise]:
+        """Say what others count with while this waits with a choice that was made before."""
         return ()
 
     def dry_result(
@@ -133,7 +143,7 @@ class StaleChoice(Exception):
     """What ``choose`` settled does not hold any more; choose again."""
 
 
-REGISTRY: dict[str, type[Operation[Any]]] = {}
+REGISTRY: dict[str, type[Operation[Any, Any]]] = {}
 
 
 def operation(opcode: str) -> Callable[[OperationT], OperationT]:
@@ -141,7 +151,7 @@ def operation(opcode: str) -> Callable[[OperationT], OperationT]:
 
     def register(cls: OperationT) -> OperationT:
         cls.opcode = opcode
-        (cls.plan_type,) = typing.get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        cls.choice_type, cls.plan_type = typing.get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
         REGISTRY[opcode] = cls
         return cls
 
@@ -151,7 +161,7 @@ def operation(opcode: str) -> Callable[[OperationT], OperationT]:
 COMMON = frozenset({"OP_ID", "dry_run", "debug_level", "priority", "depends", "comment", "reason"})
 
 
-def read_operation(wire: dict[str, Any]) -> Operation[Any]:
+def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
     """Build an operation from its wire form; common attributes are left to the queue.
 
     Raises:

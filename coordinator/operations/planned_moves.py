@@ -1,23 +1,25 @@
 """Operations that have several moves planned at once, and leave each to a job of its own."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Any
 
-from common.errors import Conflict
 from common.messages import Order
+from common.model.instance import AdminState
 from coordinator.iallocator.response import Moves
-from coordinator.operations.base import Batches, Operation
+from coordinator.operations.base import Operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.parameter import hidden
-from coordinator.operations.placement.moves import orders_of, promises_of
+from coordinator.operations.follow_up import FollowUp, FollowUps
+from coordinator.operations.instance.place import Place
+from coordinator.operations.placement.moves import promises_of
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
+from coordinator.state.config import Config
 
 
 class MovesPlan(Order):
     """Jobs that move instances, what they take, and what they come to in words."""
 
-    jobs: tuple[tuple[dict[str, Any], ...], ...] = ()
+    jobs: tuple[tuple[FollowUp, ...], ...] = ()
     promises: tuple[Promise, ...] = ()
     lines: tuple[str, ...] = ()
 
@@ -25,21 +27,38 @@ class MovesPlan(Order):
 def plan_of(cluster: Cluster, moves: Moves) -> MovesPlan:
     """Plan the moves that an allocator wants."""
     return MovesPlan(
-        jobs=orders_of(cluster.config, moves),
+        jobs=tuple(tuple(_follow_up(cluster.config, op) for op in job) for job in moves.jobs),
         promises=promises_of(cluster.config, moves),
         lines=tuple(f"move {name} to {', '.join(nodes)}" for name, _, nodes in moves.moved),
     )
 
 
-class PlannedMoves(Operation[MovesPlan], kw_only=True):
-    """Has ``choose`` plan ``moves``; changes nothing itself."""
+def _follow_up(config: Config, op: dict[str, Any]) -> FollowUp:
+    """Return the operation for a move; one that is only possible by stopping the instance stops it.
 
-    moves: Annotated[MovesPlan | None, hidden("what is to be done; the allocator says it")] = None
+    Allocators ask for migrations throughout, as Ganeti's own does.
+    """
+    if op["OP_ID"] != "OP_INSTANCE_MIGRATE":
+        return FollowUp(input=op)
+    instance = config.instance(op.get("instance_name", ""))
+    node = config.find_node(op.get("target_node") or "")
+    place = Place(node=node.ref) if node else None
+    is_up = instance.admin_state is AdminState.UP
+    if is_up and not config.nodes[instance.primary_node].offline:
+        return FollowUp(input=op, choice=place)
+    failover = {
+        "OP_ID": "OP_INSTANCE_FAILOVER",
+        "instance_name": instance.name,
+        "target_node": op.get("target_node"),
+    }
+    return FollowUp(input=failover, choice=place)
 
-    async def prepare(self, cluster: Cluster) -> MovesPlan:  # noqa: ARG002
-        if self.moves is None:
-            raise Conflict("No allocator has said yet which instance goes where.")
-        return self.moves
+
+class PlannedMoves(Operation[MovesPlan, MovesPlan], kw_only=True):
+    """Has ``choose`` plan the moves; changes nothing itself."""
+
+    async def prepare(self, cluster: Cluster, moves: MovesPlan) -> MovesPlan:  # noqa: ARG002
+        return moves
 
     def promises(self, plan: MovesPlan) -> Iterable[Promise]:
         return plan.promises
@@ -47,7 +66,7 @@ class PlannedMoves(Operation[MovesPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: MovesPlan) -> Iterator[Step]:  # noqa: ARG002
         yield from ()
 
-    def jobs(self, plan: MovesPlan) -> Batches:
+    def jobs(self, plan: MovesPlan) -> FollowUps:
         return plan.jobs
 
     def result(self, plan: MovesPlan) -> dict[str, Any]:  # noqa: ARG002

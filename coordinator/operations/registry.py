@@ -8,7 +8,7 @@ from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.ganeti.parameters import unknown_operation
 
 
-def find_operation(opcode: str) -> type[Operation[Any]]:
+def find_operation(opcode: str) -> type[Operation[Any, Any]]:
     """Return an operation's class, loading its module only.
 
     Raises:

@@ -154,7 +154,7 @@ FAULTS = (
     Fault(
         "locks that are not those needed", "what was waited for is looked at again",
         "coordinator/jobs/executor.py",
-        "if chosen.locks(self._store.state.config) != wanted:", "if False:",
+        "if operation.locks(self._store.state.config, choice) != wanted:", "if False:",
         (QUEUE, "tests/unit/jobs"),
     ),
     Fault(
@@ -168,9 +168,9 @@ FAULTS = (
     Fault(
         "locks released before success", "a job has its locks until its end is durable",
         "coordinator/jobs/executor.py",
-        "            batches = operation.jobs(plan)",
+        "            jobs = operation.jobs(plan)",
         "            self._locks.release(running.owner)\n"
-        "            batches = operation.jobs(plan)",
+        "            jobs = operation.jobs(plan)",
         (INVARIANTS,),
     ),
     Fault(

@@ -28,7 +28,7 @@ ORDERS_EVERY_S = 3.0
 PATIENCE_S = 60.0
 FEWEST_NODES = 3
 
-Order = Operation[Any]
+Order = Operation[Any, Any]
 
 
 class Operators:

@@ -69,7 +69,7 @@ def test_a_half_done_job_that_cannot_be_read_is_stuck_and_says_what_it_did(what:
         async with simulated_cluster() as cluster:
             record = _HALF_DONE[what]
             if record.plan is None:
-                plan = await Delay(duration=1.0).prepare(None)  # type: ignore[arg-type]
+                plan = await Delay(duration=1.0).prepare(None, None)  # type: ignore[arg-type]
                 record = replace(record, plan=to_builtins(plan))
             job = await _taken_over(cluster, record)
             with pytest.raises(Stuck, match=r"“polish the disk”\. Nothing was undone") as caught:

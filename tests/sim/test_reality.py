@@ -156,7 +156,7 @@ def test_clocks_that_jump_disturb_no_job(jump_s: float) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await cluster.run(create("web1", "gamma"))
-            orders: list[Operation[Any]] = [
+            orders: list[Operation[Any, Any]] = [
                 MigrateInstance(instance_name=WEB1, target_node="alpha"),
                 create("web2", "beta"),
                 ShutDownInstance(instance_name=WEB1),

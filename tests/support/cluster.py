@@ -187,7 +187,7 @@ class SimulatedCluster:
 
     # Jobs
 
-    async def run(self, operation: Operation[Any], **common: Any) -> Any:
+    async def run(self, operation: Operation[Any, Any], **common: Any) -> Any:
         """Run one operation as a job, to its end; return its result.
 
         Raises:
@@ -195,7 +195,7 @@ class SimulatedCluster:
         """
         return outcome(await self.finished(await self.submit(operation, **common)))
 
-    async def submit(self, *operations: Operation[Any], **common: Any) -> JobId:
+    async def submit(self, *operations: Operation[Any, Any], **common: Any) -> JobId:
         """Submit a job of these operations, as a client does."""
         number = await self.master.luxi("SubmitJob", [op.to_input() | common for op in operations])
         return JobId(number)

@@ -17,7 +17,7 @@ from tests.support.seeds import seeds
 from tests.support.snapshot import Snapshot
 
 Setting = Callable[[SimulatedCluster], Awaitable[None]]
-Maker = Callable[[SimulatedCluster], Operation[Any]]
+Maker = Callable[[SimulatedCluster], Operation[Any, Any]]
 
 
 async def nothing(cluster: SimulatedCluster) -> None:
@@ -37,9 +37,9 @@ class Story:
     may fail after a crash, because nobody knows that any more, and is sent again.
     """
 
-    operation: Operation[Any] | Maker
+    operation: Operation[Any, Any] | Maker
     setting: Setting = nothing
-    again: Operation[Any] | None = None
+    again: Operation[Any, Any] | None = None
     nodes: int = 3
     candidates: int = 10
     strangers: int = 0
@@ -64,10 +64,10 @@ class Story:
     def opcode(self) -> str:
         if isinstance(self.operation, Operation):
             return self.operation.opcode
-        kind: type[Operation[Any]] = get_type_hints(self.operation)["return"]
+        kind: type[Operation[Any, Any]] = get_type_hints(self.operation)["return"]
         return kind.opcode
 
-    def made(self, cluster: SimulatedCluster) -> Operation[Any]:
+    def made(self, cluster: SimulatedCluster) -> Operation[Any, Any]:
         return self.operation if isinstance(self.operation, Operation) else self.operation(cluster)
 
 
@@ -124,7 +124,7 @@ def is_crossing(trip: Trip) -> bool:
 
 @contextmanager
 def changed_recipes(
-    operation: Operation[Any], change: Callable[[Iterator[Step]], Iterator[Step]]
+    operation: Operation[Any, Any], change: Callable[[Iterator[Step]], Iterator[Step]]
 ) -> Iterator[None]:
     """Have the recipe of every such operation go through ``change``."""
     load_all()

@@ -22,16 +22,16 @@ class DestroyPlan(Order):
 
 
 @operation("OP_CLUSTER_DESTROY")
-class DestroyCluster(Operation[DestroyPlan], kw_only=True):
+class DestroyCluster(Operation[None, DestroyPlan], kw_only=True):
     """Remove every node but the master; ``gnt-cluster destroy`` then ends that one, too."""
 
     def is_for_root(self) -> bool:
         return True
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(cluster=Mode.EXCLUSIVE)
 
-    async def prepare(self, cluster: Cluster) -> DestroyPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> DestroyPlan:
         config = cluster.config
         instances = config.sorted_instances()
         if instances:

@@ -37,7 +37,7 @@ class ModifyClusterPlan(Order, kw_only=True):
 
 
 @operation("OP_CLUSTER_SET_PARAMS")
-class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
+class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     """Change the cluster's parameters."""
 
     default_iallocator: Annotated[
@@ -147,10 +147,10 @@ class ModifyCluster(Operation[ModifyClusterPlan], kw_only=True):
         option("--node-parameters", syntax=Syntax.KEYVAL, help="defaults of all nodes"),
     ] = None
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)
 
-    async def prepare(self, cluster: Cluster) -> ModifyClusterPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> ModifyClusterPlan:
         present = cluster.config.cluster
         after = self._changes(present)
         names = [after.get("default_iallocator") or ""]

@@ -21,7 +21,7 @@ class RenewPlan(Order):
 
 
 @operation("OP_CLUSTER_RENEW_CRYPTO")
-class RenewCrypto(Operation[RenewPlan], kw_only=True):
+class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
     """Renew what nodes prove to each other with who they are; nothing is interrupted."""
 
     node_certificates: Annotated[
@@ -29,10 +29,10 @@ class RenewCrypto(Operation[RenewPlan], kw_only=True):
         option("--new-node-certificates", help="for all nodes in service", syntax=Syntax.FLAG),
     ] = False
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         return wanted(nodes=[node.uuid for node in config.sorted_nodes()])
 
-    async def prepare(self, cluster: Cluster) -> RenewPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> RenewPlan:
         if not self.node_certificates:
             raise InvalidRequest("Say what to renew: --new-node-certificates.")
         config = cluster.config

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 from common.messages import Order
 from coordinator.checks.report import check_codes
 from coordinator.locks.names import Wanted
-from coordinator.operations.base import Batches, Operation, operation
+from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup, check_skipped
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import ResultIsFindings, SkippedChecks
+from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
@@ -20,11 +21,11 @@ from coordinator.state.config import Config
 class VerifyClusterPlan(Order):
     """One job for the configuration, unless one group was named, and one for each group."""
 
-    jobs: tuple[tuple[dict[str, Any], ...], ...]
+    jobs: tuple[tuple[FollowUp, ...], ...]
 
 
 @operation("OP_CLUSTER_VERIFY")
-class VerifyCluster(Operation[VerifyClusterPlan], kw_only=True):
+class VerifyCluster(Operation[None, VerifyClusterPlan], kw_only=True):
     """Check configuration, nodes, mastership, instances and disks; change nothing."""
 
     error_codes: Annotated[
@@ -43,10 +44,10 @@ class VerifyCluster(Operation[VerifyClusterPlan], kw_only=True):
     skip_checks: SkippedChecks = ()
     findings: ResultIsFindings = False
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> VerifyClusterPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> VerifyClusterPlan:
         check_codes(self.ignore_errors)
         check_skipped(self.skip_checks)
         config = cluster.config
@@ -55,14 +56,14 @@ class VerifyCluster(Operation[VerifyClusterPlan], kw_only=True):
             "verbose": self.verbose, "findings": self.findings,
         }  # fmt: skip
         groups = [config.group(self.group_name)] if self.group_name else config.sorted_groups()
-        parts: list[Operation[Any]] = [] if self.group_name else [VerifyConfig(**how)]
+        parts: list[Operation[Any, Any]] = [] if self.group_name else [VerifyConfig(**how)]
         parts += [VerifyGroup(group_name=group.name, **how) for group in groups]
-        return VerifyClusterPlan(jobs=tuple((part.to_input(),) for part in parts))
+        return VerifyClusterPlan(jobs=tuple((FollowUp(input=part.to_input()),) for part in parts))
 
     def recipe(self, cluster: Cluster, plan: VerifyClusterPlan) -> Iterator[Step]:  # noqa: ARG002
         return iter(())
 
-    def jobs(self, plan: VerifyClusterPlan) -> Batches:
+    def jobs(self, plan: VerifyClusterPlan) -> FollowUps:
         return plan.jobs
 
     def result(self, plan: VerifyClusterPlan) -> dict[str, Any]:  # noqa: ARG002

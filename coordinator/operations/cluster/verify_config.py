@@ -17,7 +17,7 @@ from coordinator.state.config import Config
 
 
 @operation("OP_CLUSTER_VERIFY_CONFIG")
-class VerifyConfig(Operation[VerifyPlan], kw_only=True):
+class VerifyConfig(Operation[None, VerifyPlan], kw_only=True):
     """Check the configuration; the first part of OP_CLUSTER_VERIFY."""
 
     error_codes: NamedCodes = False
@@ -25,10 +25,10 @@ class VerifyConfig(Operation[VerifyPlan], kw_only=True):
     verbose: ToldChecks = False
     findings: ResultIsFindings = False
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> VerifyPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> VerifyPlan:
         check_codes(self.ignore_errors)
         config = cluster.config
         if self.verbose:

@@ -54,7 +54,7 @@ def check_skipped(names: Sequence[str]) -> None:
 
 
 @operation("OP_CLUSTER_VERIFY_GROUP")
-class VerifyGroup(Operation[VerifyPlan], kw_only=True):
+class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
     """Check the nodes of a group, and what is on them; a part of OP_CLUSTER_VERIFY."""
 
     group_name: Annotated[str, argument("group to look at")]
@@ -64,10 +64,10 @@ class VerifyGroup(Operation[VerifyPlan], kw_only=True):
     skip_checks: SkippedChecks = ()
     findings: ResultIsFindings = False
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> VerifyPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> VerifyPlan:
         check_codes(self.ignore_errors)
         check_skipped(self.skip_checks)
         group = cluster.config.group(self.group_name)

@@ -1,8 +1,6 @@
 """Move an instance to another group of nodes."""
 
-from typing import Annotated, Self
-
-from msgspec.structs import replace
+from typing import Annotated
 
 from common.errors import Conflict
 from coordinator.iallocator.document import ask_for_group
@@ -14,7 +12,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves
-from coordinator.operations.planned_moves import PlannedMoves, plan_of
+from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
 from coordinator.state.config import Config
 
 
@@ -30,10 +28,10 @@ class ChangeGroup(PlannedMoves, kw_only=True):
     iallocator: AllocatorOption = None
     early_release: EarlyRelease = False
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: MovesPlan) -> Wanted:
         return wanted(nodes=[config.instance(self.instance_name).primary_node])
 
-    async def choose(self, cluster: Cluster) -> Self:
+    async def choose(self, cluster: Cluster) -> MovesPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
         home = config.nodes[instance.primary_node].group
@@ -50,4 +48,4 @@ class ChangeGroup(PlannedMoves, kw_only=True):
         allocators = allocators_for(config.cluster, RequestType.CHANGE_GROUP, self.iallocator)
         question = ask_for_group([instance.name], [group.uuid for group in groups])
         moves = await plan_moves(cluster, allocators, question)
-        return replace(self, moves=plan_of(cluster, moves))
+        return plan_of(cluster, moves)

@@ -30,15 +30,15 @@ class ConsolePlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_CONSOLE")
-class FindConsole(Operation[ConsolePlan], kw_only=True):
+class FindConsole(Operation[None, ConsolePlan], kw_only=True):
     """Tell how to reach the console of a running instance."""
 
     instance_name: InstanceArgument
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- a look needs none
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- a look needs none
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> ConsolePlan:
+    async def prepare(self, cluster: Cluster, _: None) -> ConsolePlan:
         instance = cluster.config.instance(self.instance_name)
         node = cluster.config.nodes[instance.primary_node]
         check_online(node)

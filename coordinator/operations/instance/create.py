@@ -1,22 +1,20 @@
 """Make a new instance."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from msgspec.structs import replace
-
-from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure
+from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
-from common.model.node import Node, NodeRef
+from common.model.node import NodeRef
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.locks.names import Wanted
-from coordinator.operations.base import Operation, StaleChoice, operation
+from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
     DiskRequest,
@@ -28,6 +26,7 @@ from coordinator.operations.devices import (
 )
 from coordinator.operations.fields import AllocatorOption
 from coordinator.operations.filling import disk_spec, guest_spec, read_backend
+from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import (
@@ -60,7 +59,7 @@ class CreatePlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_CREATE")
-class CreateInstance(Operation[CreatePlan], kw_only=True):
+class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     """Create an instance with its disks and nics, and start it."""
 
     instance_name: Annotated[InstanceName, argument("name of the new instance")]
@@ -116,9 +115,6 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
     ignore_ipolicy: Annotated[
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
-    reserved: Annotated[
-        bool, hidden("has room on its node already, from OP_INSTANCE_MULTI_ALLOC")
-    ] = False
     mode: Annotated[str, hidden("only “create”")] = "create"
     wait_for_sync: Annotated[
         bool,
@@ -135,35 +131,35 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         option("--no-conflicts-check", help="as it is without networks", syntax=Syntax.NO_FLAG),
     ] = True
 
-    def locks(self, config: Config) -> Wanted:
-        nodes = [config.node(self.pnode).uuid] if self.pnode else []
-        return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
+    def locks(self, config: Config, place: Place) -> Wanted:  # noqa: ARG002
+        node = place.node.uuid
+        return wanted(instance=self.instance_name, nodes=[node], room=[node])
 
-    async def choose(self, cluster: Cluster) -> Self:
+    async def choose(self, cluster: Cluster) -> Place:
         self.check_words(cluster.config)
         if self.pnode:
-            return replace(self, iallocator=None)
+            return Place(node=cluster.config.node(self.pnode).ref)
         allocators = allocators_for(
             cluster.config.cluster, RequestType.ALLOCATE, self.iallocator,
             instead="a node with -n",
         )  # fmt: skip
         allocator, node = await place_new(cluster, allocators, *self.wish(cluster))
-        return replace(self, pnode=node, iallocator=allocator)
+        return Place(node=cluster.config.node(node).ref, allocator=allocator)
 
-    async def prepare(self, cluster: Cluster) -> CreatePlan:
+    async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
         config = cluster.config
-        if config.find_instance(self.instance_name):
-            raise Conflict(
-                f"There is an instance {self.instance_name} already.", instance=self.instance_name
-            )
-        node = config.node(self.pnode or "")
-        check_takes_instances(node)
+        self.check_words(config)  # once more: it may have waited for its locks
+        with another_if_stale(cluster, place):
+            node = place.find(config)
+            check_takes_instances(node)
         instance, disks, nics = self._objects(cluster, node=node.uuid)
         if not self.ignore_ipolicy:
             check_policy(config, Newcomer(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         await cluster.call(Instances, node).check_startable(guest=guest)
-        await self._take_room(cluster, node, Newcomer(instance, disks))
+        with another_if_stale(cluster, place):
+            built_in = place.allocator == BUILT_IN
+            await check_still_fits(cluster, Newcomer(instance, disks), node, built_in=built_in)
         return CreatePlan(
             node=node.ref, instance=instance, disks=disks, nics=nics,
             guest=guest, start=self.start,
@@ -174,9 +170,9 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
         instance, disks, nics = self._objects(cluster, node=NodeId(""))
         return Wish(Newcomer(instance, disks), nics)
 
-    def intends(self, cluster: Cluster) -> Iterable[Promise]:
-        node = cluster.config.find_node(self.pnode or "")
-        if not self.reserved or node is None:
+    def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
+        node = cluster.config.nodes.get(place.node.uuid)
+        if node is None:
             return ()
         return [promise_of(cluster.config, self.wish(cluster).newcomer, node)]
 
@@ -279,15 +275,6 @@ class CreateInstance(Operation[CreatePlan], kw_only=True):
             tags=tuple(sorted(set(self.tags))),
         )  # fmt: skip
         return instance, disks, nics
-
-    async def _take_room(self, cluster: Cluster, node: Node, newcomer: Newcomer) -> None:
-        try:
-            await check_still_fits(cluster, newcomer, node, built_in=self.iallocator == BUILT_IN)
-        except (NoCapacity, NodeFailure) as error:
-            if self.iallocator:  # it had room when it was chosen
-                cluster.log(f"{error.message} Another node is looked for.")
-                raise StaleChoice from error
-            raise
 
 
 def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:

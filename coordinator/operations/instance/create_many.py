@@ -1,16 +1,20 @@
 """Have many new instances placed in one go, and make each in a job of its own."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.messages import Order
+from common.model.node import NodeRef
+from common.names import InstanceName
 from coordinator.locks.names import Wanted
-from coordinator.operations.base import Batches, Operation, operation, read_operation
+from coordinator.operations.base import Operation, operation, read_operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.place import Place
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import hidden
 from coordinator.operations.placement.allocators import RequestType, allocators_for
@@ -23,52 +27,56 @@ from coordinator.state.config import Config
 class CreateManyPlan(Order, kw_only=True):
     """Orders for the instances that have a node, and the names of those that have none."""
 
-    orders: tuple[dict[str, Any], ...]
+    orders: tuple[FollowUp, ...]
     failed: tuple[str, ...]
     promises: tuple[Promise, ...]
 
 
+class Places(Order):
+    """The nodes that were chosen for those instances for which nobody has named one."""
+
+    of: dict[InstanceName, NodeRef]
+
+
 @operation("OP_INSTANCE_MULTI_ALLOC")
-class CreateInstances(Operation[CreateManyPlan], kw_only=True):
+class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
     """Create many instances: all are placed in one go, then each is made by a job of its own."""
 
     instances: Annotated[
         tuple[dict[str, Any], ...], hidden("each the parameters of an OP_INSTANCE_CREATE")
     ] = ()
     iallocator: Annotated[str | None, hidden("name of the allocator")] = None
-    places: Annotated[
-        dict[str, str] | None, hidden("node of each; chosen by the allocator when left out")
-    ] = None
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+    def locks(self, config: Config, _: Places) -> Wanted:  # noqa: ARG002
         return wanted()  # the promises keep the room; each job takes its own locks
 
-    async def choose(self, cluster: Cluster) -> Self:
-        if self.places is not None:
-            return self
+    async def choose(self, cluster: Cluster) -> Places:
         orders = self._orders(cluster.config)
-        chosen = {str(order.instance_name): order.pnode for order in orders if order.pnode}
         wishes = [order.wish(cluster) for order in orders if not order.pnode]
-        if wishes:
-            allocators = allocators_for(
-                cluster.config.cluster, RequestType.MULTI_ALLOCATE, self.iallocator
-            )
-            chosen |= await place_many(cluster, allocators, wishes)
-        return replace(self, places=chosen)
-
-    async def prepare(self, cluster: Cluster) -> CreateManyPlan:
-        places = self.places or {}
-        orders = [
-            replace(order, pnode=places[order.instance_name], reserved=not order.pnode)
-            for order in self._orders(cluster.config)
-            if order.instance_name in places
-        ]
-        names = [order.instance_name for order in self._orders(cluster.config)]
-        return CreateManyPlan(
-            orders=tuple(order.to_input() for order in orders),
-            failed=tuple(name for name in names if name not in places),
-            promises=tuple(promise for order in orders for promise in order.intends(cluster)),
+        if not wishes:
+            return Places(of={})
+        allocators = allocators_for(
+            cluster.config.cluster, RequestType.MULTI_ALLOCATE, self.iallocator
         )
+        chosen = await place_many(cluster, allocators, wishes)
+        config = cluster.config
+        return Places(of={InstanceName(k): config.node(node).ref for k, node in chosen.items()})
+
+    async def prepare(self, cluster: Cluster, places: Places) -> CreateManyPlan:
+        orders: list[FollowUp] = []
+        failed: list[str] = []
+        promises: list[Promise] = []
+        for order in self._orders(cluster.config):
+            if node := places.of.get(order.instance_name):
+                place = Place(node=node)
+                there = replace(order, pnode=node.name)
+                orders.append(FollowUp(input=there.to_input(), choice=place))
+                promises += there.intends(cluster, place)
+            elif order.pnode:
+                orders.append(FollowUp(input=order.to_input()))
+            else:
+                failed.append(order.instance_name)
+        return CreateManyPlan(orders=tuple(orders), failed=tuple(failed), promises=tuple(promises))
 
     def promises(self, plan: CreateManyPlan) -> Iterable[Promise]:
         return plan.promises
@@ -76,11 +84,11 @@ class CreateInstances(Operation[CreateManyPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: CreateManyPlan) -> Iterator[Step]:  # noqa: ARG002
         yield from ()
 
-    def jobs(self, plan: CreateManyPlan) -> Batches:
+    def jobs(self, plan: CreateManyPlan) -> FollowUps:
         return [[order] for order in plan.orders]
 
     def result(self, plan: CreateManyPlan) -> dict[str, Any]:
-        allocatable = [order["instance_name"] for order in plan.orders]
+        allocatable = [order.input["instance_name"] for order in plan.orders]
         return {"jobs": [], "allocatable": allocatable, "failed": list(plan.failed)}
 
     def dry_result(
@@ -89,7 +97,9 @@ class CreateInstances(Operation[CreateManyPlan], kw_only=True):
         plan: CreateManyPlan,
         titles: list[str],
     ) -> list[str]:
-        made = [f"create {each['instance_name']} on {each['pnode']}" for each in plan.orders]
+        made = [
+            f"create {each.input['instance_name']} on {each.input['pnode']}" for each in plan.orders
+        ]
         return [*titles, *made, *(f"find no node for {name}" for name in plan.failed)]
 
     def _orders(self, config: Config) -> list[CreateInstance]:

@@ -1,9 +1,7 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Self
-
-from msgspec.structs import replace
+from typing import Annotated
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -22,10 +20,11 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
-from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
+from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
+from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -51,7 +50,7 @@ class FailoverPlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_FAILOVER")
-class FailOverInstance(Operation[FailoverPlan], kw_only=True):
+class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     """Move an instance to another node, stopping it on the way; its node may be dead.
 
     A node that does not answer has to be marked offline first: only the operator can say
@@ -70,24 +69,21 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
-    reserved: Annotated[bool, hidden("has room on its target already, from OP_NODE_EVACUATE")] = (
-        False
-    )
 
-    def locks(self, config: Config) -> Wanted:
-        instance = config.instance(self.instance_name)
-        target = [config.node(self.target_node).uuid] if self.target_node else []
-        return wanted(instance=instance.name, nodes=[instance.primary_node, *target], room=target)
+    def locks(self, config: Config, place: Place) -> Wanted:
+        instance, target = config.instance(self.instance_name), place.node.uuid
+        nodes = [instance.primary_node, target]
+        return wanted(instance=instance.name, nodes=nodes, room=[target])
 
-    async def choose(self, cluster: Cluster) -> Self:
+    async def choose(self, cluster: Cluster) -> Place:
         instance = cluster.config.instance(self.instance_name)
-        target = await choose_target(cluster, instance, self.target_node, self.iallocator)
-        return replace(self, target_node=target)
+        return await choose_target(cluster, instance, self.target_node, self.iallocator)
 
-    async def prepare(self, cluster: Cluster) -> FailoverPlan:
+    async def prepare(self, cluster: Cluster, place: Place) -> FailoverPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
-        source, target = check_can_move(config, instance, self.target_node or "")
+        with another_if_stale(cluster, place):
+            source, target = check_can_move(config, instance, place)
         guest = present_guest(config, instance)
         if not source.offline:
             check_settled(cluster, instance)
@@ -105,17 +101,16 @@ class FailOverInstance(Operation[FailoverPlan], kw_only=True):
         start = instance.admin_state is AdminState.UP
         await cluster.call(Instances, target).check_startable(guest=guest)
         if start:
-            await take_memory(cluster, target, guest.memory, instance)
+            with another_if_stale(cluster, place):
+                await take_memory(cluster, target, guest.memory, instance)
         return FailoverPlan(
             instance=instance.uuid, source=source.ref, source_offline=source.offline,
             target=target.ref, guest=guest, was_running=alive, start=start,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
 
-    def intends(self, cluster: Cluster) -> Iterable[Promise]:
-        if not self.reserved:
-            return ()
-        return reserved_for(cluster.config, self.instance_name, self.target_node)
+    def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
+        return room_for(cluster.config, self.instance_name, place)
 
     def promises(self, plan: FailoverPlan) -> Iterable[Promise]:
         return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if plan.start else []

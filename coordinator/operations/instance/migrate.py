@@ -1,7 +1,7 @@
 """Move a running instance without stopping it."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec.structs import replace
 
@@ -15,7 +15,8 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_maybe_on, set_primary
-from coordinator.operations.instance.moving import check_can_move, choose_target, reserved_for
+from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
+from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.transfer import (
     MigratePlan,
     receive,
@@ -37,7 +38,7 @@ from coordinator.state.config import Config
 
 
 @operation("OP_INSTANCE_MIGRATE")
-class MigrateInstance(Operation[MigratePlan], kw_only=True):
+class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
     """Move a running instance to another node; it goes on running."""
 
     instance_name: InstanceArgument
@@ -55,30 +56,26 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
     mode: Annotated[str | None, hidden("only “live”")] = None
     live: Annotated[bool | None, hidden("Ganeti's old name of mode")] = None
 
-    reserved: Annotated[bool, hidden("has room on its target already, from OP_NODE_EVACUATE")] = (
-        False
-    )
-
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
-        target = [config.node(self.target_node).uuid] if self.target_node else []
+        target = [place.node.uuid] if place else []
         nodes = config.nodes if self.cleanup else [instance.primary_node, *target]
         return wanted(instance=instance.name, nodes=nodes, room=target)
 
-    async def choose(self, cluster: Cluster) -> Self:
+    async def choose(self, cluster: Cluster) -> Place | None:
         if self.cleanup:
-            return self
+            return None
         instance = cluster.config.instance(self.instance_name)
-        target = await choose_target(cluster, instance, self.target_node, self.iallocator)
-        return replace(self, target_node=target)
+        return await choose_target(cluster, instance, self.target_node, self.iallocator)
 
-    async def prepare(self, cluster: Cluster) -> MigratePlan:
+    async def prepare(self, cluster: Cluster, place: Place | None) -> MigratePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
-        if self.cleanup:
+        if place is None:
             return await _plan_cleanup(cluster, instance)
         check_settled(cluster, instance)
-        source, target = check_can_move(config, instance, self.target_node or "")
+        with another_if_stale(cluster, place):
+            source, target = check_can_move(config, instance, place)
         check_online(source)
         if self.mode not in (None, "live") or self.live is False:
             raise Conflict("Only live migration is possible; “gnt-instance failover” stops it.")
@@ -93,17 +90,16 @@ class MigrateInstance(Operation[MigratePlan], kw_only=True):
             )
         guest = _as_it_runs(present_guest(config, instance), found)
         await cluster.call(Instances, target).check_startable(guest=guest)
-        await take_memory(cluster, target, guest.memory, instance)
+        with another_if_stale(cluster, place):
+            await take_memory(cluster, target, guest.memory, instance)
         return MigratePlan(
             instance=instance.uuid, source=source.ref, target=target.ref,
             target_host=target.secondary_ip or target.primary_ip,
             guest=guest, shells=(source.ref,), now=cluster.now(),
         )  # fmt: skip
 
-    def intends(self, cluster: Cluster) -> Iterable[Promise]:
-        if not self.reserved:
-            return ()
-        return reserved_for(cluster.config, self.instance_name, self.target_node)
+    def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
+        return room_for(cluster.config, self.instance_name, place) if place else ()
 
     def promises(self, plan: MigratePlan) -> Iterable[Promise]:
         is_move = plan.source != plan.target

@@ -6,6 +6,7 @@ from common.model.node import Node
 from common.model.template import DiskTemplate
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
+from coordinator.operations.instance.place import Place
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_elsewhere
 from coordinator.operations.placement.promises import Promise
@@ -16,37 +17,39 @@ MOVABLE = frozenset({DiskTemplate.SHAREDFILE, DiskTemplate.DISKLESS})
 """Templates whose disks are on every node already."""
 
 
-def reserved_for(config: Config, name: str, target: str | None) -> tuple[Promise, ...]:
-    """Return what a move takes that was planned together with others."""
-    instance, node = config.find_instance(name), config.find_node(target or "")
-    if instance is None or node is None or instance.admin_state is not AdminState.UP:
+def room_for(config: Config, name: str, place: Place) -> tuple[Promise, ...]:
+    """Return what a move takes of the node that was chosen for it."""
+    instance = config.find_instance(name)
+    if instance is None or instance.admin_state is not AdminState.UP:
         return ()
-    return (Promise(instance.uuid, node.uuid, backend(config, instance).maxmem),)
+    return (Promise(instance.uuid, place.node.uuid, backend(config, instance).maxmem),)
 
 
 async def choose_target(
     cluster: Cluster, instance: Instance, target: str | None, allocator: str | None
-) -> str:
+) -> Place:
     """Return the node to move to: the one named, or one that the allocator chooses."""
     if target and allocator:
         raise InvalidRequest("Name a target node or an allocator, not both.")
     if target:
-        return target
+        return Place(node=cluster.config.node(target).ref)
     _check_template(instance)
     allocators = allocators_for(
         cluster.config.cluster, RequestType.RELOCATE, allocator, instead="a target node with -n"
     )
-    return await place_elsewhere(cluster, allocators, instance)
+    by, node = await place_elsewhere(cluster, allocators, instance)
+    return Place(node=cluster.config.node(node).ref, allocator=by)
 
 
-def check_can_move(config: Config, instance: Instance, target: str) -> tuple[Node, Node]:
+def check_can_move(config: Config, instance: Instance, place: Place) -> tuple[Node, Node]:
     """Return source and target of a move.
 
     Raises:
         Conflict: its disks stay where they are, or the target takes no instances.
+        NotFound: the target has left the cluster.
     """
     _check_template(instance)
-    source, node = config.nodes[instance.primary_node], config.node(target)
+    source, node = config.nodes[instance.primary_node], place.find(config)
     if node.uuid == source.uuid:
         raise Conflict(f"Instance {instance.name} is on {node.name} already.")
     check_takes_instances(node)

@@ -53,7 +53,7 @@ class RebootPlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_REBOOT")
-class RebootInstance(Operation[RebootPlan], kw_only=True):
+class RebootInstance(Operation[None, RebootPlan], kw_only=True):
     """Reboot an instance; one that is down is started, but for a soft reboot."""
 
     instance_name: InstanceArgument
@@ -62,12 +62,12 @@ class RebootInstance(Operation[RebootPlan], kw_only=True):
     ] = RebootType.HARD
     shutdown_timeout: ShutdownTimeout = 120
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         node = instance.primary_node
         return wanted(instance=instance.name, nodes=[node], room=[node])
 
-    async def prepare(self, cluster: Cluster) -> RebootPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> RebootPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
         node = config.nodes[instance.primary_node]

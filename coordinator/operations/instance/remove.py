@@ -40,7 +40,7 @@ class RemovePlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_REMOVE")
-class RemoveInstance(Operation[RemovePlan], kw_only=True):
+class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
     """Stop an instance and delete its disks and its record."""
 
     instance_name: InstanceArgument
@@ -54,11 +54,11 @@ class RemoveInstance(Operation[RemovePlan], kw_only=True):
         ),
     ] = False
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         return wanted(instance=instance.name, nodes=[instance.primary_node])
 
-    async def prepare(self, cluster: Cluster) -> RemovePlan:
+    async def prepare(self, cluster: Cluster, _: None) -> RemovePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
         node = config.nodes[instance.primary_node]

@@ -37,7 +37,7 @@ class StopPlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_SHUTDOWN")
-class ShutDownInstance(Operation[StopPlan], kw_only=True):
+class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
     """Have an instance power off; kill it when it has not done so in time."""
 
     instance_name: InstanceArgument
@@ -54,11 +54,11 @@ class ShutDownInstance(Operation[StopPlan], kw_only=True):
                syntax=Syntax.FLAG),
     ] = False  # fmt: skip
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         return wanted(instance=instance.name, nodes=[instance.primary_node])
 
-    async def prepare(self, cluster: Cluster) -> StopPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> StopPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
         node = config.nodes[instance.primary_node]

@@ -43,7 +43,7 @@ class StartPlan(Order, kw_only=True):
 
 
 @operation("OP_INSTANCE_STARTUP")
-class StartInstance(Operation[StartPlan], kw_only=True):
+class StartInstance(Operation[None, StartPlan], kw_only=True):
     """Start an instance on its primary node; one that runs is left alone."""
 
     instance_name: InstanceArgument
@@ -58,12 +58,12 @@ class StartInstance(Operation[StartPlan], kw_only=True):
     no_remember: NoRemember = False
     only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         node = instance.primary_node
         return wanted(instance=instance.name, nodes=[node], room=[node])
 
-    async def prepare(self, cluster: Cluster) -> StartPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> StartPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
         if self.only_if_up and instance.admin_state is not AdminState.UP:

@@ -34,7 +34,7 @@ class AddPlan(Order, kw_only=True):
 
 
 @operation("OP_NODE_ADD")
-class AddNode(Operation[AddPlan], kw_only=True):
+class AddNode(Operation[None, AddPlan], kw_only=True):
     """Take a node into the cluster, by the token that it shows (“gantry join-token”)."""
 
     node_name: Annotated[NodeName, argument("name of the new node")]
@@ -65,10 +65,10 @@ class AddNode(Operation[AddPlan], kw_only=True):
     def is_for_root(self) -> bool:
         return True
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- the node is not there yet
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- the node is not there yet
         return wanted(nodes_exclusive=[self.node_name])
 
-    async def prepare(self, cluster: Cluster) -> AddPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> AddPlan:
         config = cluster.config
         check_name(self.node_name, "node")
         for address in filter(None, (self.primary_ip, self.secondary_ip)):

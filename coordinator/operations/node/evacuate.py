@@ -1,8 +1,6 @@
 """Move all instances off a node."""
 
-from typing import Annotated, Self
-
-from msgspec.structs import replace
+from typing import Annotated
 
 from common.errors import InvalidRequest
 from coordinator.iallocator.document import ask_to_evacuate
@@ -40,20 +38,20 @@ class EvacuateNode(PlannedMoves, kw_only=True):
     mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
     early_release: EarlyRelease = False
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: MovesPlan) -> Wanted:
         return wanted(nodes=[config.node(self.node_name).uuid])
 
-    async def choose(self, cluster: Cluster) -> Self:
+    async def choose(self, cluster: Cluster) -> MovesPlan:
         config = cluster.config
         node = config.node(self.node_name)
         leaving = [] if self._mode is EvacuationMode.SECONDARY else config.instances_on(node.uuid)
         if not leaving:
-            return replace(self, moves=MovesPlan())
+            return MovesPlan()
         allocators = allocators_for(config.cluster, RequestType.EVACUATE, self.iallocator)
         question = ask_to_evacuate((instance.name for instance in leaving), self._mode)
         soft = self.ignore_soft_errors
         moves = await plan_moves(cluster, allocators, question, ignore_soft_errors=soft)
-        return replace(self, moves=plan_of(cluster, moves))
+        return plan_of(cluster, moves)
 
     @property
     def _mode(self) -> EvacuationMode:

@@ -38,7 +38,7 @@ class ModifyPlan(Order, kw_only=True):
 
 
 @operation("OP_NODE_SET_PARAMS")
-class ModifyNode(Operation[ModifyPlan], kw_only=True):
+class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
     """Change what a node is for, or its parameters."""
 
     node_name: NodeArgument
@@ -76,13 +76,13 @@ class ModifyNode(Operation[ModifyPlan], kw_only=True):
     def is_for_root(self) -> bool:
         return bool(self.master_candidate or self.auto_promote)
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         node = config.node(self.node_name)
         changes_pool = self.auto_promote or self.master_candidate is not None
         others = [n.uuid for n in config.sorted_nodes()] if changes_pool else []
         return wanted(nodes_exclusive=[node.uuid, *others])
 
-    async def prepare(self, cluster: Cluster) -> ModifyPlan:
+    async def prepare(self, cluster: Cluster, _: None) -> ModifyPlan:
         config = cluster.config
         if self.secondary_ip:
             check_ip(self.secondary_ip, f"the secondary address of {self.node_name}")

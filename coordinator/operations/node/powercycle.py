@@ -24,7 +24,7 @@ class PowercyclePlan(Order):
 
 
 @operation("OP_NODE_POWERCYCLE")
-class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
+class PowercycleNode(Operation[None, PowercyclePlan], kw_only=True):
     """Reboot a node at once, without a word to its guests or disks."""
 
     node_name: NodeArgument
@@ -32,11 +32,11 @@ class PowercycleNode(Operation[PowercyclePlan], kw_only=True):
         bool, option("-f", "--force", help="even if it is the master", syntax=Syntax.FLAG)
     ] = False
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         # None on the node: it may well be that a stuck job holding it is why this is done.
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> PowercyclePlan:
+    async def prepare(self, cluster: Cluster, _: None) -> PowercyclePlan:
         node = cluster.config.node(self.node_name)
         if node.uuid == cluster.config.cluster.master and not self.force:
             raise Conflict(f"Node {node.name} is the master; add --force if you mean it.")

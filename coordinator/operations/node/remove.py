@@ -27,7 +27,7 @@ class RemovePlan(Order):
 
 
 @operation("OP_NODE_REMOVE")
-class RemoveNode(Operation[RemovePlan], kw_only=True):
+class RemoveNode(Operation[None, RemovePlan], kw_only=True):
     """Take a node without instances out of the cluster; it forgets all about it."""
 
     node_name: NodeArgument
@@ -35,12 +35,12 @@ class RemoveNode(Operation[RemovePlan], kw_only=True):
     def is_for_root(self) -> bool:
         return True  # it may make another node a candidate
 
-    def locks(self, config: Config) -> Wanted:
+    def locks(self, config: Config, _: None) -> Wanted:
         node = config.node(self.node_name)
         others = [n.uuid for n in config.sorted_nodes()] if node.master_candidate else []
         return wanted(nodes_exclusive=[node.uuid, *others])
 
-    async def prepare(self, cluster: Cluster) -> RemovePlan:
+    async def prepare(self, cluster: Cluster, _: None) -> RemovePlan:
         config = cluster.config
         node = config.node(self.node_name)
         if node.uuid == config.cluster.master:

@@ -76,8 +76,10 @@ async def place_new(
     return await _choose(cluster, allocators, newcomer.instance, choose, ask, promise)
 
 
-async def place_elsewhere(cluster: Cluster, allocators: Sequence[str], instance: Instance) -> str:
-    """Return the name of another node for an instance on shared storage.
+async def place_elsewhere(
+    cluster: Cluster, allocators: Sequence[str], instance: Instance
+) -> tuple[str, str]:
+    """Choose another node for an instance on shared storage; return as ``place_new`` does.
 
     Raises:
         NoCapacity: no other node can take it.
@@ -100,8 +102,7 @@ async def place_elsewhere(cluster: Cluster, allocators: Sequence[str], instance:
         memory = backend(look.config, instance).maxmem
         cluster.promise(Promise(instance.uuid, node.uuid, memory))
 
-    _, node = await _choose(cluster, allocators, instance, choose, ask, promise)
-    return node
+    return await _choose(cluster, allocators, instance, choose, ask, promise)
 
 
 async def _choose(

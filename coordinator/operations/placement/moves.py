@@ -17,8 +17,6 @@ from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
 
-Opcode = dict[str, Any]
-
 
 async def plan_moves(
     cluster: Cluster,
@@ -59,29 +57,6 @@ async def plan_moves(
         return moves
 
     return await first_success(allocators, attempt, cluster.log)
-
-
-def orders_of(config: Config, moves: Moves) -> tuple[tuple[Opcode, ...], ...]:
-    """Return the jobs, with moves that can only be made by stopping an instance made so.
-
-    Allocators ask for migrations throughout, as Ganeti's own does.
-    """
-    return tuple(tuple(_order(config, op) for op in job) for job in moves.jobs)
-
-
-def _order(config: Config, op: Opcode) -> Opcode:
-    if op["OP_ID"] != "OP_INSTANCE_MIGRATE":
-        return op
-    instance = config.instance(op.get("instance_name", ""))
-    is_up = instance.admin_state is AdminState.UP
-    if is_up and not config.nodes[instance.primary_node].offline:
-        return op | {"reserved": True}
-    return {
-        "OP_ID": "OP_INSTANCE_FAILOVER",
-        "instance_name": instance.name,
-        "target_node": op.get("target_node"),
-        "reserved": True,
-    }
 
 
 def solve_here(name: str, look: Look, request: dict[str, Any], options: Options) -> Any:

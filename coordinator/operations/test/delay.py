@@ -20,16 +20,16 @@ class DelayPlan(Order):
 
 
 @operation("OP_TEST_DELAY")
-class Delay(Operation[DelayPlan], kw_only=True):
+class Delay(Operation[None, DelayPlan], kw_only=True):
     """Wait on the master, holding no lock but the shared one of the cluster."""
 
     duration: Annotated[float, argument("seconds")]
     repeat: Annotated[int, option("-r", "--repeat", help="do it this many times more")] = 0
 
-    def locks(self, config: Config) -> Wanted:  # noqa: ARG002 -- needs none
+    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- needs none
         return wanted()
 
-    async def prepare(self, cluster: Cluster) -> DelayPlan:  # noqa: ARG002
+    async def prepare(self, cluster: Cluster, _: None) -> DelayPlan:  # noqa: ARG002
         if not 0 <= self.duration <= 86_400 or not 0 <= self.repeat <= 10_000:
             raise InvalidRequest("A delay takes 0 to 86,400 seconds, at most 10,000 times.")
         return DelayPlan(duration=self.duration, repeat=self.repeat)

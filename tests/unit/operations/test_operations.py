@@ -116,7 +116,7 @@ def test_memory_stands_for_both_its_bounds() -> None:
         read_backend({"memory": "lots"})
 
 
-def _sample(kind: type[Operation[Any]]) -> Operation[Any]:
+def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
     """Return an order that has only what it needs."""
     values: dict[str, Any] = {
         "instance_name": InstanceName("web1"), "node_name": NodeName("beta"), "duration": 1.0,
@@ -124,7 +124,7 @@ def _sample(kind: type[Operation[Any]]) -> Operation[Any]:
         "group_name": "default",
     }  # fmt: skip
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
-    order: Operation[Any] = msgspec.convert({name: values[name] for name in needed}, kind)
+    order: Operation[Any, Any] = msgspec.convert({name: values[name] for name in needed}, kind)
     return order
 
 

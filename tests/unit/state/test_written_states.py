@@ -46,7 +46,7 @@ def test_a_queued_operation_of_another_version_is_known_or_refused(told: str) ->
         for record in job.ops:
             secrets = dict.fromkeys(record.secret, "told again")
             with suppress(InvalidRequest):  # it says that another version has queued it
-                operation = read_queued(job.id, record, secrets)
+                operation, _ = read_queued(job.id, record, secrets)
                 assert operation.opcode == record.input["OP_ID"]
 
 
