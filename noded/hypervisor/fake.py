@@ -225,6 +225,8 @@ class FakeHypervisor:
         self.world.settle()
         guest = self._guests[instance]
         if guest.hung_at is not None:
+            if transfer := guest.moving:  # no step of it is due that would have been amid that
+                transfer.since += _now() - guest.hung_at
             guest.hung_at = guest.missed_at = None
             guest.since = _now()
 

@@ -87,6 +87,27 @@ async def _move_and_cancel(phase: Phase, silence: Silence, *, is_taken_over: boo
             await watcher
 
 
+def test_whoever_cancels_a_move_waits_until_a_source_that_hangs_says_where_the_guest_is() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+            await _reaches(cluster, number, uuid, Phase.MEMORY)
+            guests = cluster.machines[SOURCE].guests
+            guests.hang(uuid)
+            cancelling = asyncio.ensure_future(_cancel(cluster, number))
+            await asyncio.sleep(30)
+            guests.wake(uuid)
+            job = await cluster.finished(number)
+            assert job.status is Status.CANCELED, job.ops[0].failure
+            await cancelling
+            assert _where(cluster, uuid) == [SOURCE]
+            assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
 async def _cancel(cluster: SimulatedCluster, number: JobId) -> bool:
     """Wish that a job ends; tell whether it was promised."""
     with suppress(Unreachable, ConnectionResetError):

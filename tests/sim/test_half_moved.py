@@ -1,0 +1,104 @@
+"""Instances of which it is open where they are, since a move of them ended in the middle."""
+
+import asyncio
+
+import pytest
+
+from common.errors import Conflict, NodeFailure
+from common.model.job import Status
+from common.names import InstanceId
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.modify import ModifyNode
+from noded.hypervisor.fake_guest import Phase
+from tests.sim.settings import GAMMA, WEB1, create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Mishap, Once
+from tests.support.network import Trip
+from tests.support.seeds import seeds
+
+SOURCE, TARGET = "beta", "gamma"
+
+
+def test_instance_is_not_settled_while_it_may_be_on_a_node_that_cannot_be_asked() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(5, seed=seeds()[0]) as cluster:
+            await _half_moved(cluster)
+            cluster.network.isolate(TARGET)
+            with pytest.raises(NodeFailure, match="may be on gamma, which cannot be asked"):
+                await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert cluster.config.instance("web1").maybe_on
+
+    simulate(scenario())
+
+
+def test_instance_is_not_started_where_a_process_of_it_is_left_elsewhere() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _half_moved(cluster)
+            cluster.machines[SOURCE].guests.crash(uuid)
+            with pytest.raises(
+                Conflict, match=r"has a process .* on gamma, where it should not be"
+            ):
+                await cluster.run(StartInstance(instance_name=WEB1))
+            await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            await cluster.run(StartInstance(instance_name=WEB1))
+            assert cluster.machines[SOURCE].guests.lives(uuid)
+
+    simulate(scenario())
+
+
+def test_instance_is_settled_once_nothing_is_left_of_it_elsewhere() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _half_moved(cluster)
+
+            def clears(trip: Trip) -> bool:
+                return trip.call.name == "instances.ensure_no_shell"
+
+            fault = Once(clears, 0, Mishap.FAILS_BEFORE, cluster.restart_noded)
+            cluster.network.faults.append(fault)
+            with pytest.raises(NodeFailure):
+                await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert cluster.config.instance("web1").maybe_on
+            await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert cluster.config.instance("web1").maybe_on == ()
+            assert not cluster.machines[TARGET].guests.has(uuid)
+
+    simulate(scenario())
+
+
+def test_node_that_comes_back_keeps_what_is_left_of_a_guest_that_may_be_there() -> None:
+    """What it was, and where it had come, is for whoever settles that to see."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _half_moved(cluster)
+            cluster.machines[TARGET].guests.crash(uuid)
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
+            assert cluster.machines[TARGET].guests.has(uuid)
+            await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert not cluster.machines[TARGET].guests.has(uuid)
+
+    simulate(scenario())
+
+
+async def _half_moved(cluster: SimulatedCluster) -> InstanceId:
+    """Leave a shell on the target of a move, and open where the instance is; it is on the source.
+
+    Its source hangs in the middle, and is asked in vain to keep it.
+    """
+    await cluster.run(create("web1", SOURCE))
+    uuid = InstanceId(cluster.config.instance("web1").uuid)
+    number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+    guests = cluster.machines[SOURCE].guests
+    while (reached := guests.phase(uuid)) is None or reached < Phase.MEMORY:  # noqa: ASYNC110  # a fake has no events
+        await asyncio.sleep(0.01)
+    guests.hang(uuid)
+    assert (await cluster.finished(number)).status is Status.ERROR
+    guests.wake(uuid)
+    assert cluster.config.instance("web1").maybe_on
+    assert cluster.machines[TARGET].guests.has(uuid)
+    return uuid
