@@ -1,6 +1,7 @@
 """The faults, in the order of the code that they are planted in."""
 
 from tests.mutate.fault import Fault
+from tests.mutate.moves import MOVES
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
@@ -243,6 +244,7 @@ FAULTS = (
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
+    *MOVES,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",
         "noded/calls/expiry.py",

@@ -1,0 +1,125 @@
+"""Faults in what is known of where an instance is, and in the cancelling of moves and jobs."""
+
+from tests.mutate.fault import Fault
+
+OPERATIONS, QUEUE = "tests/sim/test_operations.py", "tests/sim/test_queue.py"
+CANCELLING = "tests/sim/test_cancelling.py"
+HALF_MOVED = "tests/sim/test_half_moved.py"
+MIGRATIONS, CANCELLED = "tests/sim/test_migrations.py", "tests/sim/test_cancelled_migrations.py"
+
+MOVES = (
+    # coordinator: where an instance may be
+    Fault(
+        "move not announced", "from before its transfer on, an instance may be on both nodes",
+        "coordinator/operations/instance/migrate.py",
+        "set_maybe_on(plan.instance, (plan.source, plan.target), plan.now),",
+        "set_maybe_on(plan.instance, (), plan.now),",
+        (MIGRATIONS,),
+    ),
+    Fault(
+        "settled before it is", "it is open where an instance is until nothing is left elsewhere",
+        "coordinator/operations/instance/migrate.py",
+        "    move = plan.resume\n",
+        "    move = plan.resume\n"
+        "    yield record(\n"
+        '        f"record that {plan.guest.name} is on its node",\n'
+        "        set_maybe_on(plan.instance, (), plan.now),\n"
+        "    )\n",
+        (HALF_MOVED,),
+    ),
+    Fault(
+        "never settled", "an instance that has moved is on its new node only",
+        "coordinator/operations/instance/edits.py",
+        "primary_node=NodeId(node), maybe_on=())", "primary_node=NodeId(node))",
+        (f"{OPERATIONS} migrate", MIGRATIONS),
+    ),
+    Fault(
+        "never settled by a start", "an instance that was started is on its node only",
+        "coordinator/operations/instance/startup.py",
+        "maybe_on=() if was_running else instance.maybe_on,", "maybe_on=(),",
+        (MIGRATIONS,),
+    ),
+    Fault(
+        "started while it may be elsewhere", "a node on which it may be has to say that it is not",
+        "coordinator/operations/steps/checks.py",
+        "            if suspected:\n", "            if False:\n",
+        (MIGRATIONS,),
+    ),
+    Fault(
+        "started beside its shell", "a node on which it may be has nothing of it",
+        "coordinator/operations/steps/checks.py",
+        "(found.state.may_run or suspected)", "found.state.may_run",
+        (HALF_MOVED,),
+    ),
+    Fault(
+        "moved while it may be elsewhere", "what may be elsewhere is neither moved nor removed",
+        "coordinator/operations/instance/whereabouts.py",
+        "    if instance.maybe_on:\n", "    if False:\n",
+        (MIGRATIONS,),
+    ),
+    Fault(
+        "shut down on its own node only", "a shutdown ends an instance wherever it may be",
+        "coordinator/operations/instance/whereabouts.py",
+        "        for uuid in instance.maybe_on\n", "        for uuid in ()\n",
+        (MIGRATIONS,),
+    ),
+    Fault(
+        "silent node left out", "a node that cannot be asked may have the instance",
+        "coordinator/operations/instance/whereabouts.py",
+        "        if isinstance(guests, GntError):\n            raise NodeFailure(",
+        "        if isinstance(guests, GntError):\n            continue\n"
+        "            raise NodeFailure(",
+        (HALF_MOVED,),
+    ),
+    Fault(
+        "come by any move", "what has come goes on if its source says that it left by that move",
+        "coordinator/operations/instance/whereabouts.py",
+        "each.guest.arrived and each.guest.move in left)", "each.guest.arrived)",
+        (MIGRATIONS, "tests/unit/operations/test_whereabouts.py"),
+    ),
+    Fault(
+        "remnant of what may be there", "a node that comes back keeps what may be there",
+        "coordinator/operations/node/remnants.py",
+        "(instance.primary_node, *instance.maybe_on)", "(instance.primary_node,)",
+        (HALF_MOVED,),
+    ),
+    # coordinator: cancelling
+    Fault(
+        "cancelled before its source said so", "a move is undone once its source says that it is",
+        "coordinator/operations/instance/transfer.py",
+        "if wish and not left and await _stays(cluster, plan):", "if wish and not left:",
+        (CANCELLED, MIGRATIONS),
+    ),
+    Fault(
+        "cancelled at the first error", "who cancels a move asks its source until it answers",
+        "coordinator/operations/instance/transfer.py",
+        "passes = left or wish or isinstance(", "passes = left or isinstance(",
+        (CANCELLED,),
+    ),
+    Fault(
+        "left taken for stayed", "a guest that has left is not taken for one that stays",
+        "coordinator/operations/instance/transfer.py",
+        "    if found is None or found.state is GuestState.MIGRATED:\n        return False\n",
+        "    if found is None:\n        return False\n",
+        (CANCELLED, f"{OPERATIONS} migrate"),
+    ),
+    Fault(
+        "promised while it returns", "a cancellation is promised once it is known to come true",
+        "coordinator/jobs/cancelling.py",
+        "        if running.is_returning:\n", "        if False:\n",
+        (CANCELLING, CANCELLED),
+    ),
+    Fault(
+        "promised after it returned", "a cancellation that came too late is not promised",
+        "coordinator/jobs/cancelling.py",
+        "if not undone and (refusal := running.too_late()):", "if False:",
+        (CANCELLING, CANCELLED),
+    ),
+    Fault(
+        "success after a promise", "a job whose cancellation was promised does not succeed",
+        "coordinator/jobs/recipe.py",
+        "            await journal.fail(error)\n    if journal.failure:",
+        "            pass\n    if journal.failure:",
+        (CANCELLING, "tests/unit/jobs", QUEUE),
+    ),
+)  # fmt: skip
