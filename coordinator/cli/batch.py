@@ -43,13 +43,15 @@ def read_instances(name: str) -> list[dict[str, Any]]:
     Raises:
         InvalidRequest: the file cannot be read, or is no list of objects.
     """
-    path = Path("/dev/stdin" if name == "-" else name)
+    what, path = f"The file “{name}”", Path(name)
+    if name == "-":
+        what, path = "Standard input", Path("/dev/stdin")
     try:
         with path.open(encoding="utf-8") as file:
             told = json.loads(file.read(LARGEST_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise InvalidRequest(f"The file “{name}” cannot be read: {why}.") from error
+        raise InvalidRequest(f"{what} cannot be read: {why}.") from error
     if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
-        raise InvalidRequest(f"The file “{name}” is no JSON list of objects, one an instance.")
+        raise InvalidRequest(f"{what} is no JSON list of objects, one an instance.")
     return told

@@ -5,6 +5,7 @@ See ``coordinator.operations.parameter`` for how a field says what it looks like
 
 import argparse
 import enum
+import math
 import typing
 from collections.abc import Callable, Iterable
 from types import NoneType, UnionType
@@ -216,9 +217,12 @@ def _plain(text: str, kind: Any) -> Any:
         return _yes_no(text)
     if kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError as error:
             raise InvalidRequest(f"“{text}” is no number.") from error
+        if isinstance(number, float) and not math.isfinite(number):  # of which JSON knows none
+            raise InvalidRequest(f"“{text}” is no number that can be sent.")
+        return number
     if _is_enum(kind) and text not in list(kind):
         raise InvalidRequest(f"“{text}” is none of {', '.join(kind)}.")
     return text

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from common.errors import GntError
+from common.errors import GntError, InvalidRequest
 from coordinator.cli.asking import Answer, Definition, query, read_definitions
 from coordinator.cli.cell import RIGHT, cell
 from coordinator.cli.colour import paint, status_colour
@@ -191,9 +191,14 @@ def _fields(listing: Listing, output: str | None) -> list[str]:
     usual = os.environ.get(listing.variable) or listing.usual if listing.variable else listing.usual
     if output is None:
         return usual.split(",")
-    if output.startswith("+"):
-        return [*usual.split(","), *output[1:].split(",")]
-    return output.split(",")
+    added = output.startswith("+")
+    fields = output.removeprefix("+").split(",")
+    if "" in fields:
+        raise InvalidRequest(
+            f"A field without a name is asked for in “{output}”: give names with commas between, "
+            "as in name,tags; “list-fields” tells all."
+        )
+    return [*usual.split(","), *fields] if added else fields
 
 
 def _check_known(definitions: Sequence[Definition]) -> int:

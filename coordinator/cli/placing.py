@@ -91,8 +91,9 @@ def _moves(told: dict[str, Any]) -> Iterator[str]:
 
 def _add_wish(parser: argparse.ArgumentParser) -> None:
     """Add what describes an instance, as ``gnt-instance add`` has it."""
-    parser.add_argument("-t", "--disk-template", required=True, choices=tuple(DiskTemplate),
-                        metavar="|".join(DiskTemplate), help="how its disks are kept")  # fmt: skip
+    templates = [template.value for template in DiskTemplate]
+    parser.add_argument("-t", "--disk-template", required=True, choices=templates,
+                        metavar="|".join(templates), help="how its disks are kept")  # fmt: skip
     parser.add_argument("--disk", action="append", default=[], metavar="N:size=SIZE",
                         help="one for each disk")  # fmt: skip
     parser.add_argument("-B", "--backend-parameters", default="", metavar="NAME=VALUE,…",

@@ -6,6 +6,8 @@ iallocator: AllocatorOption = None
 
 from typing import Annotated
 
+from msgspec import Meta
+
 from common.names import InstanceName, NodeName
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 
@@ -18,8 +20,9 @@ AllocatorOption = Annotated[
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 EarlyRelease = Annotated[bool, hidden("has no meaning for disks without a mirror")]
 
+Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip
 ShutdownTimeout = Annotated[
-    int, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
+    Patience, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
 ]
 NoRemember = Annotated[
     bool,

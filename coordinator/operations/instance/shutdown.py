@@ -11,7 +11,7 @@ from common.noderpc.instances import GuestSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, NoRemember
+from coordinator.operations.fields import InstanceArgument, NoRemember, Patience
 from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.instance.whereabouts import others
@@ -42,7 +42,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
 
     instance_name: InstanceArgument
     timeout: Annotated[
-        int, option("--timeout", help="seconds to wait before it is killed (120)")
+        Patience, option("--timeout", help="seconds to wait before it is killed (120)")
     ] = 120
     force: Annotated[
         bool, option("-f", "--force", help="kill it without asking", syntax=Syntax.FLAG)

@@ -1,5 +1,6 @@
 """The file of ``gnt-instance batch-create``."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,18 @@ def test_any_other_file_is_refused_by_name(text: str, tmp_path: Path) -> None:
     file.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(InvalidRequest, match=r"instances\.json"):
         read_instances(str(file))
+
+
+def test_standard_input_is_called_so(tmp_path: Path) -> None:
+    with (tmp_path / "typed").open("w+b") as file:
+        before = os.dup(0)
+        os.dup2(file.fileno(), 0)
+        try:
+            with pytest.raises(InvalidRequest, match=r"^Standard input cannot be read: Expecting"):
+                read_instances("-")
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

@@ -125,6 +125,8 @@ def test_fields_are_listed(run: Run) -> None:
         ("gnt-instance list -F nope", 2, "“nope”"),
         ("gnt-instance list --units=q", 2, "see “gnt-instance list --help”"),
         ("gnt-instance list --frob", 2, "--frob"),
+        ("gnt-instance list -o name,,os", 2, "A field without a name is asked for in “name,,os”"),
+        ("gnt-node list -o +", 2, "A field without a name is asked for in “+”"),
     ],
 )
 def test_mistakes_get_one_sentence(run: Run, line: str, code: int, told: str) -> None:
