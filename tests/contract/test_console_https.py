@@ -19,11 +19,6 @@ from tests.support.https_node import LOCALHOST, Served, TestCluster, run, served
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> TestCluster:
-    return TestCluster(tmp_path / "identities")
-
-
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Be a guest that writes what is typed, until a line says ``off``."""
     while (data := await reader.read(1000)) not in (b"", b"off\n"):

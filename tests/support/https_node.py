@@ -13,8 +13,22 @@ from typing import Any, Protocol, TypeVar
 import uvloop
 
 from common.messages import to_builtins
+from common.model.disk import FileBacking
 from common.model.node import Node as NodeObject
-from common.names import ClusterId, ClusterName, Epoch, GroupId, KeyId, NodeId, NodeName, Serial
+from common.names import (
+    ClusterId,
+    ClusterName,
+    DiskId,
+    Epoch,
+    GroupId,
+    InstanceId,
+    KeyId,
+    MiB,
+    NodeId,
+    NodeName,
+    Serial,
+)
+from common.noderpc.disks import DiskSpec
 from common.noderpc.identity import Join, Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
@@ -25,6 +39,7 @@ from common.tls.context import AUTHORITY, CERTIFICATE, KEY, client_context
 from common.tls.keys import KeyPair, make_key, make_request
 from common.tls.token import JoinToken
 from coordinator.nodes.calls import Nodes
+from coordinator.nodes.connection import Connection
 from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from noded.daemon.node import Drivers, Node
@@ -41,6 +56,14 @@ T = TypeVar("T")
 
 DISKS = Directories(local="/srv/local", shared="/srv/shared")
 LOCALHOST = "127.0.0.1"
+YEAR_S = 365 * 86_400.0
+PATH = "/srv/shared/web1/disk0"
+DISK = DiskSpec(
+    id=DiskId("6f1c2f3e-0000-4000-8000-000000000001"),
+    instance=InstanceId("6f1c2f3e-0000-4000-8000-000000000002"),
+    size=MiB(64), backing=FileBacking(path=PATH, shared=True),
+)  # fmt: skip
+HEAD = b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
 
 
 def run(scenario: Coroutine[Any, Any, T], *, limit_s: float = 30.0) -> T:
@@ -200,3 +223,12 @@ class TestCluster:
         """Call nodes as ``node``, with connections of its own."""
         async with HttpsDial(client_context(self.identity(node, **identity))) as dial:
             yield Nodes(dial, Epoch(epoch), Random(epoch))
+
+
+def beta(node: Served, nodes: Nodes, kind: type[Any]) -> Any:
+    return nodes.service(kind, node.as_object("beta"))
+
+
+def node_connections(nodes: Nodes) -> list[Connection]:
+    assert isinstance(nodes.dial, HttpsDial)
+    return [connection for idle in nodes.dial._idle.values() for connection in idle]
