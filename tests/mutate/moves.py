@@ -12,7 +12,7 @@ MOVES = (
     Fault(
         "move not announced", "from before its transfer on, an instance may be on both nodes",
         "coordinator/operations/instance/migrate.py",
-        "set_maybe_on(plan.instance, (plan.source, plan.target), plan.now),",
+        "set_maybe_on(plan.instance, (plan.source.uuid, plan.target.uuid), plan.now),",
         "set_maybe_on(plan.instance, (), plan.now),",
         (MIGRATIONS,),
     ),
@@ -30,7 +30,7 @@ MOVES = (
     Fault(
         "never settled", "an instance that has moved is on its new node only",
         "coordinator/operations/instance/edits.py",
-        "primary_node=NodeId(node), maybe_on=())", "primary_node=NodeId(node))",
+        "primary_node=node, maybe_on=())", "primary_node=node)",
         (f"{OPERATIONS} migrate", MIGRATIONS),
     ),
     Fault(
