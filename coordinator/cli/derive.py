@@ -61,13 +61,16 @@ def add_fields(parser: Parser, operation: type[Operation[Any, Any]], *, many: st
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
         else:
-            parser.add_argument(
+            # “None at all” and “this one” cannot be meant together.
+            denied = any(not shorthand.template for shorthand in parameter.shorthands)
+            options = parser.add_mutually_exclusive_group() if denied else parser
+            options.add_argument(
                 *parameter.flags, dest=name, help=parameter.help,
                 required=name in required, default=argparse.SUPPRESS,
                 **_action(name, parameter, hints[name]),
             )  # fmt: skip
             for shorthand in parameter.shorthands:
-                _add_shorthand(parser, name, shorthand)
+                _add_shorthand(options, name, shorthand)
 
 
 def read_fields(
@@ -143,14 +146,14 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
 
 
-def _add_shorthand(parser: Parser, name: str, shorthand: Shorthand) -> None:
+def _add_shorthand(options: argparse._ActionsContainer, name: str, shorthand: Shorthand) -> None:
     if shorthand.template:
-        parser.add_argument(*shorthand.flags, dest=name, help=shorthand.help, metavar="SIZE",
-                            action="append", type=shorthand.template.format,
-                            default=argparse.SUPPRESS)  # fmt: skip
+        options.add_argument(*shorthand.flags, dest=name, help=shorthand.help, metavar="SIZE",
+                             action="append", type=shorthand.template.format,
+                             default=argparse.SUPPRESS)  # fmt: skip
     else:
-        parser.add_argument(*shorthand.flags, dest=name, help=shorthand.help,
-                            action="store_const", const=[], default=argparse.SUPPRESS)  # fmt: skip
+        options.add_argument(*shorthand.flags, dest=name, help=shorthand.help,
+                             action="store_const", const=[], default=argparse.SUPPRESS)  # fmt: skip
 
 
 def _shown(name: str, parameter: Parameter) -> str:

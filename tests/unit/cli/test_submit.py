@@ -167,6 +167,8 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance add web1 -t sharedfile --disk 0:mode=ro", 2, "size"),
         ("gnt-instance add web1 -t wood", 2, "“wood” is none of"),
         ("gnt-instance add web1", 2, "--disk-template"),
+        ("gnt-instance add web1 -t diskless --no-nics --net 0:link=br1", 2, "--no-nics"),
+        ("gnt-instance add web1 -t diskless --net 0:link=br1 --no-nics", 2, "--net"),
         ("gnt-instance add web1 -t diskless -B memory", 2, "memory needs a value"),
         ("gnt-instance shutdown --primry beta", 2, "did you mean “--primary”?"),
         ("gnt-instance migrate --warp web1 web2", 2, "There is no option “--warp”; see"),
