@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from coordinator.allocator.inventory import Instance, Node
+    from coordinator.allocator.snapshot import Instance, Node
 
     Load = tuple[float, float, float, float]
 
@@ -29,7 +29,7 @@ class _Columns:
 
 
 class NodeColumns(_Columns):
-    """Nodes; ``inventory.Node`` tells what each column says, ``names`` aside."""
+    """Nodes; ``snapshot.Node`` tells what each column says, ``names`` aside."""
 
     names: Sequence[str]
     group: Sequence[int]
@@ -42,20 +42,32 @@ class NodeColumns(_Columns):
     own_cpus: Sequence[int]
     speed: Sequence[float]
     offline: Sequence[bool]
+    drained: Sequence[bool]
+    vm_capable: Sequence[bool]
     spindles: Sequence[int]
     free_spindles: Sequence[int]
     exclusive: Sequence[bool]
     tags: Sequence[Iterable[str]]
 
     __slots__ = (
-        "exclusive", "free_disk", "free_memory", "free_spindles", "group", "names", "offline",
-        "own_cpus", "own_memory", "speed", "spindles", "tags", "total_cpus", "total_disk",
-        "total_memory",
+        "drained", "exclusive", "free_disk", "free_memory", "free_spindles", "group", "names",
+        "offline", "own_cpus", "own_memory", "speed", "spindles", "tags", "total_cpus",
+        "total_disk", "total_memory", "vm_capable",
     )  # fmt: skip
+
+    @property
+    def usable(self) -> list[bool]:
+        """Whether instances may come to each node."""
+        return [
+            is_capable and not (offline or drained)
+            for offline, drained, is_capable in zip(
+                self.offline, self.drained, self.vm_capable, strict=True
+            )
+        ]
 
 
 class InstanceColumns(_Columns):
-    """Instances; ``inventory.Instance`` tells what each column says, ``names`` aside.
+    """Instances; ``snapshot.Instance`` tells what each column says, ``names`` aside.
 
     Attributes:
         load: None if all count alike.

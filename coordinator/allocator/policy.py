@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from common.model.policy import InstancePolicy, Spec
-    from coordinator.allocator.picture import Demand
+    from coordinator.allocator.snapshot import Instance
 
     _Compare = Callable[[int, int], bool]
 
 
-def check_policy(policy: InstancePolicy, demand: Demand, *, exclusive: bool = False) -> Reason:
+def check_policy(policy: InstancePolicy, demand: Instance, *, exclusive: bool = False) -> Reason:
     """Tell why ``policy`` forbids the instance, or ``Reason.NONE``.
 
     One of the alternatives in ``minmax`` has to fit; where none does, the reason is that
@@ -35,7 +35,7 @@ def check_policy(policy: InstancePolicy, demand: Demand, *, exclusive: bool = Fa
     return Reason.NONE if allowed else Reason.POLICY_TEMPLATE
 
 
-def _outside(bound: Spec, demand: Demand, beyond: _Compare, exclusive: bool) -> Reason:
+def _outside(bound: Spec, demand: Instance, beyond: _Compare, exclusive: bool) -> Reason:
     """The first quantity that is beyond its bound, in hail's order."""
     if beyond(demand.memory, bound.memory_size):
         return Reason.POLICY_MEMORY

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from common.model.group import AllocationPolicy
-from common.model.template import DiskTemplate
-from common.names import GroupName, InstanceName, NodeName
-from coordinator.allocator.picture import Demand
+from common.names import NodeName
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,9 +14,9 @@ class Allocate:
     """Find nodes for a new instance: two for ``drbd``, one for every other template.
 
     Attributes:
-        group: only this group, whatever its allocation policy; None for the best one.
+        group: only this group, by index, whatever its allocation policy; None for the best one.
         groups: only these, if ``group`` is None; None for all.
-        among: only these nodes; None for all.
+        among: only nodes of these names; None for all.
         networks: that its nics need; a group has to be connected to all of them.
         check_redundancy: whether every single node must stay one that could be emptied.
         ignore_soft_limits: of the primary node.
@@ -26,10 +25,10 @@ class Allocate:
         mirrored: whether it gets two nodes; None to go by its template.
     """
 
-    instance: Demand
-    group: GroupName | None = None
-    groups: frozenset[GroupName] | None = None
-    among: frozenset[NodeName] | None = None
+    instance: Instance
+    group: int | None = None
+    groups: frozenset[int] | None = None
+    among: frozenset[str] | None = None
     networks: frozenset[str] = frozenset()
     check_redundancy: bool = True
     ignore_soft_limits: bool = False
@@ -39,9 +38,7 @@ class Allocate:
     @property
     def pair(self) -> bool:
         """Whether two nodes are asked for."""
-        return (
-            self.instance.template is DiskTemplate.DRBD if self.mirrored is None else self.mirrored
-        )
+        return self.instance.is_mirrored if self.mirrored is None else self.mirrored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +46,11 @@ class Relocate:
     """Find another node, in the same group, for an instance on shared storage.
 
     Attributes:
-        among: only these nodes; None for all.
+        among: only nodes of these names; None for all.
     """
 
-    instance: InstanceName
-    among: frozenset[NodeName] | None = None
+    instance: str
+    among: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +66,14 @@ class GroupOutcome:
     """What came of trying one group, counted as hail counts.
 
     Attributes:
+        group: its index.
         choices: the best, then runners-up; empty when nothing fits.
         successes: nodes, or pairs, that would do.
         failures: nodes, or pairs, refused, by reason.
         problem: why it was not tried at all; else empty.
     """
 
-    group: GroupName
+    group: int
     alloc_policy: AllocationPolicy
     choices: tuple[Choice, ...] = ()
     successes: int = 0
@@ -110,6 +108,7 @@ class Placement:
 
     Attributes:
         nodes: primary first.
+        group: index of theirs.
         score_before, score_after: of the nodes that were scored, lower is better. For an
             allocation these are all nodes, or those of the group asked for; for a
             relocation the instance's group.
@@ -120,7 +119,7 @@ class Placement:
     """
 
     nodes: tuple[NodeName, ...]
-    group: GroupName
+    group: int
     score_before: float
     score_after: float
     considered: int

@@ -41,20 +41,20 @@ class TagRules:
             allowed_migrations=frozenset((m[0], m[1]) for m in moves if len(m) == 2),
         )
 
-    def exclusion_tags(self, instance_tags: frozenset[str]) -> frozenset[str]:
+    def exclusion_tags(self, instance_tags: Iterable[str]) -> frozenset[str]:
         return _starting(self.exclusion, instance_tags)
 
-    def desired_locations(self, instance_tags: frozenset[str]) -> frozenset[str]:
+    def desired_locations(self, instance_tags: Iterable[str]) -> frozenset[str]:
         return _starting(self.desired_location, instance_tags)
 
-    def location_tags(self, node_tags: frozenset[str]) -> frozenset[str]:
+    def location_tags(self, node_tags: Iterable[str]) -> frozenset[str]:
         return _starting(self.location, node_tags)
 
-    def migration_tags(self, node_tags: frozenset[str]) -> frozenset[str]:
+    def migration_tags(self, node_tags: Iterable[str]) -> frozenset[str]:
         """Tags that a target has to accept before an instance may leave such a node."""
         return _starting(self.migration, node_tags)
 
-    def accepted_tags(self, node_tags: frozenset[str]) -> frozenset[str]:
+    def accepted_tags(self, node_tags: Iterable[str]) -> frozenset[str]:
         """Migration tags of the nodes from which a node with these tags takes instances."""
         own = self.migration_tags(node_tags)
         return own | {origin for origin, target in self.allowed_migrations if target in own}
@@ -69,5 +69,5 @@ def _after(kind: str, tags: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _starting(prefixes: tuple[str, ...], tags: frozenset[str]) -> frozenset[str]:
+def _starting(prefixes: tuple[str, ...], tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for tag in tags if tag.startswith(prefixes)) if prefixes else frozenset()

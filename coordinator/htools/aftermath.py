@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
+from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.iallocator.answers import Answer
 from coordinator.iallocator.requests import AllocateMany, AllocateOne, AllocateSecondary, Request
 
 
-def cluster_after(cluster: Inventory, request: Request, answer: Answer) -> Inventory:
+def cluster_after(cluster: Snapshot, request: Request, answer: Answer) -> Snapshot:
     """Put new instances on their nodes and others where they move, with their disk space."""
     nodes, instances = list(cluster.nodes), list(cluster.instances)
     for index, homes in answer.after.items():
@@ -20,12 +20,12 @@ def cluster_after(cluster: Inventory, request: Request, answer: Answer) -> Inven
         _use(nodes, instances[index], sign=-1)
     news = {}
     if isinstance(request, AllocateOne):
-        news = {request.new.name: request.new.wish}
+        news = {request.new.instance.name: request.new.instance}
     elif isinstance(request, AllocateMany):
-        news = {new.name: new.wish for new in request.news}
+        news = {new.instance.name: new.instance for new in request.news}
     for name, homes in answer.created.items():
         secondary = homes[1] if len(homes) > 1 else NOWHERE
-        new = news[name].instance(name, homes[0], secondary)
+        new = replace(news[name], primary=homes[0], secondary=secondary)
         instances.insert(0, new)  # where hail writes it
         _use(nodes, new, sign=-1)
     return replace(cluster, nodes=tuple(nodes), instances=tuple(instances))

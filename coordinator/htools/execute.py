@@ -10,7 +10,7 @@ from common.errors import Conflict, InvalidRequest
 from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import from_ganeti
 from coordinator.allocator.balancing.balance import Move
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.jobsets import describe, opcodes
 from coordinator.htools.luxi_source import socket_path
 from coordinator.htools.stopping import Stop, stopping
@@ -29,7 +29,7 @@ def _pause(seconds: float) -> None:
 
 def execute(
     path: str,
-    cluster: Inventory,
+    cluster: Snapshot,
     sets: Sequence[Sequence[Move]],
     *,
     reason: str,

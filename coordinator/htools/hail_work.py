@@ -4,8 +4,8 @@ from json import dumps
 from typing import Any, TextIO
 
 from common.errors import GntError
-from coordinator.allocator.inventory import Inventory
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.options import Parsed
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
@@ -59,7 +59,7 @@ def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
     return line
 
 
-def _other_cluster(asked: Fields, parsed: Parsed) -> tuple[Inventory, Request]:
+def _other_cluster(asked: Fields, parsed: Parsed) -> tuple[Snapshot, Request]:
     """The cluster that an option names; the request is read again with its instances."""
     from coordinator.htools.source import load
 
@@ -68,7 +68,7 @@ def _other_cluster(asked: Fields, parsed: Parsed) -> tuple[Inventory, Request]:
     return cluster, read_request(asked, cluster)
 
 
-def _with_loads(cluster: Inventory, parsed: Parsed, stderr: TextIO) -> Inventory:
+def _with_loads(cluster: Snapshot, parsed: Parsed, stderr: TextIO) -> Snapshot:
     """Apply what monitoring agents say; without them all instances count alike.
 
     With ``--ignore-dynu`` they still count alike, not as 0: so does Debian's program, whatever
@@ -100,14 +100,14 @@ def _explain(found: Answer, stderr: TextIO) -> None:
             stderr.write(f"Node {node} {reason.in_words(1)}.\n")
 
 
-def _after(cluster: Inventory, request: Request, found: Answer) -> Inventory:
+def _after(cluster: Snapshot, request: Request, found: Answer) -> Snapshot:
     from coordinator.htools.aftermath import cluster_after
 
     return cluster_after(cluster, request, found)
 
 
 def _print_nodes(
-    when: str, cluster: Inventory, start: Inventory, parsed: Parsed, stderr: TextIO
+    when: str, cluster: Snapshot, start: Snapshot, parsed: Parsed, stderr: TextIO
 ) -> None:
     """Print the nodes; what was free or missing at the ``start`` decides what is now."""
     from dataclasses import replace
@@ -132,7 +132,7 @@ def _print_nodes(
     stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
 
 
-def _save(cluster: Inventory, parsed: Parsed, which: str, stderr: TextIO) -> None:
+def _save(cluster: Snapshot, parsed: Parsed, which: str, stderr: TextIO) -> None:
     if parsed.save is None:
         return
     from pathlib import Path

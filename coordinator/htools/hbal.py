@@ -12,7 +12,7 @@ from coordinator.allocator.balancing.ahead import FIRST_MOVES, Search
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.straighten import straightened
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute
 from coordinator.htools.hbal_report import Report, say, tell
@@ -57,7 +57,7 @@ def balance(options: Parsed) -> int:
     return 0
 
 
-def _tell_split(cluster: Inventory) -> None:
+def _tell_split(cluster: Snapshot) -> None:
     """Name the instances that stay, since their nodes are not in one group."""
     nodes = cluster.nodes
     split = [i.name for i in cluster.instances if len({nodes[n].group for n in i.homes}) > 1]
@@ -68,7 +68,7 @@ def _tell_split(cluster: Inventory) -> None:
         tell("These instances will not be moved.")
 
 
-def _chosen_group(cluster: Inventory, options: Parsed) -> int:
+def _chosen_group(cluster: Snapshot, options: Parsed) -> int:
     if options.group is None:
         if len(cluster.groups) == 1:
             return 0
@@ -83,12 +83,12 @@ def _chosen_group(cluster: Inventory, options: Parsed) -> int:
     raise InvalidRequest("Aborting.")
 
 
-def _list_groups(cluster: Inventory) -> None:
+def _list_groups(cluster: Snapshot) -> None:
     for group in cluster.groups:
         tell(f"  {group.name}")
 
 
-def _limits(cluster: Inventory, options: Parsed) -> Limits:
+def _limits(cluster: Snapshot, options: Parsed) -> Limits:
     suffix = common_suffix(cluster)
 
     def full(names: Sequence[str]) -> frozenset[str]:
@@ -126,7 +126,7 @@ def _is_balanced(start: Balance, options: Parsed, report: Report) -> bool:
     return False
 
 
-def _balance_group(start: Balance, options: Parsed, cluster: Inventory, report: Report) -> None:
+def _balance_group(start: Balance, options: Parsed, cluster: Snapshot, report: Report) -> None:
     say("Trying to minimize the CV...")
     end = start.fork()
     search = _search(end, options)
@@ -179,7 +179,7 @@ def _say_end(
         say(f"Solution length={len(moves)}")
 
 
-def _execute(options: Parsed, cluster: Inventory, sets: list[list[Move]]) -> None:
+def _execute(options: Parsed, cluster: Snapshot, sets: list[list[Move]]) -> None:
     if options.luxi is None:
         raise InvalidRequest("hbal: Execution of commands possible only on LUXI")
     execute(options.luxi, cluster, sets, reason=options.reason or "", priority=options.priority)

@@ -8,7 +8,7 @@ import numpy as np
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.balance import Balance, Move
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools.jobsets import letters, script
 from coordinator.htools.options import Parsed
 from coordinator.htools.saving import save_cluster, tell_commands
@@ -31,7 +31,7 @@ def tell(text: str) -> None:
 class Report:
     """Tells of one group while it is balanced."""
 
-    def __init__(self, options: Parsed, cluster: Inventory, start: Balance) -> None:
+    def __init__(self, options: Parsed, cluster: Snapshot, start: Balance) -> None:
         """Tell of the group of ``start``, the state before the first move."""
         self._options, self._cluster, self._start = options, cluster, start
         suffix = common_suffix(cluster)

@@ -12,7 +12,7 @@ import numpy as np
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.emptying import stuck_nodes
 from coordinator.allocator.books.opening import Opening, open_books
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.options import Option, Parsed, run
 from coordinator.htools.tables import show
@@ -103,7 +103,7 @@ def check(options: Parsed) -> int:
     return int(helps)
 
 
-def _groups(cluster: Inventory, opening: Opening, options: Parsed) -> list[tuple[int, Balance]]:
+def _groups(cluster: Snapshot, opening: Opening, options: Parsed) -> list[tuple[int, Balance]]:
     """Every group that has nodes."""
     limits = Limits(
         min_gain=options.min_gain,
@@ -122,7 +122,7 @@ def _groups(cluster: Inventory, opening: Opening, options: Parsed) -> list[tuple
     ]
 
 
-def _full(cluster: Inventory, names: Sequence[str]) -> frozenset[str]:
+def _full(cluster: Snapshot, names: Sequence[str]) -> frozenset[str]:
     suffix = source.common_suffix(cluster)
     return frozenset(
         one.name
@@ -166,7 +166,7 @@ def _moves(balance: Balance, options: Parsed) -> list[int]:
 class _Report:
     """What is printed, for people or for programs."""
 
-    def __init__(self, cluster: Inventory, options: Parsed) -> None:
+    def __init__(self, cluster: Snapshot, options: Parsed) -> None:
         self._cluster, self._options = cluster, options
         self._counts = _COUNTS if options.capacity else _COUNTS[:-1]
 

@@ -10,7 +10,7 @@ import numpy as np
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.opening import Opening, open_books
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.hbal_options import PRINT_INSTANCES
 from coordinator.htools.options import Parsed, run
@@ -91,7 +91,7 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _say_split(cluster: Inventory, *, is_verbose: bool) -> None:
+def _say_split(cluster: Snapshot, *, is_verbose: bool) -> None:
     """Instances on nodes of different groups."""
     nodes = cluster.nodes
     split = [
@@ -104,7 +104,7 @@ def _say_split(cluster: Inventory, *, is_verbose: bool) -> None:
         _say("No split instances found")
 
 
-def _say_groups(cluster: Inventory, opening: Opening) -> None:
+def _say_groups(cluster: Snapshot, opening: Opening) -> None:
     """How each group that has nodes stands."""
     rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
     for index, group in enumerate(cluster.groups):

@@ -11,10 +11,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 from common.errors import InvalidRequest
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import NOWHERE, Inventory
 from coordinator.allocator.rolling.colouring import WAYS, Graph, classes
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
 from coordinator.allocator.rolling.rounds import Mover, Round, graph_of_nodes
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools import source
 from coordinator.htools.options import Option, Parsed, Takes, run
 from coordinator.htools.saving import save_cluster
@@ -94,7 +94,7 @@ def roll(options: Parsed) -> int:
     cluster = source.with_offline(loaded, options)
     save_cluster(loaded, options.save, "original", "before hroller run")
     layout = layout_of(opening)
-    online = [index for index, node in enumerate(cluster.nodes) if not node.offline]
+    online = [index for index, node in enumerate(cluster.nodes) if node.is_usable]
     mover = Mover(cluster.instances, online)
     nodes = _chosen(cluster, options, online, layout, mover)
     if not nodes:
@@ -114,7 +114,7 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _check_master(cluster: Inventory, *, is_forced: bool) -> None:
+def _check_master(cluster: Snapshot, *, is_forced: bool) -> None:
     masters = [node.name for node in cluster.nodes if node.is_master]
     if len(masters) > 1:
         names = json.dumps(masters, separators=(",", ":"))
@@ -127,7 +127,7 @@ def _check_master(cluster: Inventory, *, is_forced: bool) -> None:
 
 
 def _chosen(
-    cluster: Inventory, options: Parsed, online: Sequence[int], layout: Layout, mover: Mover
+    cluster: Snapshot, options: Parsed, online: Sequence[int], layout: Layout, mover: Mover
 ) -> frozenset[int]:
     """The nodes to reboot.
 
@@ -191,7 +191,7 @@ def _all(parts: Sequence[list[Round] | None], otherwise: str) -> list[Round]:
     return list(chain.from_iterable(found))
 
 
-def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Inventory) -> list[_Plan]:
+def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Snapshot) -> list[_Plan]:
     """Large rounds first, but the master's last, and in it the master last."""
 
     def is_master(node: int) -> bool:
@@ -206,7 +206,7 @@ def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Inventory)
     return plans
 
 
-def _show(plans: Sequence[_Plan], layout: Layout, cluster: Inventory, options: Parsed) -> None:
+def _show(plans: Sequence[_Plan], layout: Layout, cluster: Snapshot, options: Parsed) -> None:
     if not options.no_headers:
         _say("'First Reboot Group'" if options.one_step else "'Node Reboot Groups'")
     for plan in plans[:1] if options.one_step else plans:

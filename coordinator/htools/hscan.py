@@ -12,7 +12,7 @@ from common.errors import GntError, InvalidRequest
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
 from coordinator.htools.options import Option, Parsed, Takes, run
@@ -80,7 +80,7 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _report(name: str, cluster: Inventory, options: Parsed, width: int, *, is_kvm: bool) -> None:
+def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm: bool) -> None:
     """Show one cluster, and save it as it was reported.
 
     Raises:
@@ -100,7 +100,7 @@ def _report(name: str, cluster: Inventory, options: Parsed, width: int, *, is_kv
         raise InvalidRequest(f"Cannot save {name} to {path}: {error.strerror}.") from error
 
 
-def _line(cluster: Inventory, board: Board) -> str:
+def _line(cluster: Snapshot, board: Board) -> str:
     books, nodes = board.books, cluster.nodes
     bad = books.fails_n1 & ~books.offline
     touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])

@@ -14,8 +14,7 @@ import numpy as np
 from common.errors import InvalidRequest, NoCapacity
 from common.model.group import AllocationPolicy
 from common.model.policy import Spec
-from common.model.template import DiskTemplate
-from common.names import InstanceName
+from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.ledger import Ledger
@@ -24,8 +23,7 @@ from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filled, Filling, Rules, fill
 from coordinator.allocator.filling.spare import all_can_be_emptied
 from coordinator.allocator.filling.tiers import fill_in_tiers
-from coordinator.allocator.inventory import NOWHERE, Instance, Inventory
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
 from coordinator.htools.hspace_options import OPTIONS
@@ -35,11 +33,10 @@ from coordinator.htools.resources import Resources, resources_of
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import nodes_now
-from coordinator.iallocator.pictures import picture_of
 
 __all__ = ["OPTIONS", "main", "measure"]
 
-_Way = Callable[[Filling, Demand, int | None], Filled]
+_Way = Callable[[Filling, Instance, int | None], Filled]
 
 
 def main() -> None:
@@ -59,18 +56,18 @@ def measure(options: Parsed) -> int:
 
 
 class _Run:
-    def __init__(self, options: Parsed, cluster: Inventory) -> None:
+    def __init__(self, options: Parsed, cluster: Snapshot) -> None:
         self._options, self._cluster = options, cluster
         self._ratios = [group.policy.vcpu_ratio for group in cluster.groups]
         policy = cluster.policy
         if not policy.disk_templates:
             raise InvalidRequest("null list of disk templates received from cluster")
-        self._template = DiskTemplate(options.template or policy.disk_templates[0])
-        self._is_pair = self._template is DiskTemplate.DRBD
+        self._template = options.template or policy.disk_templates[0]
+        self._is_pair = TRAITS[self._template].is_mirrored
         self._suffix = source.common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
         total = np.array([node.total_disk for node in cluster.nodes])
-        ledger = Ledger(picture_of(cluster))
+        ledger = Ledger(cluster)
         least = np.floor(options.min_disk * total).astype(np.int64)
         ledger.accounts = replace(ledger.accounts, least_disk=least)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
@@ -156,7 +153,7 @@ class _Run:
             what = "Not enough online nodes" if self._is_pair else "No online nodes"
             raise NoCapacity(f"failure during allocation: {what}")
 
-    def _filled(self, way: _Way, start: Filling, one: Demand) -> Filled:
+    def _filled(self, way: _Way, start: Filling, one: Instance) -> Filled:
         if self._is_hopeless:
             return self._none_placed()
         limit = self._options.length if self._options.length >= 0 else None
@@ -173,13 +170,13 @@ class _Run:
     def _resources(self, filling: Filling) -> Resources:
         return resources_of(filling, self._cluster, self._ratios)
 
-    def _demand(self, spec: Spec) -> Demand:
+    def _demand(self, spec: Spec) -> Instance:
         """A running instance of that size; the spec tells the spindles of its one disk only."""
         use = self._options.spindle_use
         if use is None:
             use = self._cluster.policy.std.spindle_use
-        return Demand(
-            name=InstanceName("new"),
+        return Instance(
+            name="new",
             template=self._template,
             memory=spec.memory_size,
             vcpus=spec.cpu_count,
@@ -189,19 +186,18 @@ class _Run:
             disk_spindles=spec.spindle_use,
         )
 
-    def _after(self, filling: Filling) -> Inventory:
+    def _after(self, filling: Filling) -> Snapshot:
         """The cluster with what was placed."""
         a, nodes = filling.books, self._cluster.nodes
         instances = [
-            Instance(
-                name=f"new-{number}", memory=one.demand.memory, disk=one.demand.disk,
-                vcpus=one.demand.vcpus, status="running", primary=one.nodes[0],
+            replace(
+                one.demand,
+                name=f"new-{number}",
+                primary=one.nodes[0],
                 secondary=one.nodes[1] if len(one.nodes) > 1 else NOWHERE,
-                template=one.demand.template, spindle_use=one.demand.spindle_use,
-                disks=tuple(one.demand.disks), disk_spindles=one.demand.disk_spindles,
             )
             for number, one in enumerate(filling.placed)
-        ]  # fmt: skip
+        ]
         changed = tuple(
             replace(
                 node,

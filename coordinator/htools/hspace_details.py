@@ -8,7 +8,7 @@ import numpy as np
 
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.filling.fill import Filling
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import aligned, score_table, show
 
 
@@ -20,7 +20,7 @@ def tell_score(filling: Filling) -> None:
     )
 
 
-def tell_bad(cluster: Inventory, filling: Filling, groups: Sequence[int]) -> None:
+def tell_bad(cluster: Snapshot, filling: Filling, groups: Sequence[int]) -> None:
     """Nodes that fail N+1, and ``groups``, which have nodes that could not be emptied."""
     books = filling.books
     bad = np.flatnonzero(books.fails_n1 & ~books.offline).tolist()
@@ -44,7 +44,7 @@ def tell_candidates(filling: Filling, *, pair: bool) -> None:
         sys.stderr.write(f"Allocatable nodes: Left {_list(nodes)}\n")
 
 
-def tell_map(title: str, cluster: Inventory, filling: Filling) -> None:
+def tell_map(title: str, cluster: Snapshot, filling: Filling) -> None:
     """Where each instance went."""
     names = [node.name for node in cluster.nodes]
     is_exclusive = any(node.exclusive for node in cluster.nodes)

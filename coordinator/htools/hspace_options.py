@@ -3,7 +3,7 @@
 from common.errors import InvalidRequest
 from common.model.policy import Spec
 from common.names import MiB
-from coordinator.allocator.inventory import TEMPLATES
+from coordinator.allocator.snapshot import TEMPLATES
 from coordinator.htools import source
 from coordinator.htools.options import Option, Takes, number
 from coordinator.htools.simulate import parse_unit

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filled
 from coordinator.allocator.filling.tiers import runs_of
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import Instance
 from coordinator.htools.resources import Resources
 from coordinator.htools.tables import show, show_float
 
@@ -43,13 +43,13 @@ class Human:
         told = f"{count} initial instances" if count else "no initial instances"
         _line(f"There are {told} on the cluster.")
 
-    def say_spec(self, title: str, prefix: str, one: Demand) -> None:  # noqa: ARG002 - as Machine's
+    def say_spec(self, title: str, prefix: str, one: Instance) -> None:  # noqa: ARG002 - as Machine's
         """The instance that is placed."""
         spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
         _line(f"{title} instance spec is:")
         _line(
             f"  MEM {one.memory}, DSK {one.disk}, CPU {one.vcpus}{spindles},"
-            f" using disk template '{one.template.value}'."
+            f" using disk template '{one.template}'."
         )
 
     def say_tiered(self, result: Filled, after: Resources) -> None:
@@ -116,13 +116,13 @@ class Machine:
         )  # fmt: skip
         self._say(total.shown(self._score), "INI_")
 
-    def say_spec(self, title: str, prefix: str, one: Demand) -> None:  # noqa: ARG002 - as Human's
+    def say_spec(self, title: str, prefix: str, one: Instance) -> None:  # noqa: ARG002 - as Human's
         """The instance that is placed."""
-        nodes = 2 if one.template.value == "drbd" else 1
+        nodes = 2 if one.is_mirrored else 1
         self._say(
             [
                 ("MEM", one.memory), ("DSK", one.disk), ("CPU", one.vcpus),
-                ("SPN", one.disk_spindles), ("RQN", nodes), ("DISK_TEMPLATE", one.template.value),
+                ("SPN", one.disk_spindles), ("RQN", nodes), ("DISK_TEMPLATE", one.template),
             ],
             f"{prefix}_",
         )  # fmt: skip

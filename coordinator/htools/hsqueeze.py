@@ -22,7 +22,7 @@ from coordinator.allocator.balancing.squeezing import (
     switch,
 )
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs
 from coordinator.htools.jobsets import job_sets, opcodes, script
@@ -102,7 +102,7 @@ def squeeze(options: Parsed) -> int:
     return 0
 
 
-def _expand(cluster: Inventory, nodes: Sequence[int], options: Parsed, *, suffices: bool) -> None:
+def _expand(cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, suffices: bool) -> None:
     """Turn nodes on."""
     _head("'Nodes to online'", options)
     for node in nodes:
@@ -119,7 +119,7 @@ def _expand(cluster: Inventory, nodes: Sequence[int], options: Parsed, *, suffic
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
 
 
-def _condense(cluster: Inventory, nodes: Sequence[int], options: Parsed) -> None:
+def _condense(cluster: Snapshot, nodes: Sequence[int], options: Parsed) -> None:
     """Turn nodes off."""
     _head("'Nodes to offline'", options)
     for node in nodes:
@@ -146,16 +146,16 @@ def _head(title: str, options: Parsed) -> None:
         _say(title)
 
 
-def _names(cluster: Inventory, nodes: Sequence[int]) -> str:
+def _names(cluster: Snapshot, nodes: Sequence[int]) -> str:
     return ",".join(cluster.nodes[node].name for node in nodes)
 
 
-def _aliases(cluster: Inventory) -> list[str]:
+def _aliases(cluster: Snapshot) -> list[str]:
     suffix = source.common_suffix(cluster)
     return [node.name.removesuffix(suffix) for node in cluster.nodes]
 
 
-def _script(cluster: Inventory, after: Squeezed, alias: Sequence[str]) -> str:
+def _script(cluster: Snapshot, after: Squeezed, alias: Sequence[str]) -> str:
     """The moves' commands; nodes by their alias, instances by their full name."""
     nodes = tuple(replace(node, name=name) for node, name in zip(cluster.nodes, alias, strict=True))
     return script(job_sets(after.moves), replace(cluster, nodes=nodes), str)
@@ -166,11 +166,11 @@ def _tell_commands(text: str, options: Parsed) -> None:
         tell_commands(text, options.commands, "Commands to run:", "hsqueeze")
 
 
-def _moved(after: Squeezed) -> Inventory:
+def _moved(after: Squeezed) -> Snapshot:
     return moved(after.cluster, after.moves)
 
 
-def _jobs(cluster: Inventory, after: Squeezed) -> _Jobs:
+def _jobs(cluster: Snapshot, after: Squeezed) -> _Jobs:
     """The moves, as sets of jobs that may run side by side."""
     to_opcodes = partial(opcodes, cluster=cluster)
     return [[to_opcodes(move) for move in moves] for moves in job_sets(after.moves)]
@@ -180,7 +180,7 @@ def _tag(node: str) -> dict[str, object]:
     return {"OP_ID": "OP_TAGS_SET", "kind": "node", "tags": [STANDBY_TAG], "name": node}
 
 
-def _power(cluster: Inventory, nodes: Sequence[int], command: str) -> list[list[dict[str, object]]]:
+def _power(cluster: Snapshot, nodes: Sequence[int], command: str) -> list[list[dict[str, object]]]:
     """One job: nodes marked as on or off, then told to be so."""
     names = [cluster.nodes[node].name for node in nodes]
     marks: list[dict[str, object]] = [

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Inventory
+from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 
 Alias = Callable[[str], str]
 
@@ -45,7 +45,7 @@ def letters(move: Move, target: str) -> str:
             return f"f r:{target}"
 
 
-def commands(move: Move, cluster: Inventory, alias: Alias) -> list[str]:
+def commands(move: Move, cluster: Snapshot, alias: Alias) -> list[str]:
     """What an operator would type for one move."""
     instance = cluster.instances[move.instance]
     name, target = alias(instance.name), alias(cluster.nodes[move.target].name)
@@ -68,7 +68,7 @@ def commands(move: Move, cluster: Inventory, alias: Alias) -> list[str]:
     return [f"gnt-instance {step}" for step in steps]
 
 
-def script(sets: Sequence[Sequence[Move]], cluster: Inventory, alias: Alias) -> str:
+def script(sets: Sequence[Sequence[Move]], cluster: Snapshot, alias: Alias) -> str:
     """All commands, with a ``check`` before each job where a stop may be asked for."""
     lines: list[str] = []
     for at, jobs in enumerate(sets, 1):
@@ -79,7 +79,7 @@ def script(sets: Sequence[Sequence[Move]], cluster: Inventory, alias: Alias) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def opcodes(move: Move, cluster: Inventory) -> list[dict[str, object]]:
+def opcodes(move: Move, cluster: Snapshot) -> list[dict[str, object]]:
     """What the job queue is given for one move."""
     instance = cluster.instances[move.instance]
     name, target = instance.name, cluster.nodes[move.target].name

@@ -1,4 +1,4 @@
-"""A running cluster as an inventory, asked over LUXI; ours or a Ganeti's."""
+"""A running cluster as an snapshot, asked over LUXI; ours or a Ganeti's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ from common.model.group import AllocationPolicy
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.names import MiB
 from common.paths import Paths
-from coordinator.allocator.inventory import (
+from coordinator.allocator.snapshot import (
     DEFAULT_POLICY,
     NOWHERE,
     Group,
     Instance,
-    Inventory,
     Node,
+    Snapshot,
 )
 
 _GROUP = ("uuid", "name", "alloc_policy", "ipolicy", "tags")
@@ -37,7 +37,7 @@ def socket_path(given: str) -> str:
     return given or str(Paths().luxi_socket)
 
 
-def cluster_from_luxi(path: str, *, static_memory: int) -> Inventory:
+def cluster_from_luxi(path: str, *, static_memory: int) -> Snapshot:
     """Ask the coordinator for everything.
 
     Args:
@@ -51,7 +51,7 @@ def cluster_from_luxi(path: str, *, static_memory: int) -> Inventory:
     return with_own_memory(cluster, static_memory) if is_kvm else cluster
 
 
-def with_own_memory(cluster: Inventory, memory: int) -> Inventory:
+def with_own_memory(cluster: Snapshot, memory: int) -> Snapshot:
     """The cluster with so many MiB kept for each node itself; 0 believes what they report."""
     if memory <= 0:
         return cluster
@@ -59,7 +59,7 @@ def with_own_memory(cluster: Inventory, memory: int) -> Inventory:
     return replace(cluster, nodes=nodes)
 
 
-def reported_by_luxi(path: str) -> tuple[Inventory, bool]:
+def reported_by_luxi(path: str) -> tuple[Snapshot, bool]:
     """The cluster as its nodes report it, and whether their hypervisor is KVM.
 
     Raises:
@@ -73,15 +73,15 @@ def reported_by_luxi(path: str) -> tuple[Inventory, bool]:
         instances = _rows(client, "instance", _INSTANCE)
     finally:
         client.close()
-    return inventory_from_rows(info, groups, nodes, instances)
+    return snapshot_from_rows(info, groups, nodes, instances)
 
 
-def inventory_from_rows(
+def snapshot_from_rows(
     info: Mapping[str, Any],
     groups: Sequence[Mapping[str, Any]],
     nodes: Sequence[Mapping[str, Any]],
     instances: Sequence[Mapping[str, Any]],
-) -> tuple[Inventory, bool]:
+) -> tuple[Snapshot, bool]:
     """The cluster, and whether its nodes' hypervisor is KVM.
 
     Args:
@@ -97,7 +97,7 @@ def inventory_from_rows(
     nodes_by_name = {node["name"]: index for index, node in enumerate(nodes)}
     some_nodes = [dict.fromkeys(_NODE) | dict(row) for row in nodes]
     some_instances = [dict.fromkeys(_INSTANCE) | dict(row) for row in instances]
-    cluster = Inventory(
+    cluster = Snapshot(
         groups=tuple(_group(dict.fromkeys(_GROUP) | dict(row)) for row in groups),
         nodes=tuple(_node(row, groups_by_id, info.get("master")) for row in some_nodes),
         instances=tuple(_instance(row, nodes_by_name) for row in some_instances),
@@ -142,7 +142,8 @@ def _node(row: Mapping[str, Any], groups: Mapping[str, int], master: str | None)
         name=row["name"],
         group=groups[row["group.uuid"]],
         speed=float(row["ndp/cpu_speed"] or 1.0),
-        offline=not is_live or bool(row["drained"]),
+        offline=not is_live,
+        drained=bool(row["drained"]),
         is_master=row["name"] == master,
         spindles=spindles,
         exclusive=exclusive,

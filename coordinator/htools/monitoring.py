@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import InvalidRequest, NotFound
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import Instance, Inventory
+from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools.agents import ask_agents
 
 CPU, XEN_CPU = "cpu-avg-load", "xen-cpu-avg-load"
@@ -18,8 +18,8 @@ _Reports = Mapping[str, Sequence[Any]]
 
 
 def with_measured_loads(
-    cluster: Inventory, text: str | None, *, is_xen: bool, has_to_be_complete: bool
-) -> Inventory:
+    cluster: Snapshot, text: str | None, *, is_xen: bool, has_to_be_complete: bool
+) -> Snapshot:
     """The cluster with instances' use of processors as agents tell it.
 
     Nothing is changed, and it says so on stderr, unless the agents of all nodes tell.
@@ -46,7 +46,7 @@ def with_measured_loads(
     return loaded or cluster
 
 
-def with_cpu_loads(cluster: Inventory, text: str) -> Inventory:
+def with_cpu_loads(cluster: Snapshot, text: str) -> Snapshot:
     """Put down each node's measured load, and its primaries' shares by their processors.
 
     The shares need not make up all of it: a node has processors of its own to work for.
@@ -85,14 +85,14 @@ def _number(value: Any) -> float | None:
     return float(value) if is_number and abs(value) < 1e300 else None
 
 
-def _with_node_loads(cluster: Inventory, reports: _Reports) -> Inventory | None:
+def _with_node_loads(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
     loaded = _spread(cluster, reports)
     if loaded is None:
         _say_ignored(CPU)
     return loaded
 
 
-def _spread(cluster: Inventory, reports: _Reports) -> Inventory | None:
+def _spread(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
     measured: dict[str, float] = {}
     for node in cluster.nodes:
         data = _find(reports.get(node.name, ()), CPU)
@@ -112,7 +112,7 @@ def _spread(cluster: Inventory, reports: _Reports) -> Inventory | None:
     return replace(cluster, instances=instances, cpu_loads=loads)
 
 
-def _with_xen_loads(cluster: Inventory, reports: _Reports) -> Inventory | None:
+def _with_xen_loads(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
     """Each instance with its own load; None if one is not told of."""
     loads: dict[str, float] = {}
     for node in cluster.nodes:

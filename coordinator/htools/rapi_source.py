@@ -1,4 +1,4 @@
-"""A running cluster as an inventory, asked over the remote API; ours or a Ganeti's."""
+"""A running cluster as an snapshot, asked over the remote API; ours or a Ganeti's."""
 
 import base64
 import http.client
@@ -10,8 +10,8 @@ from typing import Any, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidRequest, NodeFailure, Unreachable
-from coordinator.allocator.inventory import Inventory
-from coordinator.htools.luxi_source import inventory_from_rows, with_own_memory
+from coordinator.allocator.snapshot import Snapshot
+from coordinator.htools.luxi_source import snapshot_from_rows, with_own_memory
 
 PORT = 5080
 _PATIENCE_S = 60.0  # to connect, and for each part of an answer
@@ -19,7 +19,7 @@ _LARGEST = 256 << 20  # bytes of one answer
 _FILES = "file://"
 
 
-def cluster_from_rapi(address: str, *, static_memory: int, authority: str | None) -> Inventory:
+def cluster_from_rapi(address: str, *, static_memory: int, authority: str | None) -> Snapshot:
     """Ask the master of a cluster for everything; see ``reported_by_rapi``.
 
     Args:
@@ -34,7 +34,7 @@ def cluster_from_rapi(address: str, *, static_memory: int, authority: str | None
     return with_own_memory(cluster, static_memory) if is_kvm else cluster
 
 
-def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Inventory, bool]:
+def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Snapshot, bool]:
     """The cluster as its nodes report it, and whether their hypervisor is KVM.
 
     Args:
@@ -55,7 +55,7 @@ def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Inv
             told.append(rapi.get("/2/info"))
     groups, nodes, instances, info = told
     try:
-        return inventory_from_rows(
+        return snapshot_from_rows(
             info, groups, [_node(row) for row in nodes], [_instance(row) for row in instances]
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

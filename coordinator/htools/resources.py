@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.filling.fill import Filling
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import show
 
 
@@ -89,7 +89,7 @@ def _share(part: float, whole: float) -> float:
         return float(np.float64(part) / np.float64(whole))
 
 
-def resources_of(filling: Filling, cluster: Inventory, ratios: Sequence[float]) -> Resources:
+def resources_of(filling: Filling, cluster: Snapshot, ratios: Sequence[float]) -> Resources:
     """Sum up the nodes as they stand.
 
     Args:
@@ -138,7 +138,7 @@ def resources_of(filling: Filling, cluster: Inventory, ratios: Sequence[float]) 
     )
 
 
-def _overhead(cluster: Inventory) -> int:
+def _overhead(cluster: Snapshot) -> int:
     """Memory of nodes that is no instance's and not free; it stays as it was at the start."""
     overhead = 0
     used = [0] * len(cluster.nodes)

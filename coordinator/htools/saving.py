@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 from common.errors import InvalidRequest
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.jobsets import SCRIPT_HEADER
 from coordinator.htools.text import format_cluster
 
 
-def save_cluster(cluster: Inventory, prefix: str | None, ending: str, when: str) -> None:
+def save_cluster(cluster: Snapshot, prefix: str | None, ending: str, when: str) -> None:
     """Write the cluster to ``prefix.ending``, and say so on stderr; without a prefix do nothing.
 
     Raises:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
-from coordinator.allocator.inventory import Group, Inventory, Node
+from coordinator.allocator.snapshot import Group, Node, Snapshot
 
 _POLICIES = {policy.value: policy for policy in AllocationPolicy} | {
     "p": AllocationPolicy.PREFERRED,
@@ -20,7 +20,7 @@ _DECIMAL = {"M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12}
 _MOST = 1 << 50  # MiB
 
 
-def simulated(specs: Sequence[str]) -> Inventory:
+def simulated(specs: Sequence[str]) -> Snapshot:
     """Make a cluster: one group per ``policy,nodes,disk,memory,cpus[,spindles[,exclusive]]``.
 
     The last one given is group 1, as with Ganeti's tools.
@@ -62,7 +62,7 @@ def simulated(specs: Sequence[str]) -> Inventory:
             )
             for number in range(1, size + 1)
         ]
-    return Inventory(groups=tuple(groups), nodes=tuple(nodes))
+    return Snapshot(groups=tuple(groups), nodes=tuple(nodes))
 
 
 def parse_unit(text: str) -> int:

@@ -10,7 +10,7 @@ import msgspec
 
 from common.errors import GntError, InvalidRequest
 from coordinator.allocator.books.opening import Opening
-from coordinator.allocator.inventory import Inventory, Node
+from coordinator.allocator.snapshot import Node, Snapshot
 from coordinator.htools.luxi_source import cluster_from_luxi
 from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
 from coordinator.htools.simulate import simulated
@@ -143,7 +143,7 @@ SIMULATE = Option(
 _SOURCES = ("text", "luxi", "rapi", "simulate")
 
 
-def load(options: Parsed) -> Inventory:
+def load(options: Parsed) -> Snapshot:
     """Get the cluster and apply what options say of loads, tags and names.
 
     Raises:
@@ -162,7 +162,7 @@ def load(options: Parsed) -> Inventory:
     return _with_measured_loads(cluster, options)
 
 
-def _with_measured_loads(cluster: Inventory, options: Parsed) -> Inventory:
+def _with_measured_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
     values = options.values
     if values.get("mond_data") and not values.get("mond"):
         sys.stderr.write("Warning: --mond-data is only looked at with --mond=yes.\n")
@@ -178,7 +178,7 @@ def _with_measured_loads(cluster: Inventory, options: Parsed) -> Inventory:
     )
 
 
-def _from_source(sources: Sequence[str], options: Parsed) -> Inventory:
+def _from_source(sources: Sequence[str], options: Parsed) -> Snapshot:
     own_memory = options.values.get("static_memory", STATIC_MEMORY.default)
     match sources:
         case ["text"]:
@@ -201,7 +201,7 @@ def _from_source(sources: Sequence[str], options: Parsed) -> Inventory:
             raise InvalidRequest("No backend selected! Exiting.")
 
 
-def _from_request(path: str, static_memory: int) -> Inventory:
+def _from_request(path: str, static_memory: int) -> Snapshot:
     """The cluster that a request to an allocator describes, whatever it asks for."""
     from coordinator.iallocator.cluster import read_cluster
     from coordinator.iallocator.fields import Fields
@@ -226,7 +226,7 @@ def read_text(path: str) -> str:
         raise InvalidRequest(f"{path}: cannot be read ({reason})") from error
 
 
-def adjusted(cluster: Inventory, options: Parsed) -> Inventory:
+def adjusted(cluster: Snapshot, options: Parsed) -> Snapshot:
     """Apply what options say of loads and tags.
 
     Raises:
@@ -268,7 +268,7 @@ def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
     return loads
 
 
-def common_suffix(cluster: Inventory) -> str:
+def common_suffix(cluster: Snapshot) -> str:
     """The longest domain that all names have; without it they are shown."""
     names = [*(node.name for node in cluster.nodes), *(one.name for one in cluster.instances)]
     if not names:
@@ -278,7 +278,7 @@ def common_suffix(cluster: Inventory) -> str:
     return next((part for part in parts if all(name.endswith(part) for name in names)), "")
 
 
-def with_offline(cluster: Inventory, options: Parsed) -> Inventory:
+def with_offline(cluster: Snapshot, options: Parsed) -> Snapshot:
     """Apply ``-O`` and ``--max-cpu``.
 
     Raises:
@@ -304,7 +304,7 @@ def with_offline(cluster: Inventory, options: Parsed) -> Inventory:
     return replace(cluster, nodes=tuple(nodes), groups=groups)
 
 
-def find_node(cluster: Inventory, name: str) -> int | None:
+def find_node(cluster: Snapshot, name: str) -> int | None:
     """A node by its name or the only one that goes on with a dot after it."""
     for index, node in enumerate(cluster.nodes):
         if node.name == name:
@@ -313,7 +313,7 @@ def find_node(cluster: Inventory, name: str) -> int | None:
     return near[0] if len(near) == 1 else None
 
 
-def warn_of_missing(cluster: Inventory, opening: Opening) -> None:
+def warn_of_missing(cluster: Snapshot, opening: Opening) -> None:
     """Say on stderr which nodes have less free than what is on them accounts for."""
     lines = []
     for index in reversed(range(len(cluster.nodes))):
@@ -329,7 +329,7 @@ def warn_of_missing(cluster: Inventory, opening: Opening) -> None:
         sys.stderr.write("".join(lines) + "\n")
 
 
-def _missing_disk(cluster: Inventory, index: int, node: Node) -> int:
+def _missing_disk(cluster: Snapshot, index: int, node: Node) -> int:
     used = sum(
         instance.disk
         for instance in cluster.instances

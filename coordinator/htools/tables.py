@@ -10,7 +10,7 @@ import numpy as np
 from common.model.policy import InstancePolicy, Spec
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.score import WEIGHTS, Term
-from coordinator.allocator.inventory import IS_RUNNING, NOWHERE, Instance, Inventory
+from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Snapshot
 
 _PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
 
@@ -110,7 +110,7 @@ class NodesNow:
         peers: primary nodes and the memory that is kept free for them.
     """
 
-    inventory: Inventory
+    snapshot: Snapshot
     books: Books
     indices: Sequence[int]
     primaries: Sequence[Sequence[int]]
@@ -174,13 +174,13 @@ def _share(books: Books, node: int) -> float:
 _NODE_FIELDS: dict[str, _Column] = {
     "status": ("F", False, _status),
     "idx": ("Index", True, lambda now, node: str(now.indices[node])),
-    "name": ("Name", False, lambda now, node: now.alias(now.inventory.nodes[node].name)),
-    "fqdn": ("Name", False, lambda now, node: now.inventory.nodes[node].name),
-    "tmem": ("t_mem", True, lambda now, n: f"{now.inventory.nodes[n].total_memory:5.0f}"),
-    "nmem": ("n_mem", True, lambda now, n: f"{now.inventory.nodes[n].own_memory:5d}"),
+    "name": ("Name", False, lambda now, node: now.alias(now.snapshot.nodes[node].name)),
+    "fqdn": ("Name", False, lambda now, node: now.snapshot.nodes[node].name),
+    "tmem": ("t_mem", True, lambda now, n: f"{now.snapshot.nodes[n].total_memory:5.0f}"),
+    "nmem": ("n_mem", True, lambda now, n: f"{now.snapshot.nodes[n].own_memory:5d}"),
     "imem": ("i_mem", True, lambda now, node: f"{now.used_memory[node]:5d}"),
     "xmem": ("x_mem", True, lambda now, node: f"{now.missing[node]:5d}"),
-    "fmem": ("f_mem", True, lambda now, n: f"{now.inventory.nodes[n].free_memory:5d}"),
+    "fmem": ("f_mem", True, lambda now, n: f"{now.snapshot.nodes[n].free_memory:5d}"),
     "umem": ("u_mem", True, lambda now, n: f"{int(now.books.memory[n]):5d}"),
     "rmem": ("r_mem", True, lambda now, n: f"{int(now.books.reserved[n]):5d}"),
     "amem": (
@@ -188,9 +188,9 @@ _NODE_FIELDS: dict[str, _Column] = {
         True,
         lambda now, n: f"{max(0, int(now.books.memory[n] - now.books.reserved[n])):5d}",
     ),
-    "tdsk": ("t_dsk", True, lambda now, n: f"{now.inventory.nodes[n].total_disk / 1024:5.0f}"),
+    "tdsk": ("t_dsk", True, lambda now, n: f"{now.snapshot.nodes[n].total_disk / 1024:5.0f}"),
     "fdsk": ("f_dsk", True, lambda now, n: f"{int(now.books.disk[n]) // 1024:5d}"),
-    "tcpu": ("pcpu", True, lambda now, n: f"{now.inventory.nodes[n].total_cpus:4.0f}"),
+    "tcpu": ("pcpu", True, lambda now, n: f"{now.snapshot.nodes[n].total_cpus:4.0f}"),
     "ucpu": ("vcpu", True, lambda now, n: f"{int(now.books.cpus[n]):4d}"),
     "pcnt": ("pcnt", True, lambda now, n: f"{int(now.books.primaries[n]):3d}"),
     "scnt": ("scnt", True, lambda now, n: f"{int(now.books.secondaries[n]):3d}"),
@@ -215,7 +215,7 @@ _NODE_FIELDS: dict[str, _Column] = {
         False,
         lambda now, n: "[" + ",".join(f"({peer},{held})" for peer, held in now.peers[n]) + "]",
     ),
-    "spindle_count": ("NodeSpindles", True, lambda now, n: str(now.inventory.nodes[n].spindles)),
+    "spindle_count": ("NodeSpindles", True, lambda now, n: str(now.snapshot.nodes[n].spindles)),
     "hi_spindles": ("MaxSpindles", True, lambda now, n: str(float(now.books.spindle_limit[n]))),
     "inst_spindles": ("InstSpindles", True, lambda now, n: str(float(now.books.spindles[n]))),
 }  # fmt: skip
@@ -225,7 +225,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return "[" + ",".join(map(str, numbers)) + "]"
 
 
-def instance_table(instances: Sequence[Instance], cluster: Inventory) -> str:
+def instance_table(instances: Sequence[Instance], cluster: Snapshot) -> str:
     """The table that ``--print-instances`` prints; with full names."""
     header = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal", "vcpu", "mem", "dsk"]
     rows = [[*header, "lCpu", "lMem", "lDsk", "lNet"]]

@@ -11,23 +11,24 @@ from typing import TypeVar
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.template import TRAITS
 from common.names import MiB
-from coordinator.allocator.inventory import (
+from coordinator.allocator.snapshot import (
     DEFAULT_POLICY,
     NOWHERE,
     STATUSES,
     TEMPLATES,
     Group,
     Instance,
-    Inventory,
     Node,
+    Snapshot,
 )
 from coordinator.htools.numbers import amount, real, whole
 
 _T = TypeVar("_T")
 
 
-def parse_cluster(text: str) -> Inventory:
+def parse_cluster(text: str) -> Snapshot:
     """Read a cluster.
 
     Raises:
@@ -51,7 +52,7 @@ def parse_cluster(text: str) -> Inventory:
             groups[index] = replace(groups[index], policy=found)
         else:
             policy = found
-    return Inventory(
+    return Snapshot(
         groups=tuple(groups),
         nodes=tuple(nodes),
         instances=tuple(instances),
@@ -138,7 +139,7 @@ def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
         raise InvalidRequest(f"Instance {name} has an unknown status {status!r}.")
     if template not in TEMPLATES:
         raise InvalidRequest(f"Instance {name} has an unknown disk template {template!r}.")
-    if secondary == primary and template == "drbd":
+    if secondary == primary and TRAITS[template].is_mirrored:
         raise InvalidRequest(f"Instance {name} has same primary and secondary node - {primary}.")
     if auto not in {"Y", "N"}:
         raise InvalidRequest(f"Instance {name} has auto_balance {auto!r}, not Y or N.")
@@ -217,7 +218,7 @@ def _number(text: str, kind: Callable[[str], _T], what: str) -> _T:
         raise InvalidRequest(f"Cannot read the {what}: {text!r} {error}.") from error
 
 
-def format_cluster(cluster: Inventory) -> str:
+def format_cluster(cluster: Snapshot) -> str:
     """Write a cluster; reading it gives the same one."""
     sections: Sequence[Sequence[str]] = (
         [_group_line(group) for group in cluster.groups],
@@ -237,8 +238,8 @@ def _group_line(group: Group) -> str:
     return "|".join((group.name, group.uuid, str(group.alloc_policy), *lists))
 
 
-def _node_line(node: Node, cluster: Inventory) -> str:
-    flag = "Y" if node.offline else "M" if node.is_master else "N"
+def _node_line(node: Node, cluster: Snapshot) -> str:
+    flag = "Y" if not node.is_usable else "M" if node.is_master else "N"
     numbers = (
         f"{node.total_memory:.0f}", node.own_memory, node.free_memory, f"{node.total_disk:.0f}",
         node.free_disk, f"{node.total_cpus:.0f}",
@@ -251,7 +252,7 @@ def _node_line(node: Node, cluster: Inventory) -> str:
     return "|".join(map(str, (node.name, *numbers, flag, group, *extra)))
 
 
-def _instance_line(instance: Instance, cluster: Inventory) -> str:
+def _instance_line(instance: Instance, cluster: Snapshot) -> str:
     nodes = cluster.nodes
     secondary = nodes[instance.secondary].name if instance.secondary != NOWHERE else ""
     return "|".join(

@@ -7,11 +7,11 @@ from dataclasses import replace
 from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.books import UNKNOWN
-from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
+from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.htools.tables import NodesNow
 
 
-def moved(cluster: Inventory, moves: Sequence[Move]) -> Inventory:
+def moved(cluster: Snapshot, moves: Sequence[Move]) -> Snapshot:
     """The cluster with instances where moves took them, and disk space where they left it."""
     instances, nodes = list(cluster.instances), list(cluster.nodes)
     for move in moves:
@@ -36,7 +36,7 @@ def _with_room(node: Node, one: Instance, sign: int) -> Node:
 
 
 def nodes_now(
-    board: Board, before: Inventory, alias: Callable[[str], str], moves: Sequence[Move] = ()
+    board: Board, before: Snapshot, alias: Callable[[str], str], moves: Sequence[Move] = ()
 ) -> NodesNow:
     """What the table of a group's nodes shows.
 
@@ -58,7 +58,7 @@ def nodes_now(
             used[one.primary] += one.memory if one.uses_memory else 0
             tags[one.primary].update(board.opening.rules.exclusion_tags(frozenset(one.tags)))
     return NodesNow(
-        inventory=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
+        snapshot=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
         books=board.books,
         indices=nodes,
         primaries=[lists.primaries[node] for node in nodes],
@@ -74,7 +74,7 @@ def nodes_now(
 class _Lists:
     """Who is on which node, in the order in which Ganeti's tools list them: newest first."""
 
-    def __init__(self, cluster: Inventory) -> None:
+    def __init__(self, cluster: Snapshot) -> None:
         self._instances = cluster.instances
         count = len(cluster.nodes)
         self.primaries: list[list[int]] = [[] for _ in range(count)]
@@ -103,7 +103,7 @@ class _Lists:
 
     def _needs(self, index: int) -> int:
         one = self._instances[index]
-        return one.memory if one.reserves_memory else 0
+        return one.memory if one.reserved_memory else 0
 
     def _keep(self, node: int, peer: int, change: int, *, least: int) -> None:
         """Change what is kept for a peer; it then comes before those of the same amount."""

@@ -2,12 +2,11 @@
 
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
-from common.names import GroupName, NodeName
+from common.names import NodeName
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.inventory import Group, Inventory
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import (
@@ -18,11 +17,10 @@ from coordinator.iallocator.choosing import (
     choose_by_loss,
 )
 from coordinator.iallocator.names import find_one
-from coordinator.iallocator.pictures import demand_of
 from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
 
 
-def allocate(cluster: Inventory, ledger: Ledger, request: AllocateOne, options: Options) -> Answer:
+def allocate(cluster: Snapshot, ledger: Ledger, request: AllocateOne, options: Options) -> Answer:
     """Find nodes for one new instance.
 
     Raises:
@@ -33,13 +31,13 @@ def allocate(cluster: Inventory, ledger: Ledger, request: AllocateOne, options: 
     return Answer(
         placed.info,
         [cluster.nodes[node].name for node in placed.nodes],
-        created={request.new.name: placed.nodes},
+        created={request.new.instance.name: placed.nodes},
         refused=placed.refused,
     )
 
 
 def allocate_many(
-    cluster: Inventory, ledger: Ledger, request: AllocateMany, options: Options
+    cluster: Snapshot, ledger: Ledger, request: AllocateMany, options: Options
 ) -> Answer:
     """Find nodes for several new instances, each on what the others leave.
 
@@ -64,14 +62,14 @@ def allocate_many(
         except NothingFits as error:
             if group is None:
                 raise
-            failed.append((new.name, error.among_many))
+            failed.append((new.instance.name, error.among_many))
             continue
         if is_odd and group is None:
             search.keep_to_group_of(placed)
         if not is_odd or group is None:
-            books = with_instance(books, search.demand(new), placed.nodes)
-        done.append((new.name, [cluster.nodes[node].name for node in placed.nodes]))
-        created[new.name] = placed.nodes
+            books = with_instance(books, new.instance, placed.nodes)
+        done.append((new.instance.name, [cluster.nodes[node].name for node in placed.nodes]))
+        created[new.instance.name] = placed.nodes
     info = f"{len(failed)} instances failed to allocate and {len(done)} were allocated successfully"
     return Answer(info, [done, failed], created=created)
 
@@ -81,7 +79,7 @@ class Search:
 
     def __init__(
         self,
-        cluster: Inventory,
+        cluster: Snapshot,
         options: Options,
         among: frozenset[str] | None,
         group_name: str | None,
@@ -89,11 +87,11 @@ class Search:
         self._cluster = cluster
         self._options = options
         self._among = None if among is None else frozenset(map(NodeName, among))
-        self._groups: frozenset[GroupName] | None = None
+        self._groups: frozenset[int] | None = None
         self.is_dedicated = _is_dedicated(cluster, group_name)
 
     @classmethod
-    def of(cls, cluster: Inventory, options: Options, request: AllocateOne) -> "Search":
+    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> "Search":
         """For one instance; what the command line allows goes before what the request does."""
         among = options.among
         if among is None and request.among is not None:
@@ -102,11 +100,7 @@ class Search:
 
     def keep_to_group_of(self, placed: Placed) -> None:
         """Look at no other group from now on."""
-        group = self._cluster.groups[self._cluster.nodes[placed.nodes[0]].group]
-        self._groups = frozenset({GroupName(group.uuid)})
-
-    def demand(self, new: New) -> Demand:
-        return demand_of(new.wish.instance(new.name, 0))
+        self._groups = frozenset({self._cluster.nodes[placed.nodes[0]].group})
 
     def place(self, ledger: Ledger, new: New, group_name: str | None) -> Placed:
         """Choose nodes for one instance.
@@ -128,15 +122,16 @@ class Search:
         group = None if group_name is None else self._group(group_name)
         if new.required_nodes not in {1, 2}:
             raise Refused(self._unsupported(ledger, new, group))
-        if new.required_nodes == 1 and new.wish.template == "drbd" and self._options.check_capacity:
+        asked = new.instance
+        if new.required_nodes == 1 and asked.is_mirrored and self._options.check_capacity:
             raise Refused(
-                f"Instance {new.name} is to be mirrored (drbd), which takes two nodes, not one"
+                f"Instance {asked.name} is to be mirrored (drbd), which takes two nodes, not one"
             )
         return Allocate(
-            instance=self.demand(new),
-            group=None if group is None else GroupName(self._cluster.groups[group].uuid),
+            instance=asked,
+            group=group,
             groups=self._groups,
-            networks=new.wish.networks,
+            networks=asked.networks,
             among=self._among,
             check_redundancy=self._options.check_capacity,
             ignore_soft_limits=self._options.ignore_soft_errors,
@@ -159,7 +154,7 @@ class Search:
         first: list[str] = []
         if not self.is_dedicated:
             first = [
-                show.not_connected(f"group {each.name}", new.name)
+                show.not_connected(f"group {each.name}", new.instance.name)
                 for each in among
                 if not _is_connected(each, new)
             ]
@@ -171,14 +166,14 @@ class Search:
 def _why_not(group: Group, new: New) -> str:
     if _is_connected(group, new):
         return UNSUPPORTED
-    return show.not_connected(f"The group {group.name}", new.name)
+    return show.not_connected(f"The group {group.name}", new.instance.name)
 
 
 def _is_connected(group: Group, new: New) -> bool:
-    return new.wish.networks <= {*group.networks}
+    return new.instance.networks <= {*group.networks}
 
 
-def _is_dedicated(cluster: Inventory, group_name: str | None) -> bool:
+def _is_dedicated(cluster: Snapshot, group_name: str | None) -> bool:
     """Whether all nodes that could be meant have exclusive storage.
 
     An unknown name, or a UUID, means no node, so all of none have it: as in hail.

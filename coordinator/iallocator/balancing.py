@@ -12,7 +12,7 @@ import numpy as np
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.opcodes import Opcode
@@ -31,7 +31,7 @@ class Step:
         return self.before - self.move.score
 
 
-def balance(cluster: Inventory, request: BalanceCluster, options: Options) -> Answer:
+def balance(cluster: Snapshot, request: BalanceCluster, options: Options) -> Answer:
     """Find moves, those that gain most first; each as a job that waits for the one before.
 
     Raises:
@@ -64,7 +64,7 @@ def balance(cluster: Inventory, request: BalanceCluster, options: Options) -> An
     return Answer(info, [moved, [], jobs], after=after)
 
 
-def _groups(cluster: Inventory, request: BalanceCluster) -> list[int]:
+def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:
     if request.group_name is None:
         return sorted({node.group for node in cluster.nodes})
     for index, group in enumerate(cluster.groups):
@@ -73,7 +73,7 @@ def _groups(cluster: Inventory, request: BalanceCluster) -> list[int]:
     raise Refused(f"There is no group {request.group_name}")
 
 
-def _best_first(cluster: Inventory, groups: list[int], options: Options) -> Iterator[Step]:
+def _best_first(cluster: Snapshot, groups: list[int], options: Options) -> Iterator[Step]:
     """Merge the groups' moves, which keep their order within each group."""
     opening = open_books(cluster)
     limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
@@ -107,7 +107,7 @@ def _job(operations: list[Opcode], *, is_first: bool) -> list[Opcode]:
     return [{**first, "depends": [[-1, ["success"]]]}, *rest]
 
 
-def opcodes_of(move: Move, cluster: Inventory) -> list[Opcode]:
+def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
     """What the job queue is given for one move of a balancing."""
     instance, target = cluster.instances[move.instance], cluster.nodes[move.target].name
     switch = opcodes.migrate(instance.name, None, forthcoming=instance.forthcoming)

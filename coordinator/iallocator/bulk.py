@@ -45,9 +45,9 @@ def read_nodes(
     """
     found = _object(message["nodes"])
     rows = [_node(_object(node), groups) for node in found.values()]
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(14)]
-    (group, is_live, offline, exclusive, tags, total_memory, own, free_memory, total_disk,
-     free_disk, total_cpus, own_cpus, spindles, free_spindles) = columns  # fmt: skip
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(16)]
+    (group, is_live, offline, drained, capable, exclusive, tags, total_memory, own, free_memory,
+     total_disk, free_disk, total_cpus, own_cpus, spindles, free_spindles) = columns  # fmt: skip
     _only((int,), chain(own, free_memory, free_disk, own_cpus, spindles, free_spindles))
     _numbers(chain(total_memory, total_disk, total_cpus))
     if own_memory is not None:
@@ -64,6 +64,8 @@ def read_nodes(
         own_cpus=own_cpus,
         speed=[1.0] * len(found),
         offline=offline,
+        drained=drained,
+        vm_capable=capable,
         spindles=spindles,
         free_spindles=free_spindles,
         exclusive=exclusive,
@@ -76,15 +78,17 @@ def _node(node: Object, groups: Mapping[str, int]) -> tuple[Any, ...]:
     tags = () if tags is None else tuple(tags) if type(tags) is list else _unusual()
     offline, drained = node["offline"], node["drained"]
     capable, exclusive = node.get("vm_capable"), parameters["exclusive_storage"]
-    _only((bool,), (offline, drained, True if capable is None else capable, exclusive))
+    capable = True if capable is None else capable
+    _only((bool,), (offline, drained, capable, exclusive))
     _only((str,), tags)
     group = groups[node["group"]]
-    if offline or capable is False:
+    states = offline, drained, capable, exclusive
+    if offline or not capable:
         spindles = 0 if exclusive else parameters["spindle_count"]
-        return group, False, True, exclusive, tags, 0, 0, 0, 0, 0, 0, 0, spindles, 0
+        return group, False, *states, tags, 0, 0, 0, 0, 0, 0, 0, spindles, 0
     spindles = node["total_spindles"] if exclusive else parameters["spindle_count"]
     return (
-        group, True, drained, exclusive, tags, node["total_memory"], node["reserved_memory"],
+        group, True, *states, tags, node["total_memory"], node["reserved_memory"],
         node["free_memory"], node["total_disk"], node["free_disk"], node["total_cpus"],
         node["reserved_cpus"], spindles, node["free_spindles"],
     )  # fmt: skip

@@ -5,15 +5,15 @@ if that is of use; the result is the number and, for each instance in order, its
 """
 
 from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.inventory import Inventory
 from coordinator.allocator.placing.room import MOST, room_for
 from coordinator.allocator.refusal import in_words, tally
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.iallocator.allocation import Search
 from coordinator.iallocator.answers import Answer, Options
 from coordinator.iallocator.requests import Capacity
 
 
-def capacity(cluster: Inventory, ledger: Ledger, request: Capacity, options: Options) -> Answer:
+def capacity(cluster: Snapshot, ledger: Ledger, request: Capacity, options: Options) -> Answer:
     """Count.
 
     Raises:

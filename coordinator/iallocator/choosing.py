@@ -8,12 +8,12 @@ import numpy as np
 from common.model.group import AllocationPolicy
 from common.names import NodeName
 from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.inventory import Group, Inventory
 from coordinator.allocator.placing.dedicated import DedicatedOutcome, choose_dedicated
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.placing.search import NOT_CONNECTED
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, GroupOutcome
+from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Refused
 
@@ -46,7 +46,7 @@ class Placed:
     refused: Mapping[NodeName, Reason] = field(default_factory=dict)
 
 
-def choose(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
+def choose(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
     """Choose by the score of the cluster.
 
     Raises:
@@ -54,8 +54,7 @@ def choose(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
         Refused: the only group in question could not even be tried.
     """
     found = survey_books(ledger, request)
-    index = ledger.picture.group_index
-    groups = [cluster.groups[index[one.group]] for one in found.groups]
+    groups = [cluster.groups[one.group] for one in found.groups]
     if request.group is not None:
         group, outcome = groups[0], found.groups[0]
         if outcome.problem == NOT_CONNECTED:
@@ -80,12 +79,12 @@ def choose(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
         messages.append(_no_groups(cluster, request))
     if found.best is None:
         raise NothingFits(", ".join(messages), refused=found.refused)
-    chosen = cluster.groups[index[found.best.group]]
+    chosen = cluster.groups[found.best.group]
     info = ", ".join([f"Selected group: {chosen.name}", *messages])
     return Placed(_nodes(found.best, ledger), info, found.refused)
 
 
-def choose_by_loss(cluster: Inventory, ledger: Ledger, request: Allocate) -> Placed:
+def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
     """Choose by lost allocations, where all storage is exclusive.
 
     Raises:
@@ -94,10 +93,10 @@ def choose_by_loss(cluster: Inventory, ledger: Ledger, request: Allocate) -> Pla
     wanted = [
         index
         for index in sorted({*ledger.group_of.tolist()})
-        if request.groups is None or ledger.picture.groups[index].name in request.groups
+        if request.groups is None or index in request.groups
     ]
     if request.group is not None:
-        wanted = [ledger.picture.group_index[request.group]]
+        wanted = [request.group]
     messages: list[str] = []
     tried: list[tuple[Group, DedicatedOutcome]] = []
     for index in wanted:
@@ -172,15 +171,14 @@ def _described_loss(outcome: DedicatedOutcome, ledger: Ledger) -> str:
 
 
 def _nodes(outcome: GroupOutcome, ledger: Ledger) -> tuple[int, ...]:
-    return tuple(ledger.picture.node_index[name] for name in outcome.choices[0].nodes)
+    return tuple(ledger.snapshot.node_index[name] for name in outcome.choices[0].nodes)
 
 
-def _no_groups(cluster: Inventory, request: Allocate) -> str:
-    index = {group.uuid: at for at, group in enumerate(cluster.groups)}
+def _no_groups(cluster: Snapshot, request: Allocate) -> str:
     inhabited = {node.group for node in cluster.nodes}
     allowed = "Nothing"
     if request.groups is not None:
-        allowed = f"Just [{','.join(str(index[name]) for name in sorted(request.groups))}]"
+        allowed = f"Just [{','.join(map(str, sorted(request.groups)))}]"
     return (
         f"no groups for evacuation: allowed groups was {allowed}, "
         f"all groups: {show.groups(cluster.groups, inhabited)}"

@@ -3,21 +3,21 @@
 The order in which things are read is hail's, since the first complaint ends it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.names import MiB
-from coordinator.allocator.inventory import (
+from coordinator.allocator.snapshot import (
     NOWHERE,
     TEMPLATES,
     Group,
     Instance,
-    Inventory,
     Node,
-    inventory_of,
+    Snapshot,
+    snapshot_of,
 )
 from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes
 from coordinator.iallocator.fields import (
@@ -43,42 +43,7 @@ _alloc_policy = one_of("AllocPolicy", AllocationPolicy)
 _hypervisor = one_of("Hypervisor", _HYPERVISORS.__getitem__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What an instance is like, wherever it is; ``networks`` are those its nics need."""
-
-    memory: int
-    disk: int
-    disks: tuple[int, ...]
-    disk_spindles: int | None
-    vcpus: int
-    tags: tuple[str, ...]
-    template: str
-    spindle_use: int
-    networks: frozenset[str]
-    status: str
-    forthcoming: bool
-
-    def instance(self, name: str, primary: int, secondary: int = NOWHERE) -> Instance:
-        return Instance(
-            name=name,
-            memory=self.memory,
-            disk=self.disk,
-            vcpus=self.vcpus,
-            status=self.status,
-            primary=primary,
-            secondary=secondary,
-            template=self.template,
-            tags=self.tags,
-            spindle_use=self.spindle_use,
-            disk_spindles=self.disk_spindles,
-            forthcoming=self.forthcoming,
-            disks=self.disks,
-            networks=self.networks,
-        )
-
-
-def read_cluster(message: Fields, *, kvm_node_memory: int) -> Inventory:
+def read_cluster(message: Fields, *, kvm_node_memory: int) -> Snapshot:
     """Read the cluster of a message.
 
     Args:
@@ -105,13 +70,16 @@ def read_cluster(message: Fields, *, kvm_node_memory: int) -> Inventory:
     tags = message.get("cluster_tags", texts)
     hypervisors = message.get("enabled_hypervisors", list_of(_hypervisor))
     if kvm_node_memory > 0 and hypervisors[:1] == ("kvm",):
-        read_nodes = tuple(_with_own_memory(node, kvm_node_memory) for node in read_nodes)
-    return Inventory(groups=read_groups, nodes=read_nodes, instances=read_instances, tags=tags)
+        read_nodes = tuple(
+            replace(node, own_memory=kvm_node_memory) if node.is_live else node
+            for node in read_nodes
+        )
+    return Snapshot(groups=read_groups, nodes=read_nodes, instances=read_instances, tags=tags)
 
 
 def _read_in_bulk(
     message: Fields, groups: tuple[Group, ...], group_index: dict[str, int], kvm_node_memory: int
-) -> Inventory | None:
+) -> Snapshot | None:
     """The quick way, where there is nothing to complain of; None if there might be."""
     try:
         hypervisors = message.values["enabled_hypervisors"]
@@ -123,11 +91,11 @@ def _read_in_bulk(
         return None
     tags = message.get("cluster_tags", texts)
     message.get("enabled_hypervisors", list_of(_hypervisor))
-    return inventory_of(groups, nodes, instances, tags)
+    return snapshot_of(groups, nodes, instances, tags)
 
 
-def read_wish(name: str, fields: Fields) -> Wish:
-    """Read what a new or existing instance is like."""
+def read_instance(name: str, fields: Fields) -> Instance:
+    """Read what a new or existing instance is like, wherever it is."""
     disk = fields.get("disk_space_total", whole)
     disks = [
         Fields(_object(value), fields.what) for value in fields.get("disks", list_of(_anything))
@@ -145,7 +113,8 @@ def read_wish(name: str, fields: Fields) -> Wish:
         network for nic in nics if (network := _network(name, Fields(_object(nic), fields.what)))
     )
     state, forthcoming = fields.values.get("admin_state"), fields.values.get("forthcoming")
-    return Wish(
+    return Instance(
+        name=name,
         memory=memory,
         disk=disk,
         disks=sizes,
@@ -253,7 +222,9 @@ def _node(name: str, value: Any, groups: dict[str, int]) -> Node:
         return Node(
             name=name,
             group=group,
-            offline=True,
+            offline=offline,
+            drained=drained,
+            vm_capable=vm_capable is not False,
             spindles=spindles,
             exclusive=exclusive,
             tags=tags,
@@ -279,7 +250,7 @@ def _node(name: str, value: Any, groups: dict[str, int]) -> Node:
         free_disk=free_disk,
         total_cpus=total_cpus,
         own_cpus=own_cpus,
-        offline=drained,
+        drained=drained,
         spindles=total_spindles,
         free_spindles=free_spindles,
         exclusive=exclusive,
@@ -287,19 +258,15 @@ def _node(name: str, value: Any, groups: dict[str, int]) -> Node:
     )
 
 
-def _with_own_memory(node: Node, memory: int) -> Node:
-    return replace(node, own_memory=memory)
-
-
 def _instance(name: str, value: Any, nodes: dict[str, int]) -> Instance:
     fields = Fields(_object(value), f"invalid data for instance '{name}'")
-    wish = read_wish(name, fields)
+    instance = read_instance(name, fields)
     homes = fields.get("nodes", texts)
     if not homes:
         raise InvalidRequest(f"empty node list for instance {name}")
     primary = _home(name, homes[0], nodes)
     secondary = _home(name, homes[1], nodes) if len(homes) > 1 else NOWHERE
-    return wish.instance(name, primary, secondary)
+    return replace(instance, primary=primary, secondary=secondary)
 
 
 def _home(instance: str, node: str, nodes: dict[str, int]) -> int:

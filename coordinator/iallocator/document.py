@@ -1,7 +1,7 @@
 """A cluster and a request as an allocator program reads them: Ganeti's protocol, version 2.
 
 The counterpart of ``cluster.read_cluster`` and ``requests.read_request``. Figures are those of
-the picture on which our own engine decides, so that a program sees just the same.
+the snapshot on which our own engine decides, so that a program sees just the same.
 """
 
 import json
@@ -17,7 +17,8 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicParameters, NodeParameters, filled
 from common.model.policy import InstancePolicy
-from coordinator.allocator.picture import Demand, NodePicture, disk_space
+from coordinator.allocator.snapshot import Instance as Demand
+from coordinator.allocator.snapshot import Node as Shown
 
 VERSION = 2
 
@@ -64,13 +65,13 @@ def write_policy(policy: InstancePolicy) -> Json:
 
 
 def write_node(
-    node: Node, picture: NodePicture, parameters: NodeParameters, on_it: Iterable[Demand]
+    node: Node, shown: Shown, parameters: NodeParameters, on_it: Iterable[Demand]
 ) -> Json:
     """Describe a node; one that does not answer counts as offline, and then has no figures.
 
     Args:
         node: as it is configured.
-        picture: its figures.
+        shown: its figures.
         parameters: with every default filled in.
         on_it: its primary instances.
     """
@@ -78,7 +79,7 @@ def write_node(
         "tags": list(node.tags),
         "primary_ip": node.primary_ip,
         "secondary_ip": node.secondary_ip or node.primary_ip,
-        "offline": node.vm_capable and picture.offline,
+        "offline": node.vm_capable and shown.offline,
         "drained": node.drained,
         "master_candidate": node.master_candidate,
         "group": node.group,
@@ -86,7 +87,7 @@ def write_node(
         "vm_capable": node.vm_capable,
         "ndparams": to_builtins(parameters),
     }
-    return told | _figures(picture, tuple(on_it)) if picture.is_live else told
+    return told | _figures(shown, tuple(on_it)) if shown.is_live else told
 
 
 def write_instance(
@@ -132,7 +133,7 @@ def ask_for_move(instance: Instance, disks: Sequence[Disk], home: str) -> Json:
         "type": "relocate",
         "name": instance.name,
         "required_nodes": 1,
-        "disk_space_total": disk_space(instance.disk_template, sizes),
+        "disk_space_total": instance.disk_template.traits.disk_space(sizes),
         "relocate_from": [home],
     }
 
@@ -151,17 +152,17 @@ def ask_for_group(instances: Iterable[str], groups: Iterable[str]) -> Json:
     }
 
 
-def _figures(picture: NodePicture, on_it: tuple[Demand, ...]) -> Json:
+def _figures(node: Shown, on_it: tuple[Demand, ...]) -> Json:
     return {
-        "total_memory": int(picture.total_memory),
-        "reserved_memory": picture.reserved_memory,
-        "free_memory": picture.free_memory,
-        "total_disk": int(picture.total_disk),
-        "free_disk": picture.free_disk,
-        "total_spindles": picture.spindles,
-        "free_spindles": picture.free_spindles,
-        "total_cpus": int(picture.total_cpus),
-        "reserved_cpus": picture.reserved_cpus,
+        "total_memory": int(node.total_memory),
+        "reserved_memory": node.own_memory,
+        "free_memory": node.free_memory,
+        "total_disk": int(node.total_disk),
+        "free_disk": node.free_disk,
+        "total_spindles": node.spindles,
+        "free_spindles": node.free_spindles,
+        "total_cpus": int(node.total_cpus),
+        "reserved_cpus": node.own_cpus,
         "i_pri_memory": sum(demand.memory for demand in on_it),
         "i_pri_up_memory": sum(demand.used_memory for demand in on_it),
     }

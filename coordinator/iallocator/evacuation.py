@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from common.names import GroupName, NodeName
+from common.names import NodeName
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State
 from coordinator.allocator.books.succession import with_moved
-from coordinator.allocator.inventory import EXTERNAL, NOWHERE, Inventory
 from coordinator.allocator.moving.resettle import Targets, new_homes, new_secondaries
 from coordinator.allocator.moving.resettle_pair import new_pair
 from coordinator.allocator.moving.seat import (
@@ -21,11 +20,11 @@ from coordinator.allocator.moving.seat import (
 )
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import choose
 from coordinator.iallocator.opcodes import Opcode
-from coordinator.iallocator.pictures import demand_of
 from coordinator.iallocator.requests import (
     ChangeGroup,
     Evacuate,
@@ -34,7 +33,7 @@ from coordinator.iallocator.requests import (
 )
 
 
-def relocate(cluster: Inventory, ledger: Ledger, request: RelocateOne, options: Options) -> Answer:
+def relocate(cluster: Snapshot, ledger: Ledger, request: RelocateOne, options: Options) -> Answer:
     """Find another secondary, or for shared storage another primary, for one instance.
 
     Raises:
@@ -43,9 +42,9 @@ def relocate(cluster: Inventory, ledger: Ledger, request: RelocateOne, options: 
     instance = cluster.instances[request.instance]
     if request.required_nodes != 1:
         raise Refused(f"Exchange {request.required_nodes} nodes mode is not implemented")
-    if instance.template == "drbd":
+    if instance.is_mirrored:
         mode, old, kind = EvacuationMode.SECONDARY, instance.secondary, "secondary"
-    elif instance.template in EXTERNAL:
+    elif instance.traits.is_external:
         mode, old, kind = EvacuationMode.PRIMARY, instance.primary, "primary"
     else:
         raise Refused("Can't relocate non-mirrored instances")
@@ -59,18 +58,18 @@ def relocate(cluster: Inventory, ledger: Ledger, request: RelocateOne, options: 
     targets = movers.targets(request.instance, frozenset(request.leaving))
     movers.evacuate(request.instance, mode, targets)
     nodes = movers.nodes_of(request.instance)
-    chosen = nodes[-1] if instance.template == "drbd" else nodes[0]
+    chosen = nodes[-1] if instance.is_mirrored else nodes[0]
     return Answer("success", [cluster.nodes[chosen].name], after={request.instance: nodes})
 
 
-def evacuate(cluster: Inventory, ledger: Ledger, request: Evacuate, options: Options) -> Answer:
+def evacuate(cluster: Snapshot, ledger: Ledger, request: Evacuate, options: Options) -> Answer:
     """Move instances off their nodes, one after the other."""
     excluded = set()
     for index in request.instances:
         instance = cluster.instances[index]
         if request.mode is not EvacuationMode.SECONDARY:
             excluded.add(instance.primary)
-        if request.mode is not EvacuationMode.PRIMARY and instance.template == "drbd":
+        if request.mode is not EvacuationMode.PRIMARY and instance.is_mirrored:
             excluded.add(instance.secondary)
     movers = _Movers(cluster, ledger, options)
 
@@ -81,18 +80,18 @@ def evacuate(cluster: Inventory, ledger: Ledger, request: Evacuate, options: Opt
 
 
 def change_group(
-    cluster: Inventory, ledger: Ledger, request: ChangeGroup, options: Options
+    cluster: Snapshot, ledger: Ledger, request: ChangeGroup, options: Options
 ) -> Answer:
     """Move instances to other groups; options do not count for the moves, as in hail."""
     instances = [cluster.instances[index] for index in request.instances]
     left = {cluster.nodes[instance.primary].group for instance in instances}
     wanted = request.groups or range(len(cluster.groups))
-    allowed = frozenset(GroupName(cluster.groups[at].uuid) for at in wanted if at not in left)
+    allowed = frozenset(wanted) - left
     movers = _Movers(cluster, ledger, Options())
     among = None if options.among is None else frozenset(map(NodeName, options.among))
 
     def move(index: int) -> list[Opcode]:
-        demand = demand_of(cluster.instances[index])
+        demand = cluster.instances[index]
         placed = choose(
             cluster,
             movers.ledger,
@@ -100,7 +99,7 @@ def change_group(
                 instance=demand,
                 resides=index,
                 groups=allowed,
-                networks=cluster.instances[index].networks,
+                networks=demand.networks,
                 among=among,
                 check_redundancy=options.check_capacity,
                 ignore_soft_limits=options.ignore_soft_errors,
@@ -119,11 +118,10 @@ class _Move:
     """
 
     def __init__(
-        self, state: State, cluster: Inventory, index: int, seat: Seat, *, force: bool
+        self, state: State, cluster: Snapshot, index: int, seat: Seat, *, force: bool
     ) -> None:
         self._cluster = cluster
         self._instance = cluster.instances[index]
-        self._demand = demand_of(self._instance)
         self._force = force
         self.state = state.copy()
         self.seat = seat
@@ -132,28 +130,28 @@ class _Move:
     def fail_over(self) -> None:
         """Change sides."""
         try:
-            self.seat = fail_over(self.state, self._demand, self.seat, force=self._force)
+            self.seat = fail_over(self.state, self._instance, self.seat, force=self._force)
         except Refusal as refusal:
             raise Refused(refusal.reason.hail_name) from refusal
         self._note_migration(None)
 
     def to_best_home(self, targets: Ints, scored: Ints) -> None:
         """Start on another node."""
-        found = new_homes(self.state, self._demand, self.seat, targets, scored, force=self._force)
+        found = new_homes(self.state, self._instance, self.seat, targets, scored, force=self._force)
         target = self._chosen(found)
-        self.seat = move_to(self.state, self._demand, self.seat, target, force=self._force)
+        self.seat = move_to(self.state, self._instance, self.seat, target, force=self._force)
         self._note_migration(target)
 
     def to_best_secondary(self, targets: Ints, scored: Ints) -> None:
         """Keep the second copy elsewhere."""
         found = new_secondaries(
-            self.state, self._demand, self.seat, targets, scored, force=self._force
+            self.state, self._instance, self.seat, targets, scored, force=self._force
         )
         self._replace_secondary(self._chosen(found))
 
     def to_best_pair(self, targets: Ints, scored: Ints) -> None:
         """Leave both nodes."""
-        found = new_pair(self.state, self._demand, self.seat, targets, scored, force=self._force)
+        found = new_pair(self.state, self._instance, self.seat, targets, scored, force=self._force)
         if found.pair is None:
             why = "no nodes available"
             if found.step:
@@ -167,7 +165,7 @@ class _Move:
 
     def _replace_secondary(self, target: int) -> None:
         self.seat = replace_secondary(
-            self.state, self._demand, self.seat, target, force=self._force
+            self.state, self._instance, self.seat, target, force=self._force
         )
         name = self._cluster.nodes[target].name
         self.jobs.append(opcodes.replace_secondary(self._instance.name, name))
@@ -189,7 +187,7 @@ class _Move:
 
 
 def _many(
-    cluster: Inventory,
+    cluster: Snapshot,
     movers: "_Movers",
     instances: tuple[int, ...],
     move: Callable[[int], list[Opcode]],
@@ -215,7 +213,7 @@ def _many(
 class _Movers:
     """Instances on the move: the books, and where they are by now."""
 
-    def __init__(self, cluster: Inventory, ledger: Ledger, options: Options) -> None:
+    def __init__(self, cluster: Snapshot, ledger: Ledger, options: Options) -> None:
         self._cluster = cluster
         self._ledger = ledger
         self._state = State(ledger)
@@ -233,7 +231,7 @@ class _Movers:
     def nodes_of(self, index: int) -> tuple[int, ...]:
         """Where an instance is; its secondary counts only if it is mirrored."""
         nodes = self._seat(index).nodes
-        return nodes if self._cluster.instances[index].template == "drbd" else nodes[:1]
+        return nodes if self._cluster.instances[index].is_mirrored else nodes[:1]
 
     def nodes_in(self, group: int) -> Ints:
         """Nodes of a group that take instances."""
@@ -265,14 +263,14 @@ class _Movers:
         own = int(self._ledger.group_of[seat.primary])
         scored = np.flatnonzero(self._ledger.group_of == (own if group is None else group))
         move = _Move(self._state, self._cluster, index, seat, force=self._force)
-        if instance.template in EXTERNAL:
+        if instance.traits.is_external:
             if mode is EvacuationMode.SECONDARY:
                 raise Refused(
                     f"Instances with disk template '{instance.template}' can't execute "
                     "change secondary"
                 )
             move.to_best_home(targets, scored)
-        elif instance.template != "drbd":
+        elif not instance.is_mirrored:
             raise Refused(f"Instances of type {instance.template} cannot be relocated")
         elif seat.secondary == NOWHERE:
             raise Refused(f"Instance {instance.name} is mirrored (drbd) but has only one node")
@@ -289,8 +287,6 @@ class _Movers:
     def _seat(self, index: int) -> Seat:
         if index not in self._seats:
             instance = self._cluster.instances[index]
-            location = self._ledger.location_score(
-                demand_of(instance), instance.primary, instance.secondary
-            )
+            location = self._ledger.location_score(instance, instance.primary, instance.secondary)
             self._seats[index] = Seat(instance.primary, instance.secondary, location)
         return self._seats[index]

@@ -2,9 +2,9 @@
 
 from typing import assert_never
 
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.iallocator.answers import Answer, Options
-from coordinator.iallocator.pictures import ledger_of_cluster
 from coordinator.iallocator.requests import (
     AllocateMany,
     AllocateOne,
@@ -18,14 +18,14 @@ from coordinator.iallocator.requests import (
 )
 
 
-def solve(cluster: Inventory, request: Request, options: Options) -> Answer:
+def solve(cluster: Snapshot, request: Request, options: Options) -> Answer:
     """Decide.
 
     Raises:
         Refused: it cannot be done; a valid answer all the same.
         InvalidRequest: it makes no sense.
     """
-    ledger = ledger_of_cluster(cluster)
+    ledger = Ledger(cluster)
     # Imported when needed: the time to start is most of the time for a small cluster.
     if isinstance(request, AllocateOne | AllocateMany):
         from coordinator.iallocator import allocation

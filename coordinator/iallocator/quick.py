@@ -127,7 +127,7 @@ def _answer(message: Any, options: QuickOptions) -> tuple[str, list[str]] | None
 def _is_simple(nodes: NodeColumns, instances: InstanceColumns) -> bool:
     homes = zip(instances.primary, instances.secondary, strict=True)
     totals = zip(
-        nodes.offline, nodes.total_memory, nodes.total_disk, nodes.total_cpus, nodes.spindles,
+        nodes.usable, nodes.total_memory, nodes.total_disk, nodes.total_cpus, nodes.spindles,
         strict=True,
     )  # fmt: skip
     return (
@@ -135,7 +135,7 @@ def _is_simple(nodes: NodeColumns, instances: InstanceColumns) -> bool:
         and not any(instances.forthcoming)
         and not any(nodes.exclusive)
         and all(secondary not in (primary, -1) for primary, secondary in homes)
-        and all(offline or min(total) > 0 for offline, *total in totals)
+        and all(not usable or min(total) > 0 for usable, *total in totals)
     )
 
 
@@ -219,10 +219,10 @@ class _Search:
             return show.NOT_CONNECTED, None
         candidates = [
             node
-            for node, (name, other, offline) in enumerate(
-                zip(nodes.names, nodes.group, nodes.offline, strict=True)
+            for node, (name, other, usable) in enumerate(
+                zip(nodes.names, nodes.group, nodes.usable, strict=True)
             )
-            if other == at and not offline and (self._among is None or name in self._among)
+            if other == at and usable and (self._among is None or name in self._among)
         ]
         if len(candidates) < 2:
             return "Not enough online nodes", None

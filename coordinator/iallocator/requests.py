@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from common.errors import InvalidRequest
-from coordinator.allocator.inventory import Inventory
-from coordinator.iallocator.cluster import Wish, read_wish
+from coordinator.allocator.snapshot import Instance, Snapshot
+from coordinator.iallocator.cluster import read_instance
 from coordinator.iallocator.fields import Fields, an_object, list_of, one_of, text, texts, whole
 from coordinator.iallocator.names import common_domain, find_one
 
@@ -23,8 +23,7 @@ class EvacuationMode(StrEnum):
 class New:
     """A new instance and the number of nodes it gets."""
 
-    name: str
-    wish: Wish
+    instance: Instance
     required_nodes: int
 
 
@@ -103,7 +102,7 @@ Request = (
 _mode = one_of("EvacMode", EvacuationMode)
 
 
-def read_request(fields: Fields, cluster: Inventory) -> Request:
+def read_request(fields: Fields, cluster: Snapshot) -> Request:
     """Read what is asked.
 
     Raises:
@@ -166,23 +165,23 @@ def _allocate_one(fields: Fields) -> AllocateOne:
 
 def _new(fields: Fields) -> New:
     name = fields.get("name", text)
-    wish = read_wish(name, fields)
-    return New(name, wish, fields.get("required_nodes", whole))
+    instance = read_instance(name, fields)
+    return New(instance, fields.get("required_nodes", whole))
 
 
-def _exact_instance(name: str, cluster: Inventory) -> int:
+def _exact_instance(name: str, cluster: Snapshot) -> int:
     names = cluster.columns[1].names
     if name not in names:
         raise InvalidRequest(f"Unknown instance '{name}'")
     return names.index(name)
 
 
-def _domain(cluster: Inventory) -> str:
+def _domain(cluster: Snapshot) -> str:
     nodes, instances = cluster.columns
     return common_domain([*nodes.names, *instances.names])
 
 
-def _instances(fields: Fields, cluster: Inventory) -> tuple[int, ...]:
+def _instances(fields: Fields, cluster: Snapshot) -> tuple[int, ...]:
     wanted = fields.get("instances", texts)
     domain = _domain(cluster)
     names = cluster.columns[1].names
@@ -191,7 +190,7 @@ def _instances(fields: Fields, cluster: Inventory) -> tuple[int, ...]:
     return tuple(dict.fromkeys(find_one(name, names, aliases) for name in wanted))
 
 
-def _names_of_nodes(cluster: Inventory) -> tuple[Sequence[str], Sequence[str]]:
+def _names_of_nodes(cluster: Snapshot) -> tuple[Sequence[str], Sequence[str]]:
     domain = _domain(cluster)
     names = cluster.columns[0].names
     return names, [name.removesuffix(domain) for name in names]

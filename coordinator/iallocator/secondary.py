@@ -1,15 +1,15 @@
 """allocate-secondary: an instance with one node is to be mirrored."""
 
 from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.inventory import NOWHERE, Inventory
 from coordinator.allocator.placing.second_node import choose_second_node
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.requests import AllocateSecondary
 
 
 def allocate_secondary(
-    cluster: Inventory, ledger: Ledger, request: AllocateSecondary, options: Options
+    cluster: Snapshot, ledger: Ledger, request: AllocateSecondary, options: Options
 ) -> Answer:
     """Find a secondary node; the result is its bare name.
 

@@ -9,12 +9,12 @@ from coordinator.iallocator.jsontext import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Collection, Container, Mapping, Sequence
     from typing import Any
 
     from common.model.policy import Spec
-    from coordinator.allocator.inventory import Group
     from coordinator.allocator.refusal import Reason
+    from coordinator.allocator.snapshot import Group
 
 FAILURES = (
     "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
@@ -117,5 +117,5 @@ def _string(text: str) -> str:
     return encode_basestring_ascii(text)
 
 
-def _strings(texts: Sequence[str]) -> str:
+def _strings(texts: Collection[str]) -> str:
     return f"[{','.join(map(_string, texts))}]"

@@ -25,10 +25,10 @@ from typing import Any
 from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
-from tests.unit.allocator.clusters import Taste, random_demand, random_picture
+from coordinator.allocator.snapshot import Snapshot
+from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.hail import HAIL, question
 
 SEED = 7
@@ -69,11 +69,11 @@ def message_of(case: Case) -> str:
     rng = Random(SEED)
     taste = {"pair, mixed": MIXED, "plain": PLAIN}.get(case.kind, ALIKE)
     taste = replace(taste, nodes=case.nodes, groups=2 if "group" in case.kind else 1)
-    picture = random_picture(rng, taste)
+    snapshot = random_snapshot(rng, taste)
     demand = random_demand(rng, taste, "new.x")
-    message = question(picture, Allocate(instance=demand))
+    message = question(snapshot, Allocate(instance=demand))
     names = list(message["instances"])
-    there = [one.name for one in picture.instances if one.secondary == picture.nodes[0].name]
+    there = [one.name for one in snapshot.instances if one.secondary == 0]
     asked: dict[str, Any] = message["request"]
     match case.kind:
         case "evacuate secondaries":
@@ -152,14 +152,14 @@ def milliseconds(run: Callable[[], object], times: int) -> float:
     return statistics.median(taken) * 1000
 
 
-def survey_afresh(picture: Picture, request: Allocate) -> None:
-    """Answer as if the picture had not been seen before."""
-    survey_books(Ledger(picture), request)
+def survey_afresh(snapshot: Snapshot, request: Allocate) -> None:
+    """Answer as if the snapshot had not been seen before."""
+    survey_books(Ledger(snapshot), request)
 
 
 def one_after_the_other(ledger: Ledger, request: Allocate, count: int) -> None:
     """Place equal instances, each on what the others leave."""
-    index = ledger.picture.node_index
+    index = ledger.snapshot.node_index
     for _ in range(count):
         found = survey_books(ledger, request).best
         assert found is not None
@@ -173,12 +173,12 @@ def inside(sizes: list[int]) -> None:
         for kind, taste in (("alike", ALIKE), ("mixed", MIXED)):
             rng = Random(SEED)
             sized = replace(taste, nodes=size)
-            picture: Picture = random_picture(rng, sized)
+            snapshot: Snapshot = random_snapshot(rng, sized)
             request = Allocate(instance=random_demand(rng, sized, "new.x"))
-            cold = milliseconds(partial(survey_afresh, picture, request), 3)
-            ledger = Ledger(picture)
+            cold = milliseconds(partial(survey_afresh, snapshot, request), 3)
+            ledger = Ledger(snapshot)
             warm = milliseconds(partial(survey_books, ledger, request), 9)
-            row = f"{size:6} {kind:>6} {len(picture.instances):9} {cold:8.1f} {warm:8.1f}"
+            row = f"{size:6} {kind:>6} {len(snapshot.instances):9} {cold:8.1f} {warm:8.1f}"
             if size == 100:
                 many = milliseconds(partial(one_after_the_other, ledger, request, 50), 3)
                 row += f" {many:8.1f} for 50"

@@ -41,14 +41,13 @@ from coordinator.iallocator.document import (
 )
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.jsontext import parse
-from coordinator.iallocator.pictures import picture_of
 from coordinator.iallocator.response import read_moves, read_nodes, read_response, read_seats
 from coordinator.operations.placement.allocators import AllocatorFailed, find_program
+from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.message import message_of
 from coordinator.operations.placement.moves import solve_here
-from coordinator.operations.placement.picture import demand_of
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.promises import Newcomer
 from coordinator.state.rows import Put, Stored
@@ -145,21 +144,20 @@ def _facts(rng: Random, node: Node, homes: list[Newcomer]) -> NodeFacts:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_message_reads_back_as_the_picture(seed: int) -> None:
+def test_the_message_reads_back_as_the_snapshot(seed: int) -> None:
     """What a program reads is what our own engine decides on."""
     look = random_look(Random(seed), params={})
     message = Fields(parse(message_of(look, {})), "a message")
-    read, taken = picture_of(read_cluster(message, kvm_node_memory=0)), look.picture
-    assert read.cluster_tags == taken.cluster_tags
-    names = {group.uuid: group.name for group in taken.groups}
-    assert [replace(group, name=names[group.uuid]) for group in read.groups] == list(taken.groups)
+    read, taken = read_cluster(message, kvm_node_memory=0), look.snapshot
+    assert read.tags == taken.tags
+    assert read.groups == taken.groups
     assert list(read.instances) == list(taken.instances)
     for mine, other in zip(taken.nodes, read.nodes, strict=True):
-        assert (mine.name, mine.group) == (other.name, names[other.group])
+        assert (mine.name, mine.group) == (other.name, other.group)
         assert mine.is_live == other.is_live
         assert mine.is_usable == other.is_usable
         if mine.is_live:
-            assert mine == replace(other, group=names[other.group])
+            assert mine == other
 
 
 async def asked(program: Path, look: Look, request: dict[str, object]) -> list[str] | None:
@@ -173,7 +171,7 @@ async def asked(program: Path, look: Look, request: dict[str, object]) -> list[s
 
 async def check_same(program: Path, rng: Random, memory: int) -> None:
     look = random_look(rng, params={"static-kvm-node-memory": memory})
-    while sum(node.is_usable for node in look.picture.nodes) < 2:
+    while sum(node.is_usable for node in look.snapshot.nodes) < 2:
         # Of a lonely node ours does not ask that it could be emptied; hail does.
         look = random_look(rng, params={"static-kvm-node-memory": memory})
     new = _newcomer(rng, "new.x", next(iter(look.config.nodes.values())))
@@ -189,7 +187,7 @@ async def check_same(program: Path, rng: Random, memory: int) -> None:
     home = look.config.nodes[movable.primary_node].name
     try:
         order = Relocate(instance=InstanceName(movable.name))
-        chosen = list(relocate(look.picture, order).nodes)
+        chosen = list(relocate(look.snapshot, order).nodes)
     except NoCapacity:
         chosen = None
     assert chosen == await asked(program, look, ask_for_move(movable, disks, home))
@@ -215,7 +213,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
 
     async def compare(rng: Random) -> bool:
         look = random_look(rng, params={"static-kvm-node-memory": 0})
-        if sum(node.is_usable for node in look.picture.nodes) < 2:
+        if sum(node.is_usable for node in look.snapshot.nodes) < 2:
             return False
         node = next(iter(look.config.nodes.values()))
         news = [_newcomer(rng, f"new{number}.x", node) for number in range(4)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.model.policy import InstancePolicy, Spec
-from coordinator.allocator.inventory import NOWHERE, Instance, Inventory, Node
+from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 
 _END = b"\3"
 _NORMAL, _OFFLINE, _UNKNOWN = 0, 4, 1  # status of a field
@@ -28,7 +28,7 @@ class Answering:
         submitted: jobs, in sets, as they came; all succeed at once.
     """
 
-    cluster: Inventory
+    cluster: Snapshot
     hypervisor: str = "xen-pvm"
     has_disks: bool = True
     submitted: list[list[list[dict[str, Any]]]] = field(default_factory=list)

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from common.model.template import DiskTemplate
-from tests.unit.allocator.clusters import TEMPLATES, Taste, random_picture, random_request
+from tests.unit.allocator.clusters import TEMPLATES, Taste, random_request, random_snapshot
 from tests.unit.allocator.hail import question
 
 Message = dict[str, Any]
@@ -28,8 +28,8 @@ def random_message(rng: Random, kind: str, *, nodes: int = 0) -> Message:
         taste = replace(taste, templates=(*TEMPLATES, DiskTemplate.GLUSTER), fill=0.25)
     if kind == "change-group" and rng.random() < 0.6:
         taste = replace(taste, sound=True, fill=0.2, templates=(DiskTemplate.DRBD,))
-    picture = random_picture(rng, taste)
-    message = question(picture, replace(random_request(rng, taste, picture), group=None))
+    snapshot = random_snapshot(rng, taste)
+    message = question(snapshot, replace(random_request(rng, taste, snapshot), group=None))
     _vary_cluster(rng, message)
     message["request"] = _request(rng, kind, taste, message)
     return message
@@ -131,6 +131,6 @@ def _ask_for_group(rng: Random, message: Message) -> None:
 
 
 def _other(rng: Random, taste: Taste) -> Message:
-    picture = random_picture(rng, replace(taste, nodes=1, fill=0.0))
-    request: Message = question(picture, random_request(rng, taste, picture))["request"]
+    snapshot = random_snapshot(rng, replace(taste, nodes=1, fill=0.0))
+    request: Message = question(snapshot, random_request(rng, taste, snapshot))["request"]
     return request

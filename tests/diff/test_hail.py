@@ -12,16 +12,16 @@ from random import Random
 
 import pytest
 
+from common.model.policy import InstancePolicy
 from common.model.template import DiskTemplate
-from common.names import GroupName, InstanceName, MiB, NodeName
-from coordinator.allocator.picture import (
-    Demand,
-    GroupPicture,
-    InstancePicture,
-    NodePicture,
-    Picture,
-)
+from common.names import MiB
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import (
+    Group,
+    Instance,
+    Node,
+    Snapshot,
+)
 from tests.diff.messages import KINDS, random_message, random_words
 from tests.diff.programs import ours, theirs
 from tests.unit.allocator.hail import needs_hail, question
@@ -82,27 +82,28 @@ def test_same_count_of_pairs_after_which_a_node_cannot_be_emptied(tmp_path: Path
     tags = {"a": (), "b": ("hv:v2",), "c": (), "d": ("hv:v1",), "e": ("rack:1", "hv:v1")}
     free = {"a": 77504, "b": 65196, "c": 53174, "d": 73024, "e": 19988}
     nodes = tuple(
-        NodePicture(
-            name=NodeName(f"{name}.x"), group=GroupName("one" if name in "ab" else "two"),
-            total_memory=MiB(131072), reserved_memory=MiB(512), free_memory=MiB(free[name]),
+        Node(
+            name=f"{name}.x", group=0 if name in "ab" else 1,
+            total_memory=MiB(131072), own_memory=512, own_cpus=1, free_memory=MiB(free[name]),
             total_disk=MiB(1048576), free_disk=MiB(500000), total_cpus=24, spindles=8,
             tags=frozenset(tags[name]),
         )
         for name in tags
     )  # fmt: skip
-    resident = InstancePicture(
-        name=InstanceName("old"), template=DiskTemplate.DISKLESS, memory=MiB(11576), vcpus=1,
-        disk=MiB(0), disks=(), primary=NodeName("b.x"),
+    resident = Instance(
+        name="old", template=DiskTemplate.DISKLESS, memory=MiB(11576), vcpus=1,
+        disk=MiB(0), disks=(), primary=1,
     )  # fmt: skip
-    picture = Picture(
-        groups=tuple(GroupPicture(name=GroupName(name)) for name in ("one", "two")), nodes=nodes,
-        instances=(resident,), cluster_tags=("htools:migration:hv",),
+    snapshot = Snapshot(
+        nodes=nodes,
+        groups=tuple(Group(name=name, policy=InstancePolicy()) for name in ("one", "two")),
+        instances=(resident,), tags=("htools:migration:hv",),
     )  # fmt: skip
-    new = Demand(
-        name=InstanceName("new"), template=DiskTemplate.DRBD, memory=MiB(6528), vcpus=8,
+    new = Instance(
+        name="new", template=DiskTemplate.DRBD, memory=MiB(6528), vcpus=8,
         disk=MiB(20608), disks=(MiB(20480),), spindle_use=3,
     )  # fmt: skip
-    text = json.dumps(question(picture, Allocate(instance=new)))
+    text = json.dumps(question(snapshot, Allocate(instance=new)))
     expected = theirs(text, tmp_path)
     assert "FailN1: 6" in expected.info
     assert ours(text).info == expected.info

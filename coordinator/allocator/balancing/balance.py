@@ -17,7 +17,6 @@ from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
 from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.inventory import MOVABLE
 
 # Far more than an estimate errs, and rounding may make of a variance of none.
 IN_DOUBT = 1e-9 + 1e-7
@@ -46,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One instance moved; nodes and instance are indices in the inventory.
+    """One instance moved; nodes and instance are indices in the snapshot.
 
     Attributes:
         target: node index; of no meaning for a failover.
@@ -89,17 +88,17 @@ class Balance:
         )
 
     def _may_move(self, index: int) -> bool:
-        inventory = self.board.opening.inventory
-        instance = inventory.instances[int(self.board.instances[index])]
+        snapshot = self.board.opening.snapshot
+        instance = snapshot.instances[int(self.board.instances[index])]
         chosen = self.limits.selected is None or instance.name in self.limits.selected
-        is_split = len({inventory.nodes[home].group for home in instance.homes}) > 1
+        is_split = len({snapshot.nodes[home].group for home in instance.homes}) > 1
         return (
             chosen
             and instance.name not in self.limits.excluded
-            and instance.template in MOVABLE
+            and instance.traits.is_balanced
             and instance.auto_balance
             and not is_split
-            and (instance.template != "drbd" or bool(self.board.secondary[index] >= 0))
+            and (not instance.is_mirrored or bool(self.board.secondary[index] >= 0))
         )
 
     def score(self) -> Score:
@@ -253,6 +252,6 @@ class Balance:
         )
 
     def homes(self, one: int) -> tuple[int, int]:
-        """Primary and secondary of the instance at a position; indices in the inventory."""
+        """Primary and secondary of the instance at a position; indices in the snapshot."""
         nodes, secondary = self.board.nodes, int(self.board.secondary[one])
         return int(nodes[self.board.primary[one]]), int(nodes[secondary]) if secondary >= 0 else -1

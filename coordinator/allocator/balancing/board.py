@@ -15,7 +15,7 @@ from coordinator.allocator.balancing.moves import Outcome as Outcome
 from coordinator.allocator.books.books import Books, Demands
 from coordinator.allocator.books.opening import Opening
 from coordinator.allocator.books.shift import remove_primary, remove_secondary
-from coordinator.allocator.inventory import NOWHERE
+from coordinator.allocator.snapshot import NOWHERE
 
 OUTSIDE = -2  # a secondary in another group
 
@@ -24,7 +24,7 @@ class Board:
     """One group; ``apply`` changes it for good.
 
     Attributes:
-        nodes: indices in the inventory, rising.
+        nodes: indices in the snapshot, rising.
         instances: the same; ``primary`` and ``secondary`` are positions in ``nodes``.
         demands, books: see there.
         promised: row by secondary, column by primary of this group: memory kept free.
@@ -34,7 +34,7 @@ class Board:
     def __init__(self, opening: Opening, nodes: Ints) -> None:
         self.opening = opening
         self.nodes = nodes
-        place = np.full(len(opening.inventory.nodes), OUTSIDE, dtype=np.int64)
+        place = np.full(len(opening.snapshot.nodes), OUTSIDE, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))
         here = place[opening.primary] >= 0
         self.instances = np.flatnonzero(here)

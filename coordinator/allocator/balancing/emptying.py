@@ -12,18 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.books.books import UNKNOWN
 from coordinator.allocator.books.shift import add_primary
 from coordinator.allocator.books.terms import Changed, Score, figures
-from coordinator.allocator.inventory import EXTERNAL, Instance
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.policy import check_policy
-
-_MOVED = EXTERNAL - {"blockdev"}  # a block device is made anew, as with Debian's tools
+from coordinator.allocator.snapshot import Instance
 
 
 def stuck_nodes(board: Board, moved: Sequence[int] = ()) -> list[int]:
@@ -35,7 +30,7 @@ def stuck_nodes(board: Board, moved: Sequence[int] = ()) -> list[int]:
     Args:
         board: the group, as it stands.
         moved: instances moved since the books were opened, in that order, as indices in the
-            inventory; the last to come to a node is the first to leave it.
+            snapshot; the last to come to a node is the first to leave it.
     """
     freight = _Freight.of(board, moved)
     stuck = freight.cannot_fail_over(board)
@@ -98,9 +93,9 @@ class _Node:
         self._board, self._node = board, node
         self._mirrored = freight.mirrored[board.primary[freight.mirrored] == node]
         others = freight.others[board.primary[freight.others] == node].tolist()
-        self._shared = [one for one in others if self._instance(one).template in _MOVED]
+        self._shared = [one for one in others if self._instance(one).traits.leaves_as_it_is]
         self._anew = sorted(
-            (one for one in others if self._instance(one).template not in _MOVED),
+            (one for one in others if not self._instance(one).traits.leaves_as_it_is),
             key=lambda one: -self._instance(one).memory,
         )
         everyone = np.arange(len(board.nodes))
@@ -118,7 +113,7 @@ class _Node:
         return len(others) == 1 or self._is_ample(others, fits) or self._try_out()
 
     def _instance(self, one: int) -> Instance:
-        return self._board.opening.inventory.instances[int(self._board.instances[one])]
+        return self._board.opening.snapshot.instances[int(self._board.instances[one])]
 
     def _room(self) -> Ints:
         """Memory of each target once the mirrored instances failed over."""
@@ -147,18 +142,9 @@ class _Node:
     def _allowed(self, one: int) -> Bools:
         """Per target: whether the group's policy would let the instance be made there."""
         board, instance = self._board, self._instance(one)
-        inventory = board.opening.inventory
-        policy = inventory.groups[inventory.nodes[int(board.nodes[self._node])].group].policy
-        demand = Demand(
-            name=InstanceName(instance.name),
-            template=DiskTemplate(instance.template),
-            memory=MiB(instance.memory),
-            vcpus=instance.vcpus,
-            disks=tuple(map(MiB, instance.disks)),
-            spindle_use=instance.spindle_use,
-            disk_spindles=instance.disk_spindles,
-        )
-        shared, exclusive = (not check_policy(policy, demand, exclusive=e) for e in (False, True))
+        snapshot = board.opening.snapshot
+        policy = snapshot.groups[snapshot.nodes[int(board.nodes[self._node])].group].policy
+        shared, exclusive = (not check_policy(policy, instance, exclusive=e) for e in (False, True))
         return np.where(board.books.exclusive[self._targets], exclusive, shared)
 
     def _is_ample(self, others: list[int], fits: Bools) -> bool:

@@ -16,7 +16,7 @@ from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.books.books import Books, demands_of
 from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.books.shift import add_primary
-from coordinator.allocator.inventory import Instance, Inventory
+from coordinator.allocator.snapshot import Instance, Snapshot
 
 STANDBY_PREFIX = "htools:standby:"
 STANDBY_TAG = "htools:standby:auto"
@@ -33,7 +33,7 @@ class Squeezed:
         is_safe: whether no instance is left on a node that is off.
     """
 
-    cluster: Inventory
+    cluster: Snapshot
     moves: tuple[Move, ...]
     books: Books
     is_safe: bool
@@ -66,10 +66,10 @@ def have_room(books: Books, instance: Instance) -> bool:
     return not codes.any()
 
 
-def dispensable(cluster: Inventory) -> list[int]:
+def dispensable(cluster: Snapshot) -> list[int]:
     """Nodes that might be turned off: only instances on shared storage; the fullest first."""
     primaries = [0] * len(cluster.nodes)
-    is_tied = [node.offline or node.is_master for node in cluster.nodes]
+    is_tied = [not node.is_usable or node.is_master for node in cluster.nodes]
     for instance in cluster.instances:
         if not instance.forthcoming:
             primaries[instance.primary] += 1
@@ -82,22 +82,22 @@ def dispensable(cluster: Inventory) -> list[int]:
     )
 
 
-def on_standby(cluster: Inventory) -> list[int]:
+def on_standby(cluster: Snapshot) -> list[int]:
     """Nodes that are off and tagged to be turned on when they are needed."""
     return [
         index
         for index, node in enumerate(cluster.nodes)
-        if node.offline and any(tag.startswith(STANDBY_PREFIX) for tag in node.tags)
+        if not node.is_usable and any(tag.startswith(STANDBY_PREFIX) for tag in node.tags)
     ]
 
 
-def switch(cluster: Inventory, nodes: Iterable[int], *, off: bool) -> Squeezed:
+def switch(cluster: Snapshot, nodes: Iterable[int], *, off: bool) -> Squeezed:
     """Turn nodes on or off and balance all groups as one, for as long as anything is gained."""
     some = set(nodes)
     marked = replace(
         cluster,
         nodes=tuple(
-            replace(node, offline=off) if index in some else node
+            replace(node, offline=off, drained=False) if index in some else node
             for index, node in enumerate(cluster.nodes)
         ),
     )
@@ -112,7 +112,7 @@ def switch(cluster: Inventory, nodes: Iterable[int], *, off: bool) -> Squeezed:
     return Squeezed(marked, moves, board.books, is_safe)
 
 
-def choose_off(cluster: Inventory, candidates: Sequence[int], instance: Instance) -> list[int]:
+def choose_off(cluster: Snapshot, candidates: Sequence[int], instance: Instance) -> list[int]:
     """Turn off one candidate after the other, the last first, wherever that leaves room."""
     chosen: list[int] = []
     for node in reversed(candidates):
@@ -122,9 +122,7 @@ def choose_off(cluster: Inventory, candidates: Sequence[int], instance: Instance
     return chosen
 
 
-def choose_on(
-    cluster: Inventory, candidates: Sequence[int], instance: Instance
-) -> list[int] | None:
+def choose_on(cluster: Snapshot, candidates: Sequence[int], instance: Instance) -> list[int] | None:
     """The fewest candidates, taken from the first, that give room; None if all do not."""
     for count in range(len(candidates) + 1):
         after = switch(cluster, candidates[:count], off=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Move
 from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.inventory import NOWHERE
+from coordinator.allocator.snapshot import NOWHERE
 
 _ATTEMPTS = 60
 _SAME = 1e-9  # by which a score may differ after the same moves in another order

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.columns import InstanceColumns, instance_columns
-from coordinator.allocator.inventory import LOCAL, USES_MEMORY, Instance
+from coordinator.allocator.snapshot import USES_MEMORY, Instance
 
 UNKNOWN = -1  # spindles of an instance whose disks do not tell
 
@@ -73,7 +74,8 @@ def demands_in(instances: InstanceColumns) -> Demands:
     memory = ints(instances.memory)
     runs = ints([status in USES_MEMORY for status in instances.status])
     is_kept = ints([status != "ADMIN_offline" for status in instances.status])
-    local = np.array([kind in LOCAL for kind in instances.template], dtype=np.bool_)
+    traits = [TRAITS[template] for template in instances.template]
+    local = np.array([one.is_in_volume_group for one in traits], dtype=np.bool_)
     cpus = ints(instances.vcpus) * is_kept
     disk = ints(instances.disk) * local
     spindles = ints(instances.spindle_use) * local
@@ -89,7 +91,7 @@ def demands_in(instances: InstanceColumns) -> Demands:
         needed=memory * is_kept * ints(instances.auto_balance),
         load=np.where(count > 0, load, 0.0),
         local=local,
-        mirrored=np.array([kind == "drbd" for kind in instances.template], dtype=np.bool_),
+        mirrored=np.array([one.is_mirrored for one in traits], dtype=np.bool_),
         disk_spindles=ints([UNKNOWN if s is None else s for s in instances.disk_spindles]),
         next_memory=memory,
         next_cpus=cpus,

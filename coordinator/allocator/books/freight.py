@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.model.template import DiskTemplate
+from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.picture import ON_SHARED_STORAGE, Demand
 from coordinator.allocator.policy import check_policy
+from coordinator.allocator.snapshot import Instance
 
 if TYPE_CHECKING:
     from coordinator.allocator.books.ledger import Ledger
-
-# hail makes a block device anew on another node instead of opening it there.
-MOVED = ON_SHARED_STORAGE - {DiskTemplate.BLOCKDEV}
-"""Templates of instances that leave a node as they are, without a mirror."""
 
 _TARGETS = 32  # nodes of a group that are looked at for room; more are rarely needed
 _NONE = -1
@@ -50,7 +46,7 @@ class Freight:
     def of(cls, ledger: "Ledger") -> "Freight":
         """What is on the nodes at the start."""
         size, on, demands = ledger.size, ledger.primary_of, ledger.demands
-        picky = np.zeros(len(ledger.picture.groups), dtype=np.bool_)
+        picky = np.zeros(len(ledger.snapshot.groups), dtype=np.bool_)
         picky[ledger.group_of[ledger.exclusive]] = True
         freight = cls(
             memory=np.zeros(size, dtype=np.int64),
@@ -74,20 +70,23 @@ class Freight:
         columns = ledger.instances
         for one in others.tolist():
             template, node = columns.template[one], int(ledger.primary_of[one])
-            if template in MOVED:
+            if TRAITS[template].leaves_as_it_is:
                 continue
             group = int(ledger.group_of[node])
             size = (columns.memory[one], columns.vcpus[one], columns.spindle_use[one])
             spindles, disks = columns.disk_spindles[one], tuple(columns.disks[one])
             key = (group, template, size, spindles, disks)
             if key not in known:
-                policy, demand = ledger.picture.groups[group].policy, ledger.picture.instances[one]
+                policy, demand = (
+                    ledger.snapshot.groups[group].policy,
+                    ledger.snapshot.instances[one],
+                )
                 kinds = (False, True) if picky[group] else (False,)
                 known[key] = all(check_policy(policy, demand, exclusive=kind) for kind in kinds)
             if known[key]:
                 self.forbidden[node] = True
 
-    def with_instance(self, demand: Demand, nodes: Ints) -> "Freight":
+    def with_instance(self, demand: Instance, nodes: Ints) -> "Freight":
         """The same with one more instance on each of ``nodes``."""
         loaded = replace(
             self,
@@ -97,7 +96,7 @@ class Freight:
             largest_disk=self.largest_disk.copy(),
         )
         loaded.memory[nodes] += demand.used_memory
-        if demand.template is not DiskTemplate.DRBD:
+        if not demand.is_mirrored:
             _load(loaded, nodes, demand)
         return loaded
 
@@ -126,12 +125,7 @@ class Outlook:
     lost: Bools
 
 
-def is_mobile(demand: Demand) -> bool:
-    """Whether an instance leaves its node as it is, instead of being made anew elsewhere."""
-    return demand.template is DiskTemplate.DRBD or demand.template in MOVED
-
-
-def _load(freight: Freight, nodes: int | Ints, demand: Demand) -> None:
+def _load(freight: Freight, nodes: int | Ints, demand: Instance) -> None:
     """Add an instance that is not mirrored to what has to leave ``nodes``, but for its memory."""
     freight.largest[nodes] = np.maximum(freight.largest[nodes], demand.used_memory)
     if demand.is_local:

@@ -4,22 +4,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
-from common.errors import InvalidRequest
 from common.names import NodeName
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import UNKNOWN, Books, Demands, demands_in
 from coordinator.allocator.books.freight import Freight
 from coordinator.allocator.books.opening import OpenedNodes
-from coordinator.allocator.columns import InstanceColumns, NodeColumns
-from coordinator.allocator.picture import Demand, InstancePicture, NodePicture, Picture, columns_of
 from coordinator.allocator.policy import check_policy
+from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.allocator.tags import TagRules
-
-NOWHERE = -1  # node index of an absent secondary
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +38,10 @@ class Peers:
     key: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """A cluster as columns; of nodes that are not live, only names and the like count."""
-
-    nodes: NodeColumns
-    instances: InstanceColumns
-
-
 @lru_cache(maxsize=1)
-def ledger_of(picture: Picture) -> "Ledger":
-    """The books of a picture; those of the last one are kept, as many requests may use it."""
-    return Ledger(picture)
+def ledger_of(snapshot: Snapshot) -> "Ledger":
+    """The books of a snapshot; those of the last one are kept, as many requests may use it."""
+    return Ledger(snapshot)
 
 
 class Ledger:
@@ -64,28 +51,28 @@ class Ledger:
         demands: what the instances ask, as columns.
         primary_of, secondary_of: where they are.
         real: whether they are there already.
-        instances: their columns, those that came after the picture left out.
+        instances: their columns, those that came after the snapshot left out.
         tags: of each instance.
         arrivals: instances that have moved since, by index; the last one last.
     """
 
-    def __init__(self, picture: Picture, columns: Columns | None = None) -> None:
-        """Open the books; ``columns`` are those of the picture if they are at hand."""
-        columns = columns or columns_of_picture(picture)
-        self.picture = picture
-        self.rules = TagRules.of(picture.cluster_tags)
-        self._nodes = columns.nodes
-        self.size = len(columns.nodes.names)
-        self.names = tuple(map(NodeName, columns.nodes.names))
-        self.group_of = np.array(columns.nodes.group, dtype=np.int64)
-        self.usable: Bools = ~np.array(columns.nodes.offline, dtype=np.bool_)
-        self.exclusive: Bools = np.array(columns.nodes.exclusive, dtype=np.bool_)
-        self.primary_of = np.array(columns.instances.primary, dtype=np.int64)
-        self.secondary_of = np.array(columns.instances.secondary, dtype=np.int64)
-        self.demands: Demands = demands_in(columns.instances)
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Open the books."""
+        nodes, instances = snapshot.columns
+        self.snapshot = snapshot
+        self.rules = TagRules.of(snapshot.tags + snapshot.more_tags)
+        self._nodes = nodes
+        self.size = len(nodes.names)
+        self.names = tuple(map(NodeName, nodes.names))
+        self.group_of = np.array(nodes.group, dtype=np.int64)
+        self.usable: Bools = np.array(nodes.usable, dtype=np.bool_)
+        self.exclusive: Bools = np.array(nodes.exclusive, dtype=np.bool_)
+        self.primary_of = np.array(instances.primary, dtype=np.int64)
+        self.secondary_of = np.array(instances.secondary, dtype=np.int64)
+        self.demands: Demands = demands_in(instances)
         self.real: Bools = self.demands.count > 0
-        self.instances = columns.instances
-        self.tags = columns.instances.tags
+        self.instances = instances
+        self.tags = instances.tags
         self.arrivals: tuple[int, ...] = ()
 
     @cached_property
@@ -110,7 +97,7 @@ class Ledger:
     @cached_property
     def accounts(self) -> Books:
         """The books of all nodes at the start."""
-        policies = [group.policy for group in self.picture.groups]
+        policies = [group.policy for group in self.snapshot.groups]
         primary = self.primary_of
         opened = OpenedNodes(
             self._nodes,
@@ -121,11 +108,14 @@ class Ledger:
         )
         reserved = np.zeros(self.size, dtype=np.int64)
         np.maximum.at(reserved, self.peers.secondary, self.peers.promised)
-        return opened.books(
+        books = opened.books(
             reserved=reserved,
             conflicts=self._conflicts(),
             location=opened.per_node(self._location_scores() * self.demands.count, primary),
         )
+        if self.snapshot.cpu_loads is not None:
+            books.load[0] = self.snapshot.cpu_loads
+        return books
 
     @cached_property
     def holders(self) -> Mapping[str, Mapping[int, int]]:
@@ -133,7 +123,7 @@ class Ledger:
         found: dict[str, Counter[int]] = defaultdict(Counter)
         if self.rules.exclusion:
             for tags, node in zip(self.tags, self.primary_of.tolist(), strict=True):
-                for tag in self.rules.exclusion_tags(frozenset(tags)):
+                for tag in self.rules.exclusion_tags(tags):
                     found[tag][node] += 1
         return found
 
@@ -145,13 +135,9 @@ class Ledger:
         return conflicts
 
     @cached_property
-    def _node_tags(self) -> tuple[frozenset[str], ...]:
-        return tuple(map(frozenset, self._nodes.tags))
-
-    @cached_property
     def location_tags(self) -> tuple[frozenset[str], ...]:
         """Per node."""
-        return tuple(self.rules.location_tags(tags) for tags in self._node_tags)
+        return tuple(self.rules.location_tags(tags) for tags in self._nodes.tags)
 
     @cached_property
     def has_locations(self) -> bool:
@@ -164,7 +150,7 @@ class Ledger:
         if self.has_locations and self.rules.exclusion:
             for index in np.flatnonzero(self.real).tolist():
                 node = int(self.primary_of[index])
-                tags = self.rules.exclusion_tags(frozenset(self.tags[index]))
+                tags = self.rules.exclusion_tags(self.tags[index])
                 for place in self.location_tags[node]:
                     crowds[node].update((place, tag) for tag in tags)
         return crowds
@@ -175,25 +161,22 @@ class Ledger:
             return np.zeros(len(self.primary_of), dtype=np.int64)
         ends = zip(self.tags, self.primary_of.tolist(), self.secondary_of.tolist(), strict=True)
         return np.array(
-            [
-                self._location_score(frozenset(tags), primary, secondary)
-                for tags, primary, secondary in ends
-            ],
+            [self._location_score(tags, primary, secondary) for tags, primary, secondary in ends],
             dtype=np.int64,
         )
 
-    def location_score(self, demand: Demand, primary: int, secondary: int = NOWHERE) -> int:
+    def location_score(self, demand: Instance, primary: int, secondary: int = NOWHERE) -> int:
         """Location tags both nodes share, plus wishes for a location that are not met."""
         return self._location_score(demand.tags, primary, secondary)
 
-    def _location_score(self, tags: frozenset[str], primary: int, secondary: int) -> int:
+    def _location_score(self, tags: Iterable[str], primary: int, secondary: int) -> int:
         if not self.has_locations and not self.rules.desired_location:
             return 0
         here = self.location_tags[primary]
         unmet = len(self.rules.desired_locations(tags) - here)
         return unmet + (len(here & self.location_tags[secondary]) if secondary >= 0 else 0)
 
-    def unmet_locations(self, demand: Demand, nodes: Ints) -> Ints:
+    def unmet_locations(self, demand: Instance, nodes: Ints) -> Ints:
         """Per node as primary: how many wishes for a location are not met."""
         wishes = self.rules.desired_locations(demand.tags)
         if not wishes:
@@ -210,19 +193,19 @@ class Ledger:
         shared: Ints = table @ table.T
         return shared
 
-    def forbidden(self, demand: Demand, nodes: Ints) -> Ints:
+    def forbidden(self, demand: Instance, nodes: Ints) -> Ints:
         """Per node: code of the ``Reason`` for which its group's policy forbids the instance."""
         codes = np.zeros(len(nodes), dtype=np.int64)
         kinds = self.group_of[nodes] * 2 + self.exclusive[nodes]
         for kind in set(kinds.tolist()):
-            policy = self.picture.groups[kind // 2].policy
+            policy = self.snapshot.groups[kind // 2].policy
             codes[kinds == kind] = check_policy(policy, demand, exclusive=bool(kind % 2))
         return codes
 
     def may_migrate(self, source: int, targets: Iterable[int]) -> Bools:
         """Per target: whether it accepts every migration tag of the source."""
-        required = self.rules.migration_tags(self._node_tags[source])
-        tags = self._node_tags
+        required = self.rules.migration_tags(self._nodes.tags[source])
+        tags = self._nodes.tags
         return np.array(
             [
                 not required or required <= self.rules.accepted_tags(tags[target])
@@ -236,7 +219,7 @@ class Ledger:
         """Per node: whether migration tags restrict where its instances may go."""
         if not self.rules.migration:
             return np.zeros(self.size, dtype=np.bool_)
-        tags = map(self.rules.migration_tags, self._node_tags)
+        tags = map(self.rules.migration_tags, self._nodes.tags)
         return np.array([bool(some) for some in tags], dtype=np.bool_)
 
 
@@ -252,58 +235,3 @@ def unique(keys: Ints) -> tuple[Ints, Ints]:
     where = np.empty(len(keys), dtype=np.int64)
     where[order] = np.cumsum(is_first) - 1
     return ranked[is_first], where
-
-
-def columns_of_picture(picture: Picture) -> Columns:
-    """The columns of a picture.
-
-    Raises:
-        InvalidRequest: a node's group or an instance's node is not there.
-    """
-    nodes = picture.nodes
-    live = [node.is_live for node in nodes]
-
-    def reported(name: str) -> list[Any]:
-        """What nodes report; 0 for those that are not live."""
-        return [getattr(n, name) if is_live else 0 for n, is_live in zip(nodes, live, strict=True)]
-
-    instances = columns_of(picture.instances)
-    instances.primary = [_node(picture, i, i.primary) for i in picture.instances]
-    instances.secondary = [
-        NOWHERE if i.secondary is None else _node(picture, i, i.secondary)
-        for i in picture.instances
-    ]
-    return Columns(
-        NodeColumns(
-            names=[node.name for node in nodes],
-            group=[_group(picture, node) for node in nodes],
-            total_memory=reported("total_memory"),
-            own_memory=reported("reserved_memory"),
-            free_memory=reported("free_memory"),
-            total_disk=reported("total_disk"),
-            free_disk=reported("free_disk"),
-            total_cpus=reported("total_cpus"),
-            own_cpus=reported("reserved_cpus"),
-            speed=[node.cpu_speed for node in nodes],
-            offline=[not node.is_usable for node in nodes],
-            spindles=reported("spindles"),
-            free_spindles=reported("free_spindles"),
-            exclusive=[node.exclusive_storage for node in nodes],
-            tags=[node.tags for node in nodes],
-        ),
-        instances,
-    )
-
-
-def _group(picture: Picture, node: NodePicture) -> int:
-    index = picture.group_index.get(node.group)
-    if index is None:
-        raise InvalidRequest(f"Node {node.name} is in an unknown group {node.group}.")
-    return index
-
-
-def _node(picture: Picture, instance: InstancePicture, name: NodeName) -> int:
-    index = picture.node_index.get(name)
-    if index is None:
-        raise InvalidRequest(f"Instance {instance.name} is on an unknown node {name}.")
-    return index

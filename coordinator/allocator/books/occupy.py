@@ -6,18 +6,18 @@ import numpy as np
 
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.books import shift
-from coordinator.allocator.books.books import Books, Demands, demands_in
-from coordinator.allocator.picture import Demand, columns_of
+from coordinator.allocator.books.books import Books, Demands, demands_of
+from coordinator.allocator.snapshot import Instance
 
 
 @lru_cache(maxsize=256)
-def asked(demand: Demand) -> Demands:
+def asked(demand: Instance) -> Demands:
     """What one instance asks, as columns of length 1."""
-    return demands_in(columns_of([demand]))
+    return demands_of([demand])
 
 
 def add_primary(
-    nodes: Books, demand: Demand, *, clashes: Ints, location: Ints, force: bool = False
+    nodes: Books, demand: Instance, *, clashes: Ints, location: Ints, force: bool = False
 ) -> tuple[Ints, Books]:
     """Run an instance on each node.
 
@@ -39,7 +39,7 @@ def add_primary(
 
 def add_secondary(
     nodes: Books,
-    demand: Demand,
+    demand: Instance,
     *,
     promised: Ints,
     force: bool = False,
@@ -66,7 +66,7 @@ def add_secondary(
     )
 
 
-def remove_primary(nodes: Books, demand: Demand, *, clashes: Ints, location: Ints) -> Books:
+def remove_primary(nodes: Books, demand: Instance, *, clashes: Ints, location: Ints) -> Books:
     """Take an instance off its primary node.
 
     ``clashes`` and ``location`` are what ``add_primary`` was given, or would be now.
@@ -74,6 +74,6 @@ def remove_primary(nodes: Books, demand: Demand, *, clashes: Ints, location: Int
     return shift.remove_primary(nodes, asked(demand), freed=clashes, location=location)
 
 
-def remove_secondary(nodes: Books, demand: Demand, *, reserved: Ints) -> Books:
+def remove_secondary(nodes: Books, demand: Instance, *, reserved: Ints) -> Books:
     """Drop an instance's copy; ``reserved`` is what its node then keeps for its peers."""
     return shift.remove_secondary(nodes, asked(demand), reserved=reserved)

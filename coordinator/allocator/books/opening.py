@@ -8,13 +8,13 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.books.books import UNKNOWN, Books, Demands, demands_in
 from coordinator.allocator.columns import NodeColumns
-from coordinator.allocator.inventory import NOWHERE, Inventory
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.allocator.tags import TagRules
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How things stand before the first move; node indices as in the inventory.
+    """How things stand before the first move; node indices as in the snapshot.
 
     Attributes:
         promised: row by secondary, column by primary: memory kept free for it.
@@ -28,7 +28,7 @@ class Opening:
         may_migrate: row by source, column by target.
     """
 
-    inventory: Inventory
+    snapshot: Snapshot
     rules: TagRules
     books: Books
     demands: Demands
@@ -45,33 +45,33 @@ class Opening:
     may_migrate: Bools
 
 
-def open_books(inventory: Inventory, *, least_disk: float = 0.0) -> Opening:
+def open_books(snapshot: Snapshot, *, least_disk: float = 0.0) -> Opening:
     """Open the books as Ganeti's tools do.
 
     Args:
-        inventory: the cluster.
+        snapshot: the cluster.
         least_disk: share of a node's disk that has to stay free.
     """
-    nodes, instances = inventory.columns
+    nodes, instances = snapshot.columns
     demands = demands_in(instances)
     primary, secondary = np.array((instances.primary, instances.secondary), dtype=np.int64)
     size = len(nodes.names)
     promised = np.zeros((size, size), dtype=np.int64)
     pairs = (demands.count > 0) & (secondary != NOWHERE)
     np.add.at(promised, (secondary[pairs], primary[pairs]), demands.needed[pairs])
-    rules = TagRules.of(inventory.tags + inventory.more_tags)
-    tagging = _Tagging(inventory, rules, primary, secondary)
-    ratios = [(group.policy.vcpu_ratio, group.policy.spindle_ratio) for group in inventory.groups]
+    rules = TagRules.of(snapshot.tags + snapshot.more_tags)
+    tagging = _Tagging(snapshot, rules, primary, secondary)
+    ratios = [(group.policy.vcpu_ratio, group.policy.spindle_ratio) for group in snapshot.groups]
     opened = OpenedNodes(nodes, demands, primary, secondary, ratios, least_disk=least_disk)
     books = opened.books(
         reserved=promised.max(axis=1, initial=0),
         conflicts=np.maximum(tagging.holders - 1, 0).sum(axis=0),
         location=opened.per_node(tagging.own_location * demands.count, primary),
     )
-    if inventory.cpu_loads is not None:
-        books.load[0] = inventory.cpu_loads
+    if snapshot.cpu_loads is not None:
+        books.load[0] = snapshot.cpu_loads
     return Opening(
-        inventory, rules, books, demands, primary, secondary, promised, opened.measured,
+        snapshot, rules, books, demands, primary, secondary, promised, opened.measured,
         opened.missing, tagging.holders, tagging.tagged, tagging.places, tagging.unmet,
         tagging.own_location, tagging.may_migrate,
     )  # fmt: skip
@@ -148,7 +148,7 @@ class OpenedNodes:
             spindle_limit=ratio_of[:, 1] * all_spindles,
             least_disk=np.floor(self._least_disk * total_disk).astype(np.int64),
             exclusive=exclusive,
-            offline=np.array(nodes.offline, dtype=np.bool_),
+            offline=~np.array(nodes.usable, dtype=np.bool_),
             memory=np.minimum(self._recorded, self.measured),
             reserved=reserved,
             fails_n1=self.measured < reserved,
@@ -195,25 +195,23 @@ class OpenedNodes:
 class _Tagging:
     """What tags say, as tables."""
 
-    def __init__(
-        self, inventory: Inventory, rules: TagRules, primary: Ints, secondary: Ints
-    ) -> None:
-        nodes, instances = inventory.nodes, inventory.instances
-        excluding = [rules.exclusion_tags(frozenset(i.tags)) for i in instances]
+    def __init__(self, snapshot: Snapshot, rules: TagRules, primary: Ints, secondary: Ints) -> None:
+        nodes, instances = snapshot.nodes, snapshot.instances
+        excluding = [rules.exclusion_tags(i.tags) for i in instances]
         self.tagged = _table(excluding)
         self.holders = np.zeros((self.tagged.shape[1], len(nodes)), dtype=np.int64)
         np.add.at(self.holders.T, primary, self.tagged)
-        places = [rules.location_tags(frozenset(node.tags)) for node in nodes]
+        places = [rules.location_tags(node.tags) for node in nodes]
         self.places = _table(places)
-        wishes = [rules.desired_locations(frozenset(i.tags)) for i in instances]
+        wishes = [rules.desired_locations(i.tags) for i in instances]
         self.unmet = np.zeros((len(instances), len(nodes)), dtype=np.int64)
         for index, wish in enumerate(wishes):
             if wish:
                 self.unmet[index] = [len(wish - place) for place in places]
         shared = (self.places @ self.places.T)[primary, secondary] * (secondary != NOWHERE)
         self.own_location = shared + self.unmet[np.arange(len(instances)), primary]
-        required = [rules.migration_tags(frozenset(node.tags)) for node in nodes]
-        accepted = [rules.accepted_tags(frozenset(node.tags)) for node in nodes]
+        required = [rules.migration_tags(node.tags) for node in nodes]
+        accepted = [rules.accepted_tags(node.tags) for node in nodes]
         self.may_migrate = np.ones((len(nodes), len(nodes)), dtype=np.bool_)
         for index, tags in enumerate(required):
             if tags:

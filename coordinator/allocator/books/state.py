@@ -18,8 +18,8 @@ from coordinator.allocator.books.occupy import (
 from coordinator.allocator.books.promises import Promises
 from coordinator.allocator.books.score import merge_crowds
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Resident:
         primary: the node, unless the instance is thought to be elsewhere at the same time.
     """
 
-    demand: Demand
+    demand: Instance
     primary: int
     secondary: int
     location: int
@@ -92,7 +92,7 @@ class State:
         crowding = crowds.total() - len(crowds)
         return Scope(nodes, Score(self.accounts.at(nodes), crowding), crowds)
 
-    def clashes(self, demand: Demand, nodes: Ints) -> Ints:
+    def clashes(self, demand: Instance, nodes: Ints) -> Ints:
         """How many exclusion tags of the instance are taken, per node."""
         clashes = np.zeros(self.ledger.size, dtype=np.int64)
         for tag in self.ledger.rules.exclusion_tags(demand.tags):
@@ -100,7 +100,7 @@ class State:
             clashes[[node for node, count in holders.items() if count > 0]] += 1
         return clashes[nodes]
 
-    def crowding(self, demand: Demand, scope: Scope, nodes: Ints) -> Ints:
+    def crowding(self, demand: Instance, scope: Scope, nodes: Ints) -> Ints:
         """How much more crowded locations would be with the instance on each of ``nodes``."""
         crowding = np.zeros(len(nodes), dtype=np.int64)
         if scope.crowds and not demand.forthcoming:
@@ -134,7 +134,7 @@ class State:
         return self._promises.between(nodes)
 
     def put_primary(
-        self, demand: Demand, node: int, location: int, *, force: bool = True
+        self, demand: Instance, node: int, location: int, *, force: bool = True
     ) -> Reason:
         """Run an instance on a node; nothing changes on refusal.
 
@@ -154,7 +154,7 @@ class State:
             self._count_tags(demand, node, +1)
         return reason
 
-    def take_primary(self, demand: Demand, node: int, location: int) -> None:
+    def take_primary(self, demand: Instance, node: int, location: int) -> None:
         here = np.array([node])
         self._count_tags(demand, node, -1)
         after = remove_primary(
@@ -167,7 +167,7 @@ class State:
 
     def put_secondary(
         self,
-        demand: Demand,
+        demand: Instance,
         node: int,
         primary: int,
         *,
@@ -197,7 +197,7 @@ class State:
             promised[primary] = held + demand.reserved_memory
         return Reason.NONE
 
-    def take_secondary(self, demand: Demand, node: int, primary: int) -> None:
+    def take_secondary(self, demand: Instance, node: int, primary: int) -> None:
         here = np.array([node])
         promised = self._promises.of(node)
         reserved = int(self.accounts.reserved[node])
@@ -211,7 +211,7 @@ class State:
         after = remove_secondary(self.accounts.at(here), demand, reserved=np.array([reserved]))
         self.accounts.put(node, after)
 
-    def _count_tags(self, demand: Demand, node: int, change: int) -> None:
+    def _count_tags(self, demand: Instance, node: int, change: int) -> None:
         tags = self.ledger.rules.exclusion_tags(demand.tags)
         for tag in tags:
             self._holders.setdefault(tag, Counter())[node] += change
@@ -238,7 +238,7 @@ def residents_of(ledger: Ledger, node: int, latest: int | None = None) -> list[R
             there.insert(0, index)
     residents = []
     for index in there:
-        demand, secondary = ledger.picture.instances[index], int(ledger.secondary_of[index])
+        demand, secondary = ledger.snapshot.instances[index], int(ledger.secondary_of[index])
         location = ledger.location_score(demand, node, secondary)
         residents.append(Resident(demand, node, secondary, location))
     return residents

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from common.names import NodeName
-from coordinator.allocator.books.books import Books, demands_in
-from coordinator.allocator.books.ledger import NOWHERE, Ledger
+from coordinator.allocator.books.books import Books, demands_of
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import Demand, InstancePicture, columns_of
 from coordinator.allocator.rows import Joined
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
-def with_instance(ledger: Ledger, demand: Demand, nodes: tuple[int, ...]) -> Ledger:
+def with_instance(ledger: Ledger, demand: Instance, nodes: tuple[int, ...]) -> Ledger:
     """The books of the same cluster with one more instance on ``nodes``, primary first.
 
     They go on from the old ones rather than being opened afresh, as in hail: what a node
@@ -31,7 +30,7 @@ def with_instance(ledger: Ledger, demand: Demand, nodes: tuple[int, ...]) -> Led
 
 
 def with_instances(
-    ledger: Ledger, placed: Sequence[tuple[Demand, tuple[int, ...]]], accounts: Books
+    ledger: Ledger, placed: Sequence[tuple[Instance, tuple[int, ...]]], accounts: Books
 ) -> Ledger:
     """The books with more instances.
 
@@ -48,25 +47,20 @@ def with_instances(
         if not demand.forthcoming:
             freight = freight.with_instance(demand, np.array(nodes[:1]))
     after = copy(ledger)
-    rows = [_placed(ledger, demand, nodes) for demand, nodes in placed]
-    after.picture = replace(ledger.picture, instances=Joined(ledger.picture.instances, rows))
+    rows = [
+        replace(demand, primary=nodes[0], secondary=nodes[1] if len(nodes) > 1 else NOWHERE)
+        for demand, nodes in placed
+    ]
+    after.snapshot = replace(ledger.snapshot, instances=Joined(ledger.snapshot.instances, rows))
     after.primary_of = np.append(ledger.primary_of, first)
     after.secondary_of = np.append(ledger.secondary_of, np.array(second, dtype=np.int64))
-    after.demands = ledger.demands.followed_by(demands_in(columns_of(demands)))
+    after.demands = ledger.demands.followed_by(demands_of(demands))
     after.real = after.demands.count > 0
     after.tags = Joined(ledger.tags, [demand.tags for demand in demands])
     for derived in ("peers", "holders", "crowds"):
         vars(after).pop(derived, None)
     after.freight, after.accounts = freight, accounts
     return after
-
-
-def _placed(ledger: Ledger, demand: Demand, nodes: tuple[int, ...]) -> InstancePicture:
-    names: tuple[NodeName, ...] = tuple(ledger.names[node] for node in nodes)
-    values = {name: getattr(demand, name) for name in Demand.__slots__}
-    return InstancePicture(
-        **values, primary=names[0], secondary=names[1] if len(names) > 1 else None
-    )
 
 
 def with_moved(ledger: Ledger, state: State, seats: Mapping[int, tuple[int, int]]) -> Ledger:

@@ -12,8 +12,8 @@ from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.shift import too_many
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 
 class Failure(IntEnum):
@@ -59,7 +59,7 @@ class Refusals:
         group = ledger.group_of[nodes]
         self._are_pair = (group[:, None] == group) & ~np.eye(len(nodes), dtype=np.bool_)
 
-    def of_singles(self, demands: Sequence[Demand]) -> Ints:
+    def of_singles(self, demands: Sequence[Instance]) -> Ints:
         """A ``Failure`` per size and node; 0 where it fits."""
         b, one = self._books, demands[0]
         memory = _column([each.used_memory for each in demands])
@@ -77,7 +77,7 @@ class Refusals:
         ]
         return _first_failure(checks)
 
-    def of_pairs(self, demands: Sequence[Demand]) -> Ints:
+    def of_pairs(self, demands: Sequence[Instance]) -> Ints:
         """The same per size, primary and secondary; of what is no pair it is no failure's."""
         firsts = self.of_singles(demands)
         codes = np.repeat(firsts[:, :, None], len(self._nodes), axis=2)
@@ -85,7 +85,7 @@ class Refusals:
         codes[size, primary] = self._seconds(demands, size, primary)
         return np.where(self._are_pair, codes, np.int64(_NO_PAIR))
 
-    def count(self, demands: Sequence[Demand], *, pair: bool) -> tuple[Ints, Bools]:
+    def count(self, demands: Sequence[Instance], *, pair: bool) -> tuple[Ints, Bools]:
         """Per size: how many are refused for each ``Failure``; and whether it fits anywhere."""
         firsts = self.of_singles(demands)
         kinds = _NO_PAIR + 1
@@ -105,7 +105,7 @@ class Refusals:
         table = counts.reshape(-1, kinds)
         return table[:, : len(Failure)], table[:, 0] > 0
 
-    def _seconds(self, demands: Sequence[Demand], size: Ints, primary: Ints) -> Ints:
+    def _seconds(self, demands: Sequence[Instance], size: Ints, primary: Ints) -> Ints:
         """Codes of all secondaries for each of these sizes and primaries that fit."""
         b = self._books
         needed = _column([each.reserved_memory for each in demands])
@@ -119,7 +119,7 @@ class Refusals:
         codes = np.where(short | self._full, np.int64(Failure.MEM), late[size])
         return np.where(mirror[size] > 0, mirror[size], codes)
 
-    def _forbidden(self, demands: Sequence[Demand]) -> Iterator[_Check]:
+    def _forbidden(self, demands: Sequence[Instance]) -> Iterator[_Check]:
         """By the policies of the groups, as checks."""
         reasons = np.stack([self._ledger.forbidden(each, self._nodes) for each in demands])
         codes = _OF_REASON[reasons]
@@ -128,7 +128,7 @@ class Refusals:
             if failed.any():
                 yield failed, failure
 
-    def _disks(self, demands: Sequence[Demand], *, soon: bool) -> list[_Check]:
+    def _disks(self, demands: Sequence[Instance], *, soon: bool) -> list[_Check]:
         b = self._books
         free, alone, used = (
             (b.next_disk, b.next_free_spindles, b.next_spindles)

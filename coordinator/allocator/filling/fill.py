@@ -13,7 +13,6 @@ from itertools import islice
 import numpy as np
 
 from common.errors import InvalidRequest
-from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.ledger import Ledger
@@ -25,7 +24,7 @@ from coordinator.allocator.filling.pairs import PairFill
 from coordinator.allocator.filling.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.filling.singles import SingleFill
 from coordinator.allocator.filling.spare import Spare, all_can_be_emptied
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import Instance
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
 _CAREFUL = 10  # the same once that was too many
@@ -50,7 +49,7 @@ class Rules:
 class Placed:
     """One instance and the indices of its nodes, primary first."""
 
-    demand: Demand
+    demand: Instance
     nodes: tuple[int, ...]
 
 
@@ -91,7 +90,7 @@ class Filling:
         self.candidates: Ints = everyone[ledger.usable & ~np.isin(ledger.group_of, closed)]
         self._opened = ledger, 0
         self._refusals: Refusals | None = None
-        self.kept: dict[Demand, bool] = {}
+        self.kept: dict[Instance, bool] = {}
 
     def has_candidates(self, *, pair: bool) -> bool:
         """Whether there are nodes to try at all."""
@@ -108,15 +107,15 @@ class Filling:
             self._refusals = Refusals(self.start, self.books, self.promised, self.candidates)
         return self._refusals
 
-    def codes(self, demand: Demand) -> Ints:
+    def codes(self, demand: Instance) -> Ints:
         """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate."""
-        ask = self._asked.of_pairs if _is_pair(demand) else self._asked.of_singles
+        ask = self._asked.of_pairs if demand.is_mirrored else self._asked.of_singles
         codes: Ints = ask([demand])[0]
         return codes
 
-    def count(self, demands: Sequence[Demand]) -> tuple[Ints, Bools]:
+    def count(self, demands: Sequence[Instance]) -> tuple[Ints, Bools]:
         """Per size: how many nodes or pairs refuse it by ``Failure``; whether it fits anywhere."""
-        return self._asked.count(demands, pair=_is_pair(demands[0]))
+        return self._asked.count(demands, pair=demands[0].is_mirrored)
 
     def ledger(self) -> Ledger:
         """The books with what was placed, for the next request."""
@@ -128,7 +127,7 @@ class Filling:
         return ledger
 
     def after(
-        self, demand: Demand, nodes: list[tuple[int, ...]], promised: Ints, location: Ints
+        self, demand: Instance, nodes: list[tuple[int, ...]], promised: Ints, location: Ints
     ) -> "Filling":
         """With more instances.
 
@@ -154,7 +153,7 @@ class Filling:
 
 
 def _with(
-    a: Books, demand: Demand, firsts: Ints, seconds: Ints, promised: Ints, location: Ints
+    a: Books, demand: Instance, firsts: Ints, seconds: Ints, promised: Ints, location: Ints
 ) -> Books:
     both = firsts + seconds
     disk = both * (demand.disk if demand.is_local else 0)
@@ -164,7 +163,6 @@ def _with(
     memory = a.memory - firsts * demand.used_memory
     reserved = np.maximum(a.reserved, promised.max(axis=1, initial=0))
     loads = (firsts, firsts, both, firsts)
-    each = (demand.load.cpu, demand.load.memory, demand.load.disk, demand.load.network)
     return replace(
         a,
         memory=memory,
@@ -176,7 +174,7 @@ def _with(
         free_spindles=a.free_spindles - spindles,
         primaries=a.primaries + firsts,
         secondaries=a.secondaries + seconds,
-        load=a.load + np.stack([n * x for n, x in zip(loads, each, strict=True)]),
+        load=a.load + np.stack([n * x for n, x in zip(loads, demand.load, strict=True)]),
         location=a.location + location,
         next_memory=a.next_memory - firsts * demand.memory,
         next_disk=a.next_disk - disk,
@@ -186,7 +184,7 @@ def _with(
     )
 
 
-def fill(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
     """Place equal running instances until one fits nowhere, or so many are placed.
 
     Raises:
@@ -197,25 +195,21 @@ def fill(start: Filling, demand: Demand, limit: int | None) -> Filled:
             "Instances of this size fit without end: give them memory, processors or disk, or"
             " say how many are enough with --max-length."
         )
-    if demand.template is DiskTemplate.DRBD:
+    if demand.is_mirrored:
         return _fill_pairs(start, demand, limit)
     if start.rules.emptied is None:
         return _fill_singles(start, demand, limit)
     return _fill_carefully(start, demand, limit)
 
 
-def _has_no_end(start: Filling, demand: Demand) -> bool:
+def _has_no_end(start: Filling, demand: Instance) -> bool:
     fits = (start.codes(demand) == 0).reshape(len(start.candidates), -1).any(axis=1)
     books = start.books.at(start.candidates[fits])
     room = np.minimum(room_of_primaries(books, demand), room_of_disks(books, demand))
     return bool((room >= NO_LIMIT).any())
 
 
-def _is_pair(demand: Demand) -> bool:
-    return demand.template is DiskTemplate.DRBD
-
-
-def _fill_pairs(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def _fill_pairs(start: Filling, demand: Instance, limit: int | None) -> Filled:
     refused = _refused(start, demand)
     if refused is not None:
         return refused
@@ -232,7 +226,7 @@ def _fill_pairs(start: Filling, demand: Demand, limit: int | None) -> Filled:
     return Filled(filling, _failures(filling, demand))
 
 
-def _fill_singles(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled:
     """Without a look at whether nodes can still be emptied."""
     refused = _refused(start, demand)
     if refused is not None:
@@ -249,13 +243,13 @@ def _fill_singles(start: Filling, demand: Demand, limit: int | None) -> Filled:
     return Filled(filling, _failures(filling, demand))
 
 
-def _refused(start: Filling, demand: Demand) -> Filled | None:
+def _refused(start: Filling, demand: Instance) -> Filled | None:
     """The result at once where nothing fits."""
     counts, fits = start.count([demand])
     return None if fits[0] else Filled(start, _named(counts[0]))
 
 
-def _failures(filling: Filling, demand: Demand) -> dict[Failure, int]:
+def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
     return _named(filling.count([demand])[0][0])
 
 
@@ -263,11 +257,11 @@ def _named(counts: Ints) -> dict[Failure, int]:
     return {failure: int(counts[failure]) for failure in FAILURES}
 
 
-def _singles(filling: Filling, demand: Demand) -> SingleFill:
+def _singles(filling: Filling, demand: Instance) -> SingleFill:
     return SingleFill(filling.start, filling.books, demand, filling.candidates, filling.crowding)
 
 
-def _fill_carefully(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
     """Place many and look then; where that was too many, go back and place fewer."""
     found = _fill_in_batches(start, demand, limit, is_careful=False)
     if not found.is_final:
@@ -285,7 +279,7 @@ class _Batches:
 
 
 def _fill_in_batches(
-    start: Filling, demand: Demand, limit: int | None, *, is_careful: bool
+    start: Filling, demand: Instance, limit: int | None, *, is_careful: bool
 ) -> _Batches:
     done, left = Filled(start, {}), limit
     while True:
@@ -300,19 +294,19 @@ def _fill_in_batches(
             return _Batches(done, left, is_final=True)
 
 
-def _guessed(filling: Filling, demand: Demand) -> int:
+def _guessed(filling: Filling, demand: Instance) -> int:
     """How many might fit, at least."""
     a = filling.books
     available = int(np.maximum(0, a.memory - a.reserved).sum())
     return max(_AT_ONCE, available // max(1, demand.memory) - filling.start.size)
 
 
-def _stays_spare(filling: Filling, demand: Demand) -> bool:
+def _stays_spare(filling: Filling, demand: Instance) -> bool:
     nodes = filling.rules.emptied
     return nodes is None or all_can_be_emptied(filling.ledger(), nodes, demand)
 
 
-def _fill_one_by_one(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
     filling, left = start, limit
     while True:
         singles, spare = _singles(filling, demand), _spare(filling, demand)
@@ -332,7 +326,7 @@ def _fill_one_by_one(start: Filling, demand: Demand, limit: int | None) -> Fille
         left = None if left is None else left - 1
 
 
-def _spare(filling: Filling, demand: Demand) -> Spare | None:
+def _spare(filling: Filling, demand: Instance) -> Spare | None:
     nodes = filling.rules.emptied
     return None if nodes is None else Spare(filling.ledger(), nodes, demand)
 
@@ -341,13 +335,13 @@ def _spare(filling: Filling, demand: Demand) -> Spare | None:
 class Trial:
     """One size of an instance tried: what refused it, and whether it fits anywhere."""
 
-    demand: Demand
+    demand: Instance
     failures: Mapping[Failure, int]
     fits: bool
 
 
 def try_sizes(
-    filling: Filling, sizes: Iterable[Demand], *, keeps_rules: bool = True
+    filling: Filling, sizes: Iterable[Instance], *, keeps_rules: bool = True
 ) -> Iterator[Trial]:
     """Try sizes of one instance on the same state, one after the other, many at a time.
 
@@ -362,7 +356,7 @@ def try_sizes(
         at_once = min(2 * at_once, _MOST_SIZES)
 
 
-def _holds(filling: Filling, demand: Demand) -> bool:
+def _holds(filling: Filling, demand: Instance) -> bool:
     """Whether one of the places left keeps what the rules ask to be kept."""
     if filling.rules.emptied is None:
         return True

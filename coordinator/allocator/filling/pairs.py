@@ -17,8 +17,8 @@ from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.score import WEIGHTS, Term
 from coordinator.allocator.filling.room import room_of_disks, room_of_primaries
 from coordinator.allocator.filling.standing import RESERVED, Figures
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import TOLERANCE
+from coordinator.allocator.snapshot import Instance
 
 _SHRINK = 0.85  # tables are made anew when less than this share of nodes can take anything
 
@@ -37,7 +37,7 @@ class PairFill:
         ledger: Ledger,
         books: Books,
         promised: Ints,
-        demand: Demand,
+        demand: Instance,
         candidates: Ints,
         crowding: int,
     ) -> None:

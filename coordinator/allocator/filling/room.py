@@ -5,12 +5,12 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.shift import too_many
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import Instance
 
 NO_LIMIT = np.int64(1) << 60
 
 
-def room_of_primaries(books: Books, demand: Demand) -> Ints:
+def room_of_primaries(books: Books, demand: Instance) -> Ints:
     """Per node: how many find memory and processors, which only primaries take."""
     room: Ints = np.minimum.reduce(
         [
@@ -23,7 +23,7 @@ def room_of_primaries(books: Books, demand: Demand) -> Ints:
     return room
 
 
-def room_of_disks(books: Books, demand: Demand) -> Ints:
+def room_of_disks(books: Books, demand: Instance) -> Ints:
     """Per node: how many find disk space and spindles, which secondaries take as well."""
     if not demand.is_local:
         return np.full(len(books.memory), NO_LIMIT)

@@ -10,8 +10,8 @@ from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.score import WEIGHTS, Term
 from coordinator.allocator.filling.room import room_of_disks, room_of_primaries
 from coordinator.allocator.filling.standing import RESERVED, Figures
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
+from coordinator.allocator.snapshot import Instance
 
 
 class SingleFill:
@@ -25,7 +25,7 @@ class SingleFill:
         self,
         ledger: Ledger,
         books: Books,
-        demand: Demand,
+        demand: Instance,
         candidates: Ints,
         crowding: int,
     ) -> None:

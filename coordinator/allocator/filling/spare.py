@@ -7,13 +7,13 @@ import numpy as np
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State, residents_of
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.capacity import Redundancy
 from coordinator.allocator.placing.evacuation import can_evacuate
+from coordinator.allocator.snapshot import Instance
 
 
 def all_can_be_emptied(
-    ledger: Ledger, nodes: Ints, demand: Demand, *, scored: Ints | None = None
+    ledger: Ledger, nodes: Ints, demand: Instance, *, scored: Ints | None = None
 ) -> bool:
     """Whether each of ``nodes`` could be, as things stand.
 
@@ -38,7 +38,7 @@ def all_can_be_emptied(
 class Spare:
     """Where one more instance leaves each of some nodes such that it could be emptied."""
 
-    def __init__(self, ledger: Ledger, nodes: Ints, demand: Demand) -> None:
+    def __init__(self, ledger: Ledger, nodes: Ints, demand: Instance) -> None:
         self._redundancy = Redundancy(ledger, np.arange(ledger.size), demand, emptied=nodes)
 
     def remains(self, nodes: tuple[int, ...]) -> bool:

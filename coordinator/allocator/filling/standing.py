@@ -13,7 +13,7 @@ from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
 from coordinator.allocator.books.terms import Score
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import Instance
 
 RESERVED = 0  # the column of memory that is kept free
 
@@ -46,7 +46,7 @@ class Figures:
         failing: per row, 1 where N+1 already fails; then an instance more adds 1 to that term.
     """
 
-    def __init__(self, books: Books, demand: Demand, crowding: int) -> None:
+    def __init__(self, books: Books, demand: Instance, crowding: int) -> None:
         self.nodes: Ints = np.flatnonzero(~books.offline)
         a = books.at(self.nodes)
         columns = [_reserved(a)]
@@ -194,7 +194,7 @@ def _reserved(a: Books) -> _Column:
     return _Column(a.reserved.astype(np.float64), a.total_memory, ones, none, none)
 
 
-def _columns(a: Books, demand: Demand) -> dict[Term, _Column]:
+def _columns(a: Books, demand: Instance) -> dict[Term, _Column]:
     """Every spread but the reserve."""
     none, ones = np.zeros(len(a.memory)), np.ones(len(a.memory))
     use = np.where(a.exclusive, 0.0, demand.spindle_use) if demand.is_local else none
@@ -221,12 +221,12 @@ def _columns(a: Books, demand: Demand) -> dict[Term, _Column]:
         Term.FREE_MEM_CV: column(a.memory, a.total_memory, ones, -ones * demand.used_memory, none),
         Term.FREE_DISK_CV: storage(a.disk, a.free_spindles),
         Term.VCPU_RATIO_CV: column(a.cpus, a.total_cpus, a.speed, cpus, none),
-        Term.CPU_LOAD_CV: column(a.load[0], ones, ones, ones * demand.load.cpu, none),
-        Term.MEM_LOAD_CV: column(a.load[1], ones, ones, ones * demand.load.memory, none),
+        Term.CPU_LOAD_CV: column(a.load[0], ones, ones, ones * demand.load[0], none),
+        Term.MEM_LOAD_CV: column(a.load[1], ones, ones, ones * demand.load[1], none),
         Term.DISK_LOAD_CV: column(
-            a.load[2], ones, ones, ones * demand.load.disk, ones * demand.load.disk
+            a.load[2], ones, ones, ones * demand.load[2], ones * demand.load[2]
         ),
-        Term.NET_LOAD_CV: column(a.load[3], ones, ones, ones * demand.load.network, none),
+        Term.NET_LOAD_CV: column(a.load[3], ones, ones, ones * demand.load[3], none),
         Term.SPINDLES_CV: column(a.spindles, a.spindle_limit, ones, use, use),
         Term.FREE_MEM_CV_FORTH: column(
             a.next_memory, a.total_memory, ones, -ones * demand.memory, none

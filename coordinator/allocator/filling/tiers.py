@@ -4,21 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from common.names import MiB
 from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filled, Filling, Placed, fill, try_sizes
-from coordinator.allocator.picture import Demand
+from coordinator.allocator.snapshot import Instance
 
 _MEMORY_STEP = 64  # MiB
 _DISK_STEP = 256
 
 
-_Try = tuple[Demand, Filled, int | None]  # a size, what came of it, and what is left of the limit
+_Try = tuple[Instance, Filled, int | None]  # a size, what came of it, and what is left of the limit
 # A size that was refused, and why, to what it becomes by shrinking for this until it fits.
-_Ways = dict[tuple[Demand, Failure], Demand | None]
+_Ways = dict[tuple[Instance, Failure], Instance | None]
 
 
-def fill_in_tiers(start: Filling, demand: Demand, limit: int | None) -> Filled:
+def fill_in_tiers(start: Filling, demand: Instance, limit: int | None) -> Filled:
     """Fill; then shrink the instance by what stood most in the way, and go on.
 
     Where shrinking step by step by the most frequent failure places nothing more, the latest
@@ -46,7 +45,7 @@ def fill_in_tiers(start: Filling, demand: Demand, limit: int | None) -> Filled:
         tried.clear()
 
 
-def _next_fitting(tried: list[_Try], demand: Demand) -> Demand | None:
+def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
     """The next size that fits, or None; adds those in between that do not to ``tried``."""
     filling, smaller = tried[-1][1].filling, demand
     worst = _worst(tried[-1][1].failures)
@@ -65,7 +64,7 @@ def _next_fitting(tried: list[_Try], demand: Demand) -> Demand | None:
         smaller = following
 
 
-def _another_way(tried: list[_Try], last: Filled) -> Filled | tuple[Filling, Demand, int | None]:
+def _another_way(tried: list[_Try], last: Filled) -> Filled | tuple[Filling, Instance, int | None]:
     """What to go on with, or the result if something was placed since, or nothing helps."""
     ways: _Ways = {}  # of one state: all results that are looked at have placed the same
     for size, result, left in reversed(tried):
@@ -87,7 +86,7 @@ def _worst(failures: Mapping[Failure, int]) -> Failure:
     return _ranked(failures)[-1]
 
 
-def _first_fitting(result: Filled, size: Demand, ways: _Ways) -> Demand | None:
+def _first_fitting(result: Filled, size: Instance, ways: _Ways) -> Instance | None:
     found = (
         _shrunk_enough(result.filling, size, each, ways)
         for each in reversed(_ranked(result.failures))
@@ -97,8 +96,8 @@ def _first_fitting(result: Filled, size: Demand, ways: _Ways) -> Demand | None:
 
 
 def _shrunk_enough(
-    filling: Filling, demand: Demand, failure: Failure, ways: _Ways
-) -> Demand | None:
+    filling: Filling, demand: Instance, failure: Failure, ways: _Ways
+) -> Instance | None:
     """The instance, which does not fit, so small that it does, shrunk by one thing only.
 
     As with hspace it is not shrunk to the very least. What is found is added to ``ways``: larger
@@ -113,7 +112,7 @@ def _shrunk_enough(
     return found
 
 
-def _fitting(filling: Filling, demand: Demand, failure: Failure) -> Demand | None:
+def _fitting(filling: Filling, demand: Instance, failure: Failure) -> Instance | None:
     """The first of ever smaller sizes that fits, as long as this failure is what stops them."""
     for trial in try_sizes(filling, (one for one, _ in pairwise(_shrinking(demand, failure)))):
         if trial.fits:
@@ -123,22 +122,22 @@ def _fitting(filling: Filling, demand: Demand, failure: Failure) -> Demand | Non
     return None
 
 
-def _shrinking(demand: Demand, failure: Failure) -> Iterator[Demand]:
+def _shrinking(demand: Instance, failure: Failure) -> Iterator[Instance]:
     """An instance, then smaller and smaller ones."""
-    smaller: Demand | None = demand
+    smaller: Instance | None = demand
     while smaller is not None:
         yield smaller
         smaller = shrunk(smaller, failure)
 
 
-def shrunk(demand: Demand, failure: Failure) -> Demand | None:
+def shrunk(demand: Instance, failure: Failure) -> Instance | None:
     """The instance one step smaller in what it failed for; None if it cannot be."""
     match failure:
         case Failure.MEM if demand.memory >= 2 * _MEMORY_STEP:
-            return replace(demand, memory=MiB(demand.memory - _MEMORY_STEP))
+            return replace(demand, memory=demand.memory - _MEMORY_STEP)
         case Failure.DISK if all(size >= 2 * _DISK_STEP for size in demand.disks):
-            disks = tuple(MiB(size - _DISK_STEP) for size in demand.disks)
-            return replace(demand, disks=disks, disk=MiB(demand.disk - _DISK_STEP * len(disks)))
+            disks = tuple(size - _DISK_STEP for size in demand.disks)
+            return replace(demand, disks=disks, disk=demand.disk - _DISK_STEP * len(disks))
         case Failure.CPU if demand.vcpus > 1:
             return replace(demand, vcpus=demand.vcpus - 1)
         case Failure.SPINDLES if demand.disk_spindles is not None and demand.disk_spindles > 1:
@@ -147,9 +146,9 @@ def shrunk(demand: Demand, failure: Failure) -> Demand | None:
             return None
 
 
-def runs_of(placed: Sequence[Placed]) -> list[tuple[Demand, int]]:
+def runs_of(placed: Sequence[Placed]) -> list[tuple[Instance, int]]:
     """Runs of equal instances, with their lengths."""
-    runs: list[tuple[Demand, int]] = []
+    runs: list[tuple[Instance, int]] = []
     for one in placed:
         if runs and _size(runs[-1][0]) == _size(one.demand):
             runs[-1] = runs[-1][0], runs[-1][1] + 1
@@ -158,5 +157,5 @@ def runs_of(placed: Sequence[Placed]) -> list[tuple[Demand, int]]:
     return runs
 
 
-def _size(one: Demand) -> tuple[int, int, int, int | None]:
+def _size(one: Instance) -> tuple[int, int, int, int | None]:
     return one.memory, one.disk, one.vcpus, one.disk_spindles

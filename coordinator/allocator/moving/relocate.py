@@ -7,14 +7,14 @@ import numpy as np
 from common.errors import Conflict, NoCapacity, NotFound
 from coordinator.allocator.books.ledger import ledger_of
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import ON_SHARED_STORAGE, InstancePicture, Picture
 from coordinator.allocator.placing.search import CHOICES, why_unusable
 from coordinator.allocator.placing.single import Singles
 from coordinator.allocator.refusal import Reason, in_words, tally
 from coordinator.allocator.request import Choice, Placement, Relocate
+from coordinator.allocator.snapshot import Snapshot
 
 
-def relocate(picture: Picture, request: Relocate) -> Placement:
+def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
     """Choose another node for an instance on shared storage, as hail does.
 
     The node that leaves its group balanced best is taken, the last among equals. Neither
@@ -26,12 +26,13 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
         Conflict: its disks are not on shared storage.
         NoCapacity: no other node of its group can take it; detail as of ``place``.
     """
-    ledger = ledger_of(picture)
-    instance = _movable_instance(picture, request)
-    source = picture.node_index[instance.primary]
-    in_group = np.flatnonzero(ledger.group_of == ledger.group_of[source])
+    ledger = ledger_of(snapshot)
+    index = _movable_instance(snapshot, request)
+    instance, source = snapshot.instances[index], int(ledger.primary_of[index])
+    group = int(ledger.group_of[source])
+    in_group = np.flatnonzero(ledger.group_of == group)
     refused = {
-        node: why_unusable(picture.nodes[node], request.among)
+        node: why_unusable(snapshot.nodes[node], request.among)
         for node in in_group[in_group != source].tolist()
     }
     left = [node for node, why in refused.items() if not why]
@@ -59,14 +60,14 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
     named = {ledger.names[node]: why for node, why in refused.items() if why}
     if not choices:
         raise NoCapacity(
-            f"No other node of group {picture.nodes[source].group} can take instance "
-            f"{instance.name} (memory {instance.memory} MiB) from {instance.primary}: "
+            f"No other node of group {snapshot.groups[group].name} can take instance "
+            f"{instance.name} (memory {instance.memory} MiB) from {ledger.names[source]}: "
             f"{in_words(tally(named.values()))}.",
             refused={name: reason.name.lower() for name, reason in named.items()},
         )
     return Placement(
         nodes=choices[0].nodes,
-        group=picture.nodes[source].group,
+        group=group,
         score_before=score_before,
         score_after=choices[0].score,
         considered=len(left),
@@ -76,14 +77,16 @@ def relocate(picture: Picture, request: Relocate) -> Placement:
     )
 
 
-def _movable_instance(picture: Picture, request: Relocate) -> InstancePicture:
-    instance = next((one for one in picture.instances if one.name == request.instance), None)
-    if instance is None:
+def _movable_instance(snapshot: Snapshot, request: Relocate) -> int:
+    names = snapshot.columns[1].names
+    if request.instance not in names:
         raise NotFound(f"There is no instance {request.instance}.", instance=request.instance)
-    if instance.template not in ON_SHARED_STORAGE:
+    index = names.index(request.instance)
+    instance = snapshot.instances[index]
+    if not instance.traits.is_external:
         raise Conflict(
             f"Instance {instance.name} cannot run on any other node: its disks "
             f"({instance.template}) are not on shared storage.",
             instance=instance.name,
         )
-    return instance
+    return index

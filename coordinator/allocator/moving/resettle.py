@@ -14,10 +14,10 @@ from coordinator.allocator.books.score import Term
 from coordinator.allocator.books.state import State
 from coordinator.allocator.books.terms import Changed, Score, figures
 from coordinator.allocator.moving.seat import Seat
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.single import Singles
 from coordinator.allocator.rank import from_best
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Targets:
 
 
 def new_homes(
-    state: State, demand: Demand, seat: Seat, targets: Ints, scored: Ints, *, force: bool
+    state: State, demand: Instance, seat: Seat, targets: Ints, scored: Ints, *, force: bool
 ) -> Targets:
     """Where an instance on shared storage could run instead."""
     ledger = state.ledger
@@ -57,7 +57,7 @@ def new_homes(
 
 
 def new_secondaries(
-    state: State, demand: Demand, seat: Seat, targets: Ints, scored: Ints, *, force: bool
+    state: State, demand: Instance, seat: Seat, targets: Ints, scored: Ints, *, force: bool
 ) -> Targets:
     """Where the second copy of an instance could be instead."""
     ledger, primary = state.ledger, seat.primary

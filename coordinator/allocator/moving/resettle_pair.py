@@ -19,8 +19,8 @@ from coordinator.allocator.books.state import State
 from coordinator.allocator.books.terms import figures
 from coordinator.allocator.moving.seat import Refusal, Seat, fail_over
 from coordinator.allocator.moving.two_changes import TwoChanges
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 FAILOVER = "Failing over to the secondary"
 FIRST_COPY = "Changing secondary to new primary"
@@ -46,7 +46,7 @@ class PairFound:
 
 
 def new_pair(
-    state: State, demand: Demand, seat: Seat, targets: Ints, scored: Ints, *, force: bool
+    state: State, demand: Instance, seat: Seat, targets: Ints, scored: Ints, *, force: bool
 ) -> PairFound:
     """Choose both nodes among ``targets`` (rising, without the present ones)."""
     ledger = state.ledger
@@ -110,7 +110,7 @@ class _FirstSteps:
     """
 
     def __init__(
-        self, state: State, demand: Demand, seat: Seat, targets: Ints, *, force: bool
+        self, state: State, demand: Instance, seat: Seat, targets: Ints, *, force: bool
     ) -> None:
         ledger, primary = state.ledger, seat.primary
         self.emptied = state.copy()
@@ -162,7 +162,7 @@ class _FirstSteps:
 
 
 def _settle(
-    books: Books, demand: Demand, *, clashes: Ints, location: Ints, force: bool
+    books: Books, demand: Instance, *, clashes: Ints, location: Ints, force: bool
 ) -> tuple[Ints, Books]:
     """Put the instance on, off and on again as hail does: loads may round on the way."""
     codes, after = add_primary(books, demand, clashes=clashes, location=location, force=force)

@@ -5,10 +5,9 @@ A step that is refused leaves the books spoiled; work on a copy.
 
 from dataclasses import dataclass, replace
 
-from coordinator.allocator.books.ledger import NOWHERE
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Refusal(Exception):
         self.reason = reason
 
 
-def fail_over(state: State, demand: Demand, seat: Seat, *, force: bool = False) -> Seat:
+def fail_over(state: State, demand: Instance, seat: Seat, *, force: bool = False) -> Seat:
     """Let a mirrored instance change sides.
 
     Raises:
@@ -49,7 +48,9 @@ def fail_over(state: State, demand: Demand, seat: Seat, *, force: bool = False) 
     return Seat(secondary, primary, seat.location)
 
 
-def move_to(state: State, demand: Demand, seat: Seat, target: int, *, force: bool = False) -> Seat:
+def move_to(
+    state: State, demand: Instance, seat: Seat, target: int, *, force: bool = False
+) -> Seat:
     """Start an instance on shared storage elsewhere.
 
     Raises:
@@ -64,7 +65,7 @@ def move_to(state: State, demand: Demand, seat: Seat, target: int, *, force: boo
 
 
 def replace_secondary(
-    state: State, demand: Demand, seat: Seat, target: int, *, force: bool = False
+    state: State, demand: Instance, seat: Seat, target: int, *, force: bool = False
 ) -> Seat:
     """Copy the mirror of an instance to another node.
 

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints, among
-from coordinator.allocator.books.ledger import NOWHERE, Ledger
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import Resident, State, residents_of
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.evacuation import can_evacuate
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 class Redundancy:
@@ -34,7 +34,7 @@ class Redundancy:
         self,
         ledger: Ledger,
         scored: Ints,
-        demand: Demand,
+        demand: Instance,
         resides: int | None = None,
         *,
         emptied: Ints | None = None,

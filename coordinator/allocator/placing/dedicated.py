@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.model.policy import InstancePolicy
-from common.model.template import DiskTemplate
-from common.names import InstanceName
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.occupy import add_primary, add_secondary
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import Instance
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,7 +55,7 @@ def choose_dedicated(ledger: Ledger, request: Allocate, candidates: Ints) -> Ded
     Whether nodes could still be emptied plays no part. Among equals the last is taken.
     """
     state, demand = State(ledger), request.instance
-    policy = ledger.picture.groups[int(ledger.group_of[candidates[0]])].policy
+    policy = ledger.snapshot.groups[int(ledger.group_of[candidates[0]])].policy
     books = state.accounts.at(candidates)
     force = request.ignore_soft_limits
     clashes = state.clashes(demand, candidates)
@@ -135,20 +133,21 @@ def _room(books: Books, policy: InstancePolicy) -> Ints:
     smallest = [bounds.min for bounds in policy.minmax]
     rows = []
     for spec in sorted(smallest, key=lambda spec: -spec.disk_size):
-        sample = Demand(
-            name=InstanceName(""),
-            template=DiskTemplate.PLAIN,
+        sample = Instance(
+            name="",
+            template="plain",
             memory=spec.memory_size,
             vcpus=spec.cpu_count,
             disk=spec.disk_size,
             spindle_use=spec.spindle_use,
+            disk_spindles=0,
         )
         rows.append(_count(books, sample))
     size = len(books.memory)
     return np.array(rows, dtype=np.int64).reshape(len(rows), size)
 
 
-def _count(books: Books, sample: Demand) -> Ints:
+def _count(books: Books, sample: Instance) -> Ints:
     """How many times ``sample`` can be added to each node, one after the other."""
     counts = np.zeros(len(books.memory), dtype=np.int64)
     if max(sample.memory, sample.disk, sample.vcpus) <= 0:

@@ -6,13 +6,10 @@ the other and each choice depends on the score after the one before.
 
 import numpy as np
 
-from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.books.freight import MOVED, is_mobile
-from coordinator.allocator.books.ledger import NOWHERE
 from coordinator.allocator.books.state import Resident, State
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.single import Singles
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 def can_evacuate(state: State, node: int, residents: list[Resident], scored: Ints) -> bool:
@@ -32,18 +29,16 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Int
     in_group = np.flatnonzero(ledger.group_of == ledger.group_of[node])
     targets = in_group[in_group != node]
 
-    mirrored = [
-        r for r in residents if r.demand.template is DiskTemplate.DRBD and r.secondary != NOWHERE
-    ]
+    mirrored = [r for r in residents if r.demand.is_mirrored and r.secondary != NOWHERE]
     if not all(_fail_over(state, resident) for resident in mirrored):
         return False
-    moved = [r for r in residents if r.demand.template in MOVED]
+    moved = [r for r in residents if r.demand.traits.leaves_as_it_is]
     if not all(_move(state, resident, targets, in_group) for resident in moved):
         return False
-    others = [r for r in residents if not is_mobile(r.demand)]
+    anew = [r for r in residents if r.demand.is_made_anew]
     return all(
         _put_on_best(state, resident.demand, targets, scored, is_move=False)
-        for resident in sorted(others, key=lambda r: -r.demand.memory)
+        for resident in sorted(anew, key=lambda r: -r.demand.memory)
     )
 
 
@@ -67,7 +62,7 @@ def _move(state: State, resident: Resident, targets: Ints, in_group: Ints) -> bo
 
 
 def _put_on_best(
-    state: State, demand: Demand, targets: Ints, scored: Ints, *, is_move: bool
+    state: State, demand: Instance, targets: Ints, scored: Ints, *, is_move: bool
 ) -> bool:
     location = state.ledger.unmet_locations(demand, targets)
     singles = Singles.of(

@@ -86,7 +86,7 @@ def explain(ledger: Ledger, request: Allocate, found: Survey) -> Explanation:
 
 def parts_of(ledger: Ledger, request: Allocate, nodes: tuple[NodeName, ...]) -> tuple[Part, ...]:
     """What an instance does to the score on ``nodes``; see ``Explanation.parts``."""
-    index = ledger.picture.node_index
+    index = ledger.snapshot.node_index
     taken = with_instance(ledger, request.instance, tuple(index[name] for name in nodes))
     scored = _scored(ledger, request)
     before, after = (State(books).scope(scored).standing.parts() for books in (ledger, taken))
@@ -97,4 +97,4 @@ def parts_of(ledger: Ledger, request: Allocate, nodes: tuple[NodeName, ...]) -> 
 def _scored(ledger: Ledger, request: Allocate) -> Ints:
     if request.group is None:
         return np.arange(ledger.size)
-    return np.flatnonzero(ledger.group_of == ledger.picture.group_index[request.group])
+    return np.flatnonzero(ledger.group_of == request.group)

@@ -47,7 +47,7 @@ class FewNodes:
     ) -> None:
         """Open the books; the ratios are those of the groups."""
         size = len(nodes.names)
-        self.group, self.offline = nodes.group, nodes.offline
+        self.group, self.offline = nodes.group, [not usable for usable in nodes.usable]
         self.total_memory, self.total_disk = nodes.total_memory, nodes.total_disk
         self.total_cpus, self.disk = nodes.total_cpus, nodes.free_disk
         self.cpu_ratio = [cpu_ratio[group] for group in nodes.group]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from common.model.policy import Bounds, InstancePolicy
     from common.names import NodeName
     from coordinator.allocator.books.ledger import Ledger
-    from coordinator.allocator.picture import Demand, GroupPicture
+    from coordinator.allocator.snapshot import Group, Instance
 
 MOST_NODES = 3  # told one by one
 _POLICY = frozenset(
@@ -24,7 +24,7 @@ _POLICY = frozenset(
 
 
 def numbers_behind(
-    ledger: Ledger, demand: Demand, refused: Mapping[NodeName, Reason]
+    ledger: Ledger, demand: Instance, refused: Mapping[NodeName, Reason]
 ) -> Iterator[str]:
     """Yield sentences with what an operator would have to look up otherwise.
 
@@ -37,7 +37,7 @@ def numbers_behind(
     for name, reason in refused.items():
         if reason not in _POLICY:
             continue
-        group = ledger.picture.groups[ledger.group_of[ledger.names.index(name)]]
+        group = ledger.snapshot.groups[ledger.group_of[ledger.names.index(name)]]
         if group.name not in told:
             told.add(group.name)
             told_bounds = bounds_in_words(group.policy, demand, reason)
@@ -47,7 +47,7 @@ def numbers_behind(
         yield f"{name} {_processors(ledger, ledger.names.index(name), demand)}."
 
 
-def forbidden_in(group: GroupPicture, demand: Demand) -> str:
+def forbidden_in(group: Group, demand: Instance) -> str:
     """Say what the policy of a group allows, if it does not allow this; else nothing."""
     reason = check_policy(group.policy, demand)
     if not reason:
@@ -55,7 +55,7 @@ def forbidden_in(group: GroupPicture, demand: Demand) -> str:
     return f"The policy of group {group.name} {bounds_in_words(group.policy, demand, reason)}."
 
 
-def bounds_in_words(policy: InstancePolicy, demand: Demand, reason: Reason) -> str:
+def bounds_in_words(policy: InstancePolicy, demand: Instance, reason: Reason) -> str:
     """Say what a policy allows, and what was asked for instead: a predicate."""
     if reason is Reason.POLICY_TEMPLATE:
         return f"allows {', '.join(policy.disk_templates)}, not {demand.template}"
@@ -74,7 +74,7 @@ def _range(bounds: Bounds, reason: Reason) -> str:
     return f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
 
 
-def _asked(demand: Demand, reason: Reason) -> str:
+def _asked(demand: Instance, reason: Reason) -> str:
     match reason:
         case Reason.POLICY_MEMORY:
             return str(demand.memory)
@@ -88,7 +88,7 @@ def _asked(demand: Demand, reason: Reason) -> str:
             return str(len(demand.disks))
 
 
-def _processors(ledger: Ledger, node: int, demand: Demand) -> str:
+def _processors(ledger: Ledger, node: int, demand: Instance) -> str:
     books = ledger.accounts
     total, ratio = float(books.total_cpus[node]), float(books.cpu_ratio[node])
     return (

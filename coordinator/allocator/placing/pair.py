@@ -19,7 +19,6 @@ from coordinator.allocator.books.occupy import add_primary, add_secondary
 from coordinator.allocator.books.score import SPREADS, Term
 from coordinator.allocator.books.state import Scope, State
 from coordinator.allocator.books.terms import figures
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.estimate import (
     SPREAD_ROWS,
     SUM_ROWS,
@@ -31,6 +30,7 @@ from coordinator.allocator.placing.estimate import (
 )
 from coordinator.allocator.rank import TOLERANCE, from_best
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.snapshot import Instance
 
 _AT_ONCE = 1 << 15  # pairs scored exactly at a time
 _FIRST = 512  # pairs gone through before all are
@@ -49,7 +49,7 @@ class Pairs:
     """
 
     def __init__(
-        self, state: State, scope: Scope, candidates: Ints, demand: Demand, *, force: bool = False
+        self, state: State, scope: Scope, candidates: Ints, demand: Instance, *, force: bool = False
     ) -> None:
         self.nodes = candidates
         self._standing = scope.standing
@@ -80,7 +80,7 @@ class Pairs:
         self._rows = np.flatnonzero(self.primary_codes == 0)
         self._find_special(state, demand)
 
-    def _find_special(self, state: State, demand: Demand) -> None:
+    def _find_special(self, state: State, demand: Instance) -> None:
         """Work out the pairs that have instances in common."""
         peers, nodes = state.ledger.peers, self.nodes
         size = state.ledger.size

@@ -4,34 +4,32 @@ import math
 
 import numpy as np
 
-from common.errors import NoCapacity, NotFound
+from common.errors import NoCapacity
 from common.model.group import AllocationPolicy
-from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger, ledger_of
-from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.numbers import numbers_behind
 from coordinator.allocator.placing.search import Search
 from coordinator.allocator.refusal import Reason, in_words, tally
 from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
+from coordinator.allocator.snapshot import Snapshot
 
 
-def place(picture: Picture, request: Allocate) -> Placement:
+def place(snapshot: Snapshot, request: Allocate) -> Placement:
     """Choose the nodes for a new instance, as hail does.
 
     Raises:
         NoCapacity: nothing fits now; says how many nodes were refused for what. Detail:
             ``refused`` (reason by node), ``unevacuable`` (a node that cannot be emptied,
             if that is why).
-        NotFound: the group asked for does not exist.
     """
-    return place_in(ledger_of(picture), request)
+    return place_in(ledger_of(snapshot), request)
 
 
 def place_in(ledger: Ledger, request: Allocate) -> Placement:
-    """The same by the books, which may have gone on since the picture was taken.
+    """The same by the books, which may have gone on since the snapshot was taken.
 
     Raises:
-        NoCapacity, NotFound: as ``place``.
+        NoCapacity: as ``place``.
     """
     found = survey_books(ledger, request)
     if found.best is None:
@@ -49,17 +47,13 @@ def place_in(ledger: Ledger, request: Allocate) -> Placement:
     )
 
 
-def survey(picture: Picture, request: Allocate) -> Survey:
-    """Try every group that may take the instance, and say what came of each.
-
-    Raises:
-        NotFound: the group asked for does not exist.
-    """
-    return survey_books(ledger_of(picture), request)
+def survey(snapshot: Snapshot, request: Allocate) -> Survey:
+    """Try every group that may take the instance, and say what came of each."""
+    return survey_books(ledger_of(snapshot), request)
 
 
 def survey_books(ledger: Ledger, request: Allocate) -> Survey:
-    """The same by the books, which may have gone on since the picture was taken."""
+    """The same by the books, which may have gone on since the snapshot was taken."""
     wanted = _wanted_groups(ledger, request)
     scored = np.arange(ledger.size)
     if request.group is not None:
@@ -71,7 +65,7 @@ def survey_books(ledger: Ledger, request: Allocate) -> Survey:
     closed = {
         group for group, one in zip(wanted, found, strict=True) if _is_closed(one.outcome, request)
     }
-    if closed or len(wanted) < len(ledger.picture.groups):
+    if closed or len(wanted) < len(ledger.snapshot.groups):
         for name, group in zip(ledger.names, ledger.group_of.tolist(), strict=True):
             if group not in wanted:
                 refused[name] = Reason.GROUP
@@ -90,16 +84,10 @@ def survey_books(ledger: Ledger, request: Allocate) -> Survey:
 
 def _wanted_groups(ledger: Ledger, request: Allocate) -> list[int]:
     """The group asked for, else all that have nodes and are not ruled out."""
-    if request.group is None:
-        indices: list[int] = sorted({*ledger.group_of.tolist()})
-        allowed = request.groups
-        if allowed is None:
-            return indices
-        return [index for index in indices if ledger.picture.groups[index].name in allowed]
-    group = ledger.picture.group_index.get(request.group)
-    if group is None:
-        raise NotFound(f"There is no group {request.group}.", group=request.group)
-    return [group]
+    if request.group is not None:
+        return [request.group]
+    indices: list[int] = sorted({*ledger.group_of.tolist()})
+    return [index for index in indices if request.groups is None or index in request.groups]
 
 
 def _is_closed(outcome: GroupOutcome, request: Allocate) -> bool:
@@ -123,7 +111,7 @@ def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupO
 
 def _no_capacity(ledger: Ledger, request: Allocate, found: Survey) -> NoCapacity:
     demand, counts = request.instance, tally(found.refused.values())
-    which = "No two nodes" if demand.template is DiskTemplate.DRBD else "No node"
+    which = "No two nodes" if demand.is_mirrored else "No node"
     message = (
         f"{which} can take instance {demand.name} "
         f"(memory {demand.memory} MiB, disk {demand.disk} MiB): {in_words(counts)}."

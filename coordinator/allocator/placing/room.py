@@ -40,7 +40,7 @@ def room_for(ledger: Ledger, request: Allocate, limit: int = MOST) -> Room:
         request: made again for each.
         limit: at most so many.
     """
-    index = ledger.picture.node_index
+    index = ledger.snapshot.node_index
     placements: list[tuple[NodeName, ...]] = []
     while len(placements) < limit:
         name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")

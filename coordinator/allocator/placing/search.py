@@ -9,14 +9,14 @@ import numpy as np
 
 from common.names import NodeName
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books.ledger import NOWHERE, Ledger
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import NodePicture
 from coordinator.allocator.placing.capacity import Redundancy
 from coordinator.allocator.placing.pair import Pairs
 from coordinator.allocator.placing.single import Singles
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, Choice, GroupOutcome
+from coordinator.allocator.snapshot import NOWHERE, Node
 
 NOT_CONNECTED = "not connected to a network that the instance needs"
 TOO_FEW_NODES = "not enough online nodes"
@@ -27,7 +27,7 @@ _REASONS = tuple(Reason)  # by code; faster than making one
 _Options = Iterator[tuple[tuple[int, ...], float]]
 
 
-def why_unusable(node: NodePicture, among: frozenset[NodeName] | None) -> Reason:
+def why_unusable(node: Node, among: frozenset[str] | None) -> Reason:
     """Why a node is no candidate, whatever the instance; ``among`` None allows all."""
     if node.offline:
         return Reason.OFFLINE
@@ -70,7 +70,7 @@ class Search:
 
     def in_group(self, group: int) -> Found:
         """Look for the best nodes of a group, given by index."""
-        request, picture = self._request, self._ledger.picture.groups[group]
+        request, shown = self._request, self._ledger.snapshot.groups[group]
         members = np.flatnonzero(self._ledger.group_of == group)
         reasons = self._why_unusable(members)
         candidates = members
@@ -80,16 +80,14 @@ class Search:
         is_pair = request.pair
 
         problem = ""
-        if not request.networks <= picture.networks:
+        if not request.networks.issubset(shown.networks):
             problem = NOT_CONNECTED
             reasons.update(dict.fromkeys(candidates.tolist(), Reason.NETWORK))
         elif len(candidates) < (2 if is_pair else 1):
             problem = TOO_FEW_NODES
             reasons.update(dict.fromkeys(candidates.tolist(), Reason.PARTNER))
         if problem:
-            outcome = GroupOutcome(
-                group=picture.name, alloc_policy=picture.alloc_policy, problem=problem
-            )
+            outcome = GroupOutcome(group=group, alloc_policy=shown.alloc_policy, problem=problem)
             return Found(outcome, 0, self._named(reasons))
 
         count = len(candidates)
@@ -99,8 +97,8 @@ class Search:
         else:
             choices, failures = self._singles(candidates, reasons)
         outcome = GroupOutcome(
-            group=picture.name,
-            alloc_policy=picture.alloc_policy,
+            group=group,
+            alloc_policy=shown.alloc_policy,
             choices=choices,
             successes=considered - failures.total(),
             failures=failures,
@@ -113,7 +111,7 @@ class Search:
         if among is None:
             nodes = nodes[~ledger.usable[nodes]]
         reasons = {
-            node: why_unusable(ledger.picture.nodes[node], among)
+            node: why_unusable(ledger.snapshot.nodes[node], among)
             for node in nodes.tolist()
             if not ledger.usable[node] or (among is not None and ledger.names[node] not in among)
         }

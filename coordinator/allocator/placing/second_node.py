@@ -1,7 +1,7 @@
 """A second node for an instance that has one: making it a mirrored one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from common.model.template import DiskTemplate
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import State
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.placing.capacity import Redundancy
 from coordinator.allocator.placing.pair import Pairs
 from coordinator.allocator.refusal import Reason
@@ -41,9 +40,8 @@ def choose_second_node(
         check_redundancy: whether every node has to stay one that could be emptied.
         ignore_soft_limits: of the node where it is.
     """
-    instance, primary = ledger.picture.instances[index], int(ledger.primary_of[index])
-    values = {one.name: getattr(instance, one.name) for one in fields(Demand)}
-    demand = Demand(**{**values, "template": DiskTemplate.DRBD})
+    instance, primary = ledger.snapshot.instances[index], int(ledger.primary_of[index])
+    demand = replace(instance, template=DiskTemplate.DRBD)
     state = State(ledger)
     state.take_primary(instance, primary, ledger.location_score(instance, primary))
     everyone = np.arange(ledger.size)

@@ -9,8 +9,8 @@ from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.books.occupy import add_primary
 from coordinator.allocator.books.state import Scope, State
 from coordinator.allocator.books.terms import Changed, Score, figures
-from coordinator.allocator.picture import Demand
 from coordinator.allocator.rank import from_best
+from coordinator.allocator.snapshot import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Singles:
         state: State,
         scope: Scope,
         candidates: Ints,
-        demand: Demand,
+        demand: Instance,
         *,
         location: Ints,
         force: bool = False,

@@ -10,7 +10,7 @@ from immutables import Map
 
 from coordinator.allocator.books.books import UNKNOWN
 from coordinator.allocator.books.opening import Opening
-from coordinator.allocator.inventory import NOWHERE, Instance
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Layout:
 
 def layout_of(opening: Opening) -> Layout:
     """How things are at the start."""
-    inventory, books = opening.inventory, opening.books
+    snapshot, books = opening.snapshot, opening.books
     primaries: dict[int, list[int]] = {}
     secondaries: dict[int, list[int]] = {}
-    for index in reversed(range(len(inventory.instances))):
-        instance = inventory.instances[index]
+    for index in reversed(range(len(snapshot.instances))):
+        instance = snapshot.instances[index]
         if not instance.forthcoming:
             primaries.setdefault(instance.primary, []).append(index)
             secondaries.setdefault(instance.secondary, []).append(index)
@@ -61,9 +61,9 @@ def layout_of(opening: Opening) -> Layout:
             primaries=tuple(primaries.get(index, ())),
             secondaries=tuple(secondaries.get(index, ())),
         )
-        for index, node in enumerate(inventory.nodes)
+        for index, node in enumerate(snapshot.nodes)
     }
-    seats = {index: (one.primary, one.secondary) for index, one in enumerate(inventory.instances)}
+    seats = {index: (one.primary, one.secondary) for index, one in enumerate(snapshot.instances)}
     return Layout(Map(places), Map(seats))
 
 
@@ -99,7 +99,7 @@ def with_secondary(place: Place, index: int, one: Instance) -> Place | None:
         spindles=_taken(place, one),
         secondaries=(index, *place.secondaries),
     )
-    is_refused = one.template != "drbd" or after.disk <= 0 or after.spindles < 0
+    is_refused = not one.is_mirrored or after.disk <= 0 or after.spindles < 0
     return None if is_refused else after
 
 
@@ -134,7 +134,7 @@ def moves_between(
     found = []
     for index, instance in enumerate(instances):
         (primary, secondary), (new, copy) = before.seats[index], after.seats[index]
-        is_mirrored = instance.template == "drbd"
+        is_mirrored = instance.is_mirrored
         has_moved = primary != new or (is_mirrored and secondary != copy)
         if has_moved and not (new == secondary and copy == primary):
             found.append((index, new, copy if is_mirrored else NOWHERE))

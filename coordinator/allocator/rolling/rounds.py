@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
-from coordinator.allocator.inventory import NOWHERE, Instance
 from coordinator.allocator.rolling.colouring import Graph, graph_of
 from coordinator.allocator.rolling.layout import (
     Layout,
@@ -21,6 +20,7 @@ from coordinator.allocator.rolling.layout import (
     without_primary,
     without_secondary,
 )
+from coordinator.allocator.snapshot import NOWHERE, Instance
 
 Round = tuple[list[int], Layout]
 """Nodes that may be down together, and where their instances are then."""
@@ -46,7 +46,7 @@ def graph_of_nodes(
     """
     mirrored: list[tuple[int, int]] = []
     for instance in instances:
-        if instance.template == "drbd":
+        if instance.is_mirrored:
             ends = instance.primary, instance.secondary
             mirrored += (ends, ends[::-1])
     edges = mirrored
@@ -79,7 +79,7 @@ class Mover:
     def unmirrored(self, layout: Layout, node: int) -> list[int]:
         """The primaries of a node that have no second copy."""
         there = layout.places[node].primaries
-        return [index for index in there if self._instances[index].template != "drbd"]
+        return [index for index in there if not self._instances[index].is_mirrored]
 
     def rounds_by_room(self, nodes: Sequence[int], layout: Layout) -> list[Round] | None:
         """Split nodes by whether what is not mirrored finds room; None if it does not."""
@@ -97,7 +97,7 @@ class Mover:
             index
             for node in nodes
             for index in layout.places[node].primaries
-            if self._instances[index].template == "drbd"
+            if self._instances[index].is_mirrored
         ]
         return _each(some, layout, self._swap)
 

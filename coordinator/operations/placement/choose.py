@@ -59,7 +59,7 @@ async def place_new(
         from coordinator.allocator.placing.explain import parts_of
 
         placement, request = place_here(look, newcomer), request_for(look, newcomer)
-        return _Chosen(placement, parts_of(ledger_of(look.picture), request, placement.nodes))
+        return _Chosen(placement, parts_of(ledger_of(look.snapshot), request, placement.nodes))
 
     def ask(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_place
@@ -90,7 +90,7 @@ async def place_elsewhere(
         from coordinator.allocator.moving.relocate import relocate
         from coordinator.allocator.request import Relocate
 
-        return _Chosen(relocate(look.picture, Relocate(instance=InstanceName(instance.name))))
+        return _Chosen(relocate(look.snapshot, Relocate(instance=InstanceName(instance.name))))
 
     def ask(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_move

@@ -96,7 +96,7 @@ def check_policy(config: Config, newcomer: Newcomer, node: Node) -> None:
     """
     from coordinator.allocator.placing.numbers import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
-    from coordinator.operations.placement.picture import demand_of
+    from coordinator.operations.placement.demands import demand_of
 
     group = config.groups[node.group]
     policy = group.ipolicy or config.cluster.ipolicy
@@ -117,7 +117,7 @@ def place_here(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) 
     """
     from coordinator.allocator.books.ledger import ledger_of
 
-    return place_by(ledger_of(look.picture), request_for(look, newcomer, only=only))
+    return place_by(ledger_of(look.snapshot), request_for(look, newcomer, only=only))
 
 
 def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
@@ -135,8 +135,10 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
         if request.among is None or len(request.among) == 1:
             raise
         # Of nodes that lack space the policy was not asked; it may be what is in the way.
-        policies = [forbidden_in(g, request.instance) for g in ledger.picture.groups]
-        full = sum(node.is_live and node.name not in request.among for node in ledger.picture.nodes)
+        policies = [forbidden_in(g, request.instance) for g in ledger.snapshot.groups]
+        full = sum(
+            node.is_live and node.name not in request.among for node in ledger.snapshot.nodes
+        )
         raise NoCapacity(
             " ".join(
                 (
@@ -151,7 +153,7 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
 
 def request_for(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) -> "Allocate":
     from coordinator.allocator.request import Allocate
-    from coordinator.operations.placement.picture import demand_of
+    from coordinator.operations.placement.demands import demand_of
 
     spacious = nodes_with_space(look, newcomer.instance.disk_template, _sizes(newcomer))
     return Allocate(

@@ -1,11 +1,11 @@
 """One look at the cluster: its configuration, what nodes report, and what jobs have promised.
 
-Everything a choice of nodes depends on is in it. The picture for the allocator is made from it,
+Everything a choice of nodes depends on is in it. The snapshot for the allocator is made from it,
 and so is the message for allocator programs, so that all of them see the same.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,12 @@ from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
+from coordinator.operations.placement.demands import Demands
 from coordinator.operations.placement.promises import Newcomer, Promise
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
-    from coordinator.allocator.picture import Picture
+    from coordinator.allocator.snapshot import Snapshot
     from coordinator.nodes.reports import Live
     from coordinator.operations.placement.shared import Placing
 
@@ -38,6 +39,7 @@ class Look:
     config: Config
     live: "Live"
     promised: tuple[Promise, ...] = ()
+    demands: Demands = field(default_factory=Demands)
 
     @cached_property
     def newcomers(self) -> tuple[Newcomer, ...]:
@@ -47,10 +49,10 @@ class Look:
         return tuple(one for one in found if one and one.instance.uuid not in known)
 
     @cached_property
-    def picture(self) -> "Picture":
-        from coordinator.operations.placement.picture import take_picture
+    def snapshot(self) -> "Snapshot":
+        from coordinator.operations.placement.snapshot import take_snapshot
 
-        return take_picture(self)
+        return take_snapshot(self)
 
     @cached_property
     def has_several_usable(self) -> bool:
@@ -127,7 +129,7 @@ async def take_look(
     live = await placing.reports.of(nodes, max_age_s=max_age_s)
     if not any(isinstance(facts, NodeFacts) for facts in live.values()):
         raise NoCapacity("No node answers, so none can be chosen.")
-    return Look(config(), live, placing.promises.standing(but=but))
+    return Look(config(), live, placing.promises.standing(but=but), placing.demands)
 
 
 async def look_for(cluster: Cluster, *, max_age_s: float = MAX_AGE_S) -> Look:

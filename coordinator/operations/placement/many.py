@@ -55,13 +55,13 @@ async def place_many(
 
 
 def _place_here(cluster: Cluster, look: Look, wishes: Sequence[Wish]) -> dict[str, str]:
-    """Place one after the other, by one picture and books that go on."""
+    """Place one after the other, by one snapshot and books that go on."""
     from coordinator.allocator.books.ledger import ledger_of
     from coordinator.allocator.books.succession import with_instance
 
     chosen: dict[str, str] = {}
-    picture = look.picture
-    ledger = ledger_of(picture)
+    snapshot = look.snapshot
+    ledger = ledger_of(snapshot)
     for newcomer, _ in wishes:
         request = request_for(look, newcomer)
         try:
@@ -69,7 +69,7 @@ def _place_here(cluster: Cluster, look: Look, wishes: Sequence[Wish]) -> dict[st
         except NoCapacity as error:
             cluster.log(error.message)
             continue
-        ledger = with_instance(ledger, request.instance, (picture.node_index[node],))
+        ledger = with_instance(ledger, request.instance, (snapshot.node_index[node],))
         chosen[newcomer.instance.name] = node
         promise = promise_of(look.config, newcomer, look.config.node(node))
         look = dataclasses.replace(look, promised=(*look.promised, promise))

@@ -16,32 +16,33 @@ from coordinator.iallocator.document import (
     write_node,
 )
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.picture import node_parameters
+from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.placement.snapshot import node_parameters
 from coordinator.state.config import Config
 
 
 def message_of(look: Look, request: dict[str, Any]) -> str:
-    """Write what a program reads; groups, nodes and instances are in the picture's order."""
-    config, picture = look.config, look.picture
-    new = {one.instance.name: one for one in look.newcomers}
+    """Write what a program reads; groups, nodes and instances are in the snapshot's order."""
+    config, snapshot = look.config, look.snapshot
+    new: dict[str, Newcomer] = {one.instance.name: one for one in look.newcomers}
     instances = {}
-    for demand in picture.instances:
+    for demand in snapshot.instances:
         if demand.name in new:
             instance, disks = new[demand.name]
             nics: Sequence[Nic] = ()
         else:
             instance = config.instance(demand.name)
             disks, nics = config.disks_of(instance), full_nics(config, config.nics_of(instance))
-        homes = [demand.primary, *([demand.secondary] if demand.secondary else [])]
-        instances[str(demand.name)] = write_instance(instance, demand, disks, nics, homes)
+        homes = [snapshot.nodes[home].name for home in demand.homes]
+        instances[demand.name] = write_instance(instance, demand, disks, nics, homes)
     primaries = defaultdict(list)
-    for demand in picture.instances:
+    for demand in snapshot.instances:
         primaries[demand.primary].append(demand)
     nodes = {}
-    for shown in picture.nodes:
+    for index, shown in enumerate(snapshot.nodes):
         node = config.node(shown.name)
         parameters = node_parameters(config, node)
-        nodes[str(shown.name)] = write_node(node, shown, parameters, primaries[shown.name])
+        nodes[shown.name] = write_node(node, shown, parameters, primaries[index])
     groups = {
         str(group.uuid): write_group(group, group.ipolicy or config.cluster.ipolicy)
         for group in config.sorted_groups()

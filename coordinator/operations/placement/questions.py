@@ -6,17 +6,15 @@ from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
-from common.names import GroupName, InstanceName
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.filling import read_backend
 from coordinator.operations.placement.fit import nodes_with_space
 from coordinator.operations.placement.look import Look
 
 if TYPE_CHECKING:
-    from coordinator.allocator.inventory import Inventory
-    from coordinator.allocator.picture import Demand
     from coordinator.allocator.placing.explain import Explanation
     from coordinator.allocator.request import Allocate
+    from coordinator.allocator.snapshot import Instance
 
 
 class Wish(Order, tag_field="type"):
@@ -66,8 +64,6 @@ class BalanceQuestion(Order, tag_field="type", tag="balance"):
 
 Question = AllocateQuestion | CapacityQuestion | BalanceQuestion
 
-_NAME = InstanceName("new")
-
 
 def read_question(words: Any) -> Question:
     """Read what a client asks.
@@ -108,7 +104,7 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
     from coordinator.allocator.placing.explain import explain
     from coordinator.allocator.placing.place import survey_books
 
-    ledger = Ledger(look.picture)
+    ledger = Ledger(look.snapshot)
     request = _request(look, question)
     return _told(explain(ledger, request, survey_books(ledger, request)))
 
@@ -119,7 +115,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     from coordinator.allocator.placing.room import MOST, room_for
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
-    room = room_for(Ledger(look.picture), _request(look, question), limit)
+    room = room_for(Ledger(look.snapshot), _request(look, question), limit)
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
@@ -135,35 +131,30 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)
-    found = balance(_inventory(look), request, Options())
+    found = balance(look.snapshot, request, Options())
     moves, _, jobs = found.result
     return {"moves": moves, "jobs": jobs, "info": found.info}
-
-
-def _inventory(look: Look) -> "Inventory":
-    from coordinator.iallocator.cluster import read_cluster
-    from coordinator.iallocator.fields import Fields
-    from coordinator.iallocator.jsontext import parse
-    from coordinator.operations.placement.message import message_of
-
-    message = Fields.of(parse(message_of(look, {})), "the cluster")
-    return read_cluster(message, kvm_node_memory=0)
 
 
 def _request(look: Look, wish: Wish) -> "Allocate":
     from coordinator.allocator.request import Allocate
 
-    group = None if wish.group is None else look.config.group(wish.group).name
+    group = None if wish.group is None else _group(look, wish.group)
     return Allocate(
         instance=_demand(look, wish),
-        group=None if group is None else GroupName(group),
+        group=group,
         among=nodes_with_space(look, wish.disk_template, [disk.size_mib for disk in wish.disks]),
         check_redundancy=look.has_several_usable,
     )
 
 
-def _demand(look: Look, wish: Wish) -> "Demand":
-    from coordinator.allocator.picture import Demand, disk_space
+def _group(look: Look, name: str) -> int:
+    """Its index in the snapshot."""
+    return look.config.sorted_groups().index(look.config.group(name))
+
+
+def _demand(look: Look, wish: Wish) -> "Instance":
+    from coordinator.allocator.snapshot import Instance
 
     enabled = look.config.cluster.enabled_disk_templates
     if wish.disk_template not in enabled:
@@ -174,10 +165,11 @@ def _demand(look: Look, wish: Wish) -> "Demand":
     sizes = tuple(disk.size_mib for disk in wish.disks)
     layers = (sound(Backend, look.config.cluster.beparams), read_backend(wish.beparams))
     wants = filled(Backend, *layers, what="the backend parameters asked for")
-    return Demand(
-        name=_NAME, template=wish.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
-        disk=disk_space(wish.disk_template, sizes), disks=sizes, spindle_use=wants.spindle_use,
-        disk_spindles=None if sizes else 0, tags=frozenset(wish.tags),
+    return Instance(
+        name="new", template=wish.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
+        disk=wish.disk_template.traits.disk_space(sizes), disks=sizes,
+        spindle_use=wants.spindle_use,
+        disk_spindles=None if sizes else 0, tags=wish.tags,
         auto_balance=wants.auto_balance,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coordinator.nodes.reports import Reports
+from coordinator.operations.placement.demands import Demands
 from coordinator.operations.placement.promises import Promises
 
 RunProgram = Callable[[Path, Sequence[str], str], Awaitable[str]]
@@ -24,4 +25,5 @@ class Placing:
     run_program: RunProgram  # path, options, input; returns what it printed
     search_path: SearchPath = (None,)
     promises: Promises = field(default_factory=Promises)
+    demands: Demands = field(default_factory=Demands)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

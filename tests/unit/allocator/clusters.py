@@ -7,16 +7,16 @@ from common.model.group import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
-from common.names import GroupName, InstanceName, MiB, NodeName
-from coordinator.allocator.picture import (
-    Demand,
-    GroupPicture,
-    InstancePicture,
-    NodePicture,
-    Picture,
-    disk_space,
-)
+from common.names import MiB
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import (
+    NOWHERE,
+    STATUS_OF,
+    Group,
+    Instance,
+    Node,
+    Snapshot,
+)
 
 TEMPLATES = (
     DiskTemplate.DRBD,
@@ -77,24 +77,23 @@ class Taste:
         )
 
 
-def random_picture(rng: Random, taste: Taste) -> Picture:
+def random_snapshot(rng: Random, taste: Taste) -> Snapshot:
     groups = tuple(_group(rng, taste, index) for index in range(taste.groups))
     nodes = [_node(rng, taste, index, groups) for index in range(taste.nodes)]
-    room = {node.name: node.total_memory - node.reserved_memory - 1000 for node in nodes}
-    space = {node.name: node.total_disk - 1000 for node in nodes}
-    instances: list[InstancePicture] = []
+    room = [node.total_memory - node.own_memory - 1000 for node in nodes]
+    space = [node.total_disk - 1000 for node in nodes]
+    instances: list[Instance] = []
     wanted, used = taste.fill * sum(node.total_memory for node in nodes), 0
     for _ in range(12 * taste.nodes):
         if used >= wanted:
             break
         demand = random_demand(rng, taste, f"i{len(instances)}.x", inside=True)
         instance = _placed(rng, demand, nodes)
-        homes = [home for home in (instance.primary, instance.secondary) if home]
         if taste.sound and any(
-            room[home] < demand.memory or space[home] < demand.disk for home in homes
+            room[home] < demand.memory or space[home] < demand.disk for home in instance.homes
         ):
             continue
-        for home in homes:
+        for home in instance.homes:
             room[home] -= demand.memory
             space[home] -= demand.disk
         instances.append(instance)
@@ -108,15 +107,15 @@ def random_picture(rng: Random, taste: Taste) -> Picture:
         cluster_tags += ("htools:migration:cpu",)
         if rng.random() < 0.5:
             cluster_tags += ("htools:allowmigration:cpu:a::cpu:b",)
-    return Picture(
+    return Snapshot(
         groups=groups,
-        nodes=tuple(_measured(rng, node, instances) for node in nodes),
+        nodes=tuple(_measured(rng, at, node, instances) for at, node in enumerate(nodes)),
         instances=tuple(instances),
-        cluster_tags=cluster_tags,
+        tags=cluster_tags,
     )
 
 
-def random_demand(rng: Random, taste: Taste, name: str, *, inside: bool = False) -> Demand:
+def random_demand(rng: Random, taste: Taste, name: str, *, inside: bool = False) -> Instance:
     """An instance; one that is ``inside`` already may be down."""
     template = rng.choice(taste.templates)
     disks = tuple(
@@ -129,21 +128,24 @@ def random_demand(rng: Random, taste: Taste, name: str, *, inside: bool = False)
     if taste.locations and rng.random() < 0.3:
         tags.add(f"rack:{rng.choice('123')}")
     is_down = rng.random() < taste.down
-    return Demand(
-        name=InstanceName(name),
+    return Instance(
+        name=name,
         template=template,
         memory=MiB(512 if taste.uniform else rng.choice((128, 256, 512, 1000, 2048, 3000))),
         vcpus=1 if taste.uniform else rng.randint(1, 4),
-        disk=disk_space(template, disks),
+        disk=template.traits.disk_space(disks),
         disks=disks,
         spindle_use=1 if taste.uniform else rng.choice((1, 1, 2)),
-        state=rng.choice((AdminState.DOWN, AdminState.OFFLINE)) if is_down else AdminState.UP,
-        tags=frozenset(tags),
+        status=STATUS_OF[
+            rng.choice((AdminState.DOWN, AdminState.OFFLINE)) if is_down else AdminState.UP
+        ],
+        tags=tuple(sorted(tags)),
+        disk_spindles=0,
         forthcoming=inside and rng.random() < taste.forthcoming,
     )
 
 
-def _group(rng: Random, taste: Taste, index: int) -> GroupPicture:
+def _group(rng: Random, taste: Taste, index: int) -> Group:
     policy = InstancePolicy()
     if taste.policies:
         small = Spec(
@@ -167,18 +169,18 @@ def _group(rng: Random, taste: Taste, index: int) -> GroupPicture:
             else tuple(map(str, rng.sample(TEMPLATES, 5))),
         )
     choices = [AllocationPolicy.PREFERRED, *AllocationPolicy]
-    return GroupPicture(
-        name=GroupName(f"g{index}"),
+    return Group(
+        name=f"g{index}",
         policy=policy,
         # One group has to be open: hail takes another way when there is none.
         alloc_policy=rng.choice(choices) if index else AllocationPolicy.PREFERRED,
-        networks=frozenset(rng.sample(("net1", "net2"), rng.randint(0, 2))),
+        networks=tuple(rng.sample(("net1", "net2"), rng.randint(0, 2))),
     )
 
 
-def _node(rng: Random, taste: Taste, index: int, groups: tuple[GroupPicture, ...]) -> NodePicture:
+def _node(rng: Random, taste: Taste, index: int, groups: tuple[Group, ...]) -> Node:
     # The first group gets a node in any case.
-    group = groups[0] if not index else rng.choice(groups)
+    group = rng.randrange(len(groups)) if index else 0
     memory = 16384 if taste.uniform else rng.choice((4096, 8192, 16384, 24000))
     disk = 200000 if taste.uniform else rng.choice((50000, 100000, 300000))
     tags = set()
@@ -188,12 +190,13 @@ def _node(rng: Random, taste: Taste, index: int, groups: tuple[GroupPicture, ...
         tags.add(f"cpu:{rng.choice('ab')}")
     in_trouble = rng.random() < taste.trouble
     trouble = rng.choice(("offline", "drained", "vm_capable")) if in_trouble else ""
-    return NodePicture(
-        name=NodeName(f"n{index}.x"),
-        group=group.name,
+    return Node(
+        name=f"n{index}.x",
+        group=group,
         total_memory=memory,
-        reserved_memory=512 if taste.uniform else rng.randint(100, 1000),
+        own_memory=512 if taste.uniform else rng.randint(100, 1000),
         total_disk=disk,
+        own_cpus=1,
         total_cpus=8 if taste.uniform else rng.choice((2, 4, 8, 16)),
         spindles=1 if taste.uniform else rng.randint(1, 3),
         offline=trouble == "offline",
@@ -203,49 +206,50 @@ def _node(rng: Random, taste: Taste, index: int, groups: tuple[GroupPicture, ...
     )
 
 
-def random_request(rng: Random, taste: Taste, picture: Picture) -> Allocate:
+def random_request(rng: Random, taste: Taste, snapshot: Snapshot) -> Allocate:
     """For any group, or now and then for one; sometimes restricted to some nodes."""
     among = None
     if rng.random() < 0.15:
-        count = rng.randint(0, len(picture.nodes))
-        among = frozenset(node.name for node in rng.sample(picture.nodes, count))
+        count = rng.randint(0, len(snapshot.nodes))
+        among = frozenset(node.name for node in rng.sample(snapshot.nodes, count))
     networks = frozenset({"net1"}) if rng.random() < 0.1 else frozenset[str]()
     return Allocate(
         instance=random_demand(rng, taste, "new.x"),
         # Given a group, hail mixes up instances unless those of the group come first.
-        group=picture.groups[0].name if taste.groups == 1 and rng.random() < 0.2 else None,
+        group=0 if taste.groups == 1 and rng.random() < 0.2 else None,
         among=among,
         networks=networks,
         check_redundancy=rng.random() < 0.7,
     )
 
 
-def _placed(rng: Random, demand: Demand, nodes: list[NodePicture]) -> InstancePicture:
+def _placed(rng: Random, demand: Instance, nodes: list[Node]) -> Instance:
     """On any node; mirrored within the group where it has another node."""
-    primary = rng.choice(nodes)
-    others = [n for n in nodes if n.group == primary.group and n is not primary]
-    if demand.template is DiskTemplate.DRBD and not others:
+    primary = rng.randrange(len(nodes))
+    group = nodes[primary].group
+    others = [at for at, node in enumerate(nodes) if node.group == group and at != primary]
+    if demand.is_mirrored and not others:
         demand = replace(demand, template=DiskTemplate.PLAIN)
-    mirrored = demand.template is DiskTemplate.DRBD
-    values = {name: getattr(demand, name) for name in Demand.__slots__}
-    return InstancePicture(
-        **values,
-        primary=primary.name,
-        secondary=rng.choice(others).name if mirrored else None,
-    )
+    secondary = rng.choice(others) if demand.is_mirrored else NOWHERE
+    return replace(demand, primary=primary, secondary=secondary)
 
 
-def _measured(rng: Random, node: NodePicture, instances: list[InstancePicture]) -> NodePicture:
+def _measured(rng: Random, at: int, node: Node, instances: list[Instance]) -> Node:
     """With what is free: about what should be, now and then less or more."""
-    memory = int(node.total_memory) - node.reserved_memory
+    free_memory_is_off = rng.choice((0, 0, 0, -50, 100, 700))
+    if not node.is_live:
+        return replace(
+            node, total_memory=0, own_memory=0, total_disk=0, total_cpus=0, own_cpus=0, spindles=0
+        )
+    memory = int(node.total_memory) - node.own_memory
     disk = int(node.total_disk)
     for instance in instances:
-        if instance.primary == node.name:
+        if instance.primary == at:
             memory -= instance.used_memory
-        if node.name in {instance.primary, instance.secondary} and instance.is_local:
+        if at in instance.homes and instance.is_local:
             disk -= 0 if instance.forthcoming else instance.disk
     return replace(
         node,
-        free_memory=max(0, memory - rng.choice((0, 0, 0, -50, 100, 700))),
+        free_memory=max(0, memory - free_memory_is_off),
         free_disk=max(0, disk),
     )

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from common.model.policy import InstancePolicy, Spec
-from coordinator.allocator.picture import Demand, GroupPicture, NodePicture, Picture
 from coordinator.allocator.request import Allocate, Relocate
+from coordinator.allocator.snapshot import STATUS_OF, Group, Instance, Node, Snapshot
+
+_STATES = {status: str(state) for state, status in STATUS_OF.items()}
 
 HAIL = shutil.which("hail", path="/usr/lib/ganeti/iallocators:/usr/bin")  # not our own
 
@@ -59,10 +61,10 @@ def _counts(text: str) -> dict[str, int]:
     return {reason: int(count) for reason, count in pairs}
 
 
-def ask(picture: Picture, request: Allocate | Relocate, path: Path, *options: str) -> Answer:
-    """Run hail on the picture; ``path`` is where its input goes."""
+def ask(snapshot: Snapshot, request: Allocate | Relocate, path: Path, *options: str) -> Answer:
+    """Run hail on the snapshot; ``path`` is where its input goes."""
     assert HAIL is not None
-    path.write_text(json.dumps(question(picture, request)))
+    path.write_text(json.dumps(question(snapshot, request)))
     output = subprocess.check_output(
         [HAIL, *options, str(path)], stderr=subprocess.DEVNULL, timeout=120
     )
@@ -74,49 +76,51 @@ def _flat(result: Any) -> list[str]:
     return [result] if isinstance(result, str) else list(result)
 
 
-def question(picture: Picture, request: Allocate | Relocate) -> dict[str, Any]:
+def question(snapshot: Snapshot, request: Allocate | Relocate) -> dict[str, Any]:
     """The iallocator message, version 2."""
     return {
         "version": 2,
         "cluster_name": "cluster",
-        "cluster_tags": list(picture.cluster_tags),
+        "cluster_tags": list(snapshot.tags),
         "enabled_hypervisors": ["xen-pvm"],
-        "nodegroups": {f"uuid-{group.name}": _group(group) for group in picture.groups},
-        "nodes": {node.name: _node(node) for node in picture.nodes},
+        "nodegroups": {f"uuid-{group.name}": _group(group) for group in snapshot.groups},
+        "nodes": {node.name: _node(node, snapshot.groups[node.group]) for node in snapshot.nodes},
         "instances": {
             instance.name: _demand(instance)
-            | {"nodes": [instance.primary, *([instance.secondary] if instance.secondary else [])]}
-            for instance in picture.instances
+            | {"nodes": [snapshot.nodes[home].name for home in instance.homes]}
+            for instance in snapshot.instances
         },
-        "request": _request(picture, request),
+        "request": _request(snapshot, request),
     }
 
 
-def _request(picture: Picture, request: Allocate | Relocate) -> dict[str, Any]:
+def _request(snapshot: Snapshot, request: Allocate | Relocate) -> dict[str, Any]:
     if isinstance(request, Relocate):
         return {
             "type": "relocate",
             "name": request.instance,
             "required_nodes": 1,
             "relocate_from": [
-                one.primary for one in picture.instances if one.name == request.instance
+                snapshot.nodes[one.primary].name
+                for one in snapshot.instances
+                if one.name == request.instance
             ],
         }
     demand = request.instance
     asked = _demand(demand) | {
         "type": "allocate",
         "name": demand.name,
-        "required_nodes": 2 if demand.template == "drbd" else 1,
+        "required_nodes": 2 if demand.is_mirrored else 1,
         "nics": [{"network": network} for network in sorted(request.networks)],
     }
     if request.group is not None:
-        asked["group_name"] = request.group
+        asked["group_name"] = snapshot.groups[request.group].name
     if request.among is not None:
         asked["restrict-to-nodes"] = sorted(request.among)
     return asked
 
 
-def _demand(demand: Demand) -> dict[str, Any]:
+def _demand(demand: Instance) -> dict[str, Any]:
     return {
         "disk_space_total": demand.disk,
         "disks": [{"size": size} for size in demand.disks],
@@ -126,31 +130,31 @@ def _demand(demand: Demand) -> dict[str, Any]:
         "disk_template": str(demand.template),
         "spindle_use": demand.spindle_use,
         "nics": [],
-        "admin_state": str(demand.state),
+        "admin_state": _STATES[demand.status],
         "forthcoming": demand.forthcoming,
     }
 
 
-def _node(node: NodePicture) -> dict[str, Any]:
+def _node(node: Node, group: Group) -> dict[str, Any]:
     return {
         "offline": node.offline,
         "drained": node.drained,
         "vm_capable": node.vm_capable,
-        "group": f"uuid-{node.group}",
+        "group": f"uuid-{group.name}",
         "ndparams": {"exclusive_storage": False, "spindle_count": node.spindles},
         "tags": sorted(node.tags),
         "free_spindles": 0,
         "total_memory": node.total_memory,
-        "reserved_memory": node.reserved_memory,
+        "reserved_memory": node.own_memory,
         "free_memory": node.free_memory,
         "total_disk": node.total_disk,
         "free_disk": node.free_disk,
         "total_cpus": node.total_cpus,
-        "reserved_cpus": node.reserved_cpus,
+        "reserved_cpus": node.own_cpus,
     }
 
 
-def _group(group: GroupPicture) -> dict[str, Any]:
+def _group(group: Group) -> dict[str, Any]:
     return {
         "name": group.name,
         "alloc_policy": str(group.alloc_policy),

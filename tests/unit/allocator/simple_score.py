@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from common.names import NodeName
-from coordinator.allocator.picture import Demand, InstancePicture, NodePicture, Picture
+from coordinator.allocator.snapshot import Instance, Node, Snapshot
 from coordinator.allocator.tags import TagRules
 
 WEIGHTS = [0.5, 0.5, 1, 1, 4, 16, 0.5, 1, 1, 1, 1, 2, 0.5, 0.5, 0.5, 0.5, 0.5, 1, 1, 0.25]
@@ -14,7 +13,7 @@ WEIGHTS = [0.5, 0.5, 1, 1, 4, 16, 0.5, 1, 1, 1, 1, 2, 0.5, 0.5, 0.5, 0.5, 0.5, 1
 
 @dataclass
 class SimpleNode:
-    picture: NodePicture
+    node: Node
     spindle_limit: float
     memory: int = 0
     disk: int = 0
@@ -39,10 +38,10 @@ class SimpleNode:
 
     @property
     def offline(self) -> bool:
-        return not self.picture.is_usable
+        return not self.node.is_usable
 
     def figures(self) -> list[float]:
-        total = self.picture
+        total = self.node
         here = self.primaries + self.secondaries
         return [
             self.memory / total.total_memory,
@@ -68,21 +67,22 @@ class SimpleNode:
 class SimpleCluster:
     """A cluster that is built up instance by instance."""
 
-    def __init__(self, picture: Picture) -> None:
-        self.rules = TagRules.of(picture.cluster_tags)
-        policies = {group.name: group.policy for group in picture.groups}
-        self.nodes: dict[NodeName, SimpleNode] = {}
-        for node in picture.nodes:
-            limit = policies[node.group].spindle_ratio * (node.spindles if node.is_live else 0)
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.rules = TagRules.of(snapshot.tags)
+        self._names = [node.name for node in snapshot.nodes]
+        self.nodes: dict[str, SimpleNode] = {}
+        for node in snapshot.nodes:
+            ratio = snapshot.groups[node.group].policy.spindle_ratio
+            limit = ratio * (node.spindles if node.is_live else 0)
             self.nodes[node.name] = SimpleNode(node, limit)
-        used: Counter[NodeName] = Counter()
-        for instance in picture.instances:
-            used[instance.primary] += instance.used_memory
+        used: Counter[str] = Counter()
+        for instance in snapshot.instances:
+            used[self._names[instance.primary]] += instance.used_memory
             self._load(instance)
-        for node in picture.nodes:
+        for node in snapshot.nodes:
             simple = self.nodes[node.name]
             live = node.is_live
-            capacity = int(node.total_memory) - node.reserved_memory if live else 0
+            capacity = int(node.total_memory) - node.own_memory if live else 0
             recorded = capacity - used[node.name]
             measured = node.free_memory if live else 0
             simple.memory = min(recorded, measured)
@@ -90,22 +90,23 @@ class SimpleCluster:
             simple.next_memory += measured
             simple.disk += node.free_disk if live else 0
             simple.next_disk += node.free_disk if live else 0
-            simple.cpus += node.reserved_cpus if live else 0
-            simple.next_cpus += node.reserved_cpus if live else 0
+            simple.cpus += node.own_cpus if live else 0
+            simple.next_cpus += node.own_cpus if live else 0
 
-    def _load(self, instance: InstancePicture) -> None:
+    def _load(self, instance: Instance) -> None:
         """Count an instance that is there already, whose disk and memory are in use."""
         memory = instance.used_memory
         disk = instance.disk if instance.is_local and not instance.forthcoming else 0
-        self.add(instance, instance.primary, instance.secondary)
-        primary = self.nodes[instance.primary]
+        homes = [self._names[home] for home in instance.homes]
+        self.add(instance, *homes)
+        primary = self.nodes[homes[0]]
         primary.memory += memory
         primary.next_memory += memory
-        for name in filter(None, (instance.primary, instance.secondary)):
+        for name in homes:
             self.nodes[name].disk += disk
             self.nodes[name].next_disk += disk
 
-    def add(self, demand: Demand, primary: NodeName, secondary: NodeName | None = None) -> None:
+    def add(self, demand: Instance, primary: str, secondary: str | None = None) -> None:
         """Place an instance."""
         first = self.nodes[primary]
         second = self.nodes[secondary] if secondary else None
@@ -123,24 +124,23 @@ class SimpleCluster:
         first.memory -= demand.used_memory
         first.cpus += demand.used_vcpus
         first.primaries += 1
-        here = self.rules.location_tags(first.picture.tags)
-        there = self.rules.location_tags(second.picture.tags) if second else frozenset[str]()
+        here = self.rules.location_tags(first.node.tags)
+        there = self.rules.location_tags(second.node.tags) if second else frozenset[str]()
         wishes = self.rules.desired_locations(demand.tags)
         first.location += len(here & there) + len(wishes - here)
         first.crowd.update((place, tag) for place in here for tag in tags)
-        load = (demand.load.cpu, demand.load.memory, demand.load.disk, demand.load.network)
-        first.load = [old + new for old, new in zip(first.load, load, strict=True)]
+        first.load = [old + new for old, new in zip(first.load, demand.load, strict=True)]
         for node in filter(None, (first, second)):
             node.disk -= disk
             node.spindles += spindles
         first.fails_n1 = first.memory <= first.reserved
         if second:
             second.secondaries += 1
-            second.load[2] += demand.load.disk
+            second.load[2] += demand.load[2]
             second.peers[primary] += demand.reserved_memory
             second.fails_n1 = second.memory <= second.reserved
 
-    def score(self, names: Sequence[NodeName]) -> float:
+    def score(self, names: Sequence[str]) -> float:
         """Of the nodes with these names, in this order."""
         nodes = [self.nodes[name] for name in names]
         online = [node for node in nodes if not node.offline]

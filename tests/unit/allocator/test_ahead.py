@@ -16,7 +16,7 @@ from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.straighten import straightened
 from coordinator.allocator.books.books import Books
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import Inventory
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.text import parse_cluster
 from coordinator.htools.view import moved
 from tests.diff.text_clusters import Taste, random_text
@@ -25,13 +25,13 @@ FIRST_SEED = int(os.environ.get("GANTRY_AHEAD_SEED", "1"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("GANTRY_AHEAD_CASES", "8")))
 
 
-def cluster_of(seed: int) -> Inventory:
+def cluster_of(seed: int) -> Snapshot:
     rng = Random(seed)
     taste = Taste.random(rng, most_nodes=6)
     return parse_cluster(random_text(rng, dataclasses.replace(taste, groups=1, per_node=3)))
 
 
-def start_of(cluster: Inventory, limits: Limits | None = None) -> Balance:
+def start_of(cluster: Snapshot, limits: Limits | None = None) -> Balance:
     return Balance(open_books(cluster), np.arange(len(cluster.nodes)), limits or Limits())
 
 
@@ -83,7 +83,7 @@ def test_it_wins() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moves_lead_where_they_say(seed: int) -> None:
-    """Each fits, and the picture they make of the cluster has the score that was foretold."""
+    """Each fits, and the snapshot they make of the cluster has the score that was foretold."""
     story = played(seed)
     start, moves = story.start, story.moves
     afterwards = start.fork()

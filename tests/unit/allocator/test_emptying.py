@@ -10,7 +10,7 @@ from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.balancing.emptying import _Freight, _Node, stuck_nodes
 from coordinator.allocator.books.opening import open_books
-from coordinator.allocator.inventory import NOWHERE, Group, Instance, Inventory, Node
+from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
 
@@ -26,17 +26,17 @@ GUEST = Instance(
 
 
 def board(nodes: tuple[Node, ...], *guests: Instance, groups: int = 1) -> Board:
-    inventory = Inventory(
+    snapshot = Snapshot(
         groups=tuple(Group(name=f"g{at}", uuid=f"u{at}") for at in range(groups)),
         nodes=nodes,
         instances=guests,
     )
-    return group_of(inventory, 0)
+    return group_of(snapshot, 0)
 
 
-def group_of(inventory: Inventory, group: int) -> Board:
-    nodes = [at for at, node in enumerate(inventory.nodes) if node.group == group]
-    return Board(open_books(inventory), np.array(nodes, dtype=np.int64))
+def group_of(snapshot: Snapshot, group: int) -> Board:
+    nodes = [at for at, node in enumerate(snapshot.nodes) if node.group == group]
+    return Board(open_books(snapshot), np.array(nodes, dtype=np.int64))
 
 
 def test_an_instance_moves_where_there_is_room() -> None:
@@ -75,9 +75,9 @@ def test_what_counting_tells_is_what_trying_shows(seed: int) -> None:
     """Also after a balancing, which brings what it moved to the front."""
     rng = Random(seed)
     taste = Taste.random(rng)
-    inventory = parse_cluster(random_text(rng, taste))
-    nodes = [at for at, node in enumerate(inventory.nodes) if node.group == 0]
-    balance = Balance(open_books(inventory), np.array(nodes), Limits())
+    snapshot = parse_cluster(random_text(rng, taste))
+    nodes = [at for at, node in enumerate(snapshot.nodes) if node.group == 0]
+    balance = Balance(open_books(snapshot), np.array(nodes), Limits())
     moved = [move.instance for move, _ in zip(balance.moves(), range(4), strict=False)]
     freight = _Freight.of(balance.board, moved)
     stuck = freight.cannot_fail_over(balance.board)

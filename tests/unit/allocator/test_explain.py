@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from common.names import MiB
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.score import Term
-from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.explain import IN_WORDS, Explanation, explain
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
-from tests.unit.allocator.clusters import Taste, random_picture, random_request
+from coordinator.allocator.snapshot import Snapshot
+from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
 from tests.unit.allocator.small import cluster, demand, node
 
 
-def explained(picture: Picture, request: Allocate) -> Explanation:
-    ledger = Ledger(picture)
+def explained(snapshot: Snapshot, request: Allocate) -> Explanation:
+    ledger = Ledger(snapshot)
     return explain(ledger, request, survey_books(ledger, request))
 
 
@@ -28,8 +28,8 @@ def explained(picture: Picture, request: Allocate) -> Explanation:
 def test_the_parts_add_up_to_the_scores(seed: int) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
-    picture = random_picture(rng, taste)
-    found = explained(picture, random_request(rng, taste, picture))
+    snapshot = random_snapshot(rng, taste)
+    found = explained(snapshot, random_request(rng, taste, snapshot))
     if found.score_after is None or not math.isfinite(found.score_before + found.score_after):
         return
     # Scores of pairs are updated rather than summed afresh, as in hail, and so rounded otherwise.
@@ -38,16 +38,16 @@ def test_the_parts_add_up_to_the_scores(seed: int) -> None:
 
 
 def test_the_best_runners_up_and_refused_nodes_are_told() -> None:
-    picture = cluster(node("alpha", free=4000), node("beta"), node("gamma", offline=True))
-    found = explained(picture, Allocate(instance=demand()))
+    snapshot = cluster(node("alpha", free=4000), node("beta"), node("gamma", offline=True))
+    found = explained(snapshot, Allocate(instance=demand()))
     assert found.nodes == ("beta",)
     assert [choice.nodes for choice in found.runners_up] == [("alpha",)]
     assert found.refused == {"gamma": Reason.OFFLINE}
 
 
 def test_where_nothing_fits_the_reasons_are_told() -> None:
-    picture = cluster(node("alpha"), node("beta"))
-    found = explained(picture, Allocate(instance=demand(memory=MiB(20_000))))
+    snapshot = cluster(node("alpha"), node("beta"))
+    found = explained(snapshot, Allocate(instance=demand(memory=MiB(20_000))))
     assert (found.nodes, found.score_after, found.parts) == ((), None, ())
     assert found.refused == dict.fromkeys(("alpha", "beta"), Reason.MEMORY)
 

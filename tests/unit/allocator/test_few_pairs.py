@@ -12,7 +12,7 @@ from coordinator.htools import hail
 from coordinator.iallocator import quick
 from coordinator.iallocator.jsontext import parse
 from tests.diff.messages import random_message, random_words
-from tests.unit.allocator.clusters import Taste, random_picture, random_request
+from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
 from tests.unit.allocator.hail import question
 
 OPTIONS = quick.QuickOptions(kvm_node_memory=4096)
@@ -44,8 +44,8 @@ def test_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(150):
         rng = Random(seed)
         taste = simple(rng, rng.choice((2, 3, 5, 8, 13, 25)))
-        picture = random_picture(rng, taste)
-        message = question(picture, random_request(rng, taste, picture))
+        snapshot = random_snapshot(rng, taste)
+        message = question(snapshot, random_request(rng, taste, snapshot))
         if rng.random() < 0.2:
             message["enabled_hypervisors"] = ["kvm"]
         text = json.dumps(message)
@@ -58,8 +58,8 @@ def test_same_answers_in_larger_clusters(monkeypatch: pytest.MonkeyPatch) -> Non
     for seed in range(6):
         rng = Random(f"large{seed}")
         taste = replace(simple(rng, rng.choice((60, 110, 160))), sound=seed % 2 == 0)
-        picture = random_picture(rng, taste)
-        text = json.dumps(question(picture, random_request(rng, taste, picture)))
+        snapshot = random_snapshot(rng, taste)
+        text = json.dumps(question(snapshot, random_request(rng, taste, snapshot)))
         assert quick.quick_answer(parse(text), OPTIONS) is not None
         both(text, [], monkeypatch)
 

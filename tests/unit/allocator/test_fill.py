@@ -10,55 +10,55 @@ import pytest
 from common.errors import InvalidRequest
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB
+from common.names import MiB
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filling, Rules, fill
 from coordinator.allocator.filling.spare import all_can_be_emptied
 from coordinator.allocator.filling.tiers import fill_in_tiers, runs_of
-from coordinator.allocator.picture import Demand, GroupPicture, Picture
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
-from tests.unit.allocator.clusters import Taste, random_picture
+from coordinator.allocator.snapshot import Instance, Snapshot
+from tests.unit.allocator.clusters import Taste, random_snapshot
 from tests.unit.allocator.small import DEFAULT, node
 
 SEEDS = range(24)
 
 
-def wanted(rng: Random, template: DiskTemplate) -> Demand:
+def wanted(rng: Random, template: DiskTemplate) -> Instance:
     disk = MiB(rng.choice((5000, 20000)))
-    return Demand(
-        name=InstanceName("new"),
+    return Instance(
+        name="new",
         template=template,
         memory=MiB(rng.choice((700, 1500))),
         vcpus=rng.randint(1, 3),
         disk=disk,
         disks=(disk,),
+        disk_spindles=0,
     )
 
 
 def start(seed: int) -> tuple[Random, Filling]:
     rng = Random(seed)
     taste = Taste.random(rng)
-    return rng, Filling(Ledger(random_picture(rng, taste)), Rules())
+    return rng, Filling(Ledger(random_snapshot(rng, taste)), Rules())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_goes_where_one_alone_would(seed: int) -> None:
     rng, filling = start(seed)
-    if len({node.group for node in filling.start.picture.nodes}) > 1:
+    if len({node.group for node in filling.start.snapshot.nodes}) > 1:
         filling = Filling(filling.start, Rules(closed=frozenset(range(1, 99))))
     template = rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.SHAREDFILE))
     demand = wanted(rng, template)
     if not filling.has_candidates(pair=template is DiskTemplate.DRBD):
         return
     found = fill(filling, demand, 30)
-    group = filling.start.picture.groups[0].name
     ledger = filling.start
     placed: list[tuple[int, ...]] = []
     for nodes in (one.nodes for one in found.filling.placed):
-        request = Allocate(instance=demand, check_redundancy=False, groups=frozenset({group}))
+        request = Allocate(instance=demand, check_redundancy=False, groups=frozenset({0}))
         best = survey_books(ledger, request).best
         assert best is not None, placed
         assert best.choices[0].nodes == tuple(ledger.names[node] for node in nodes), placed
@@ -99,10 +99,8 @@ def test_tiers_place_as_much_as_equal_ones_and_shrink_only(seed: int) -> None:
 
 @pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN])
 def test_a_limit_is_kept(template: DiskTemplate) -> None:
-    picture = Picture(
-        groups=(GroupPicture(name=DEFAULT),), nodes=tuple(node(f"node{n}") for n in range(4))
-    )
-    filling, demand = Filling(Ledger(picture), Rules()), wanted(Random(1), template)
+    snapshot = Snapshot(groups=(DEFAULT,), nodes=tuple(node(f"node{n}") for n in range(4)))
+    filling, demand = Filling(Ledger(snapshot), Rules()), wanted(Random(1), template)
     assert len(fill(filling, demand, 5).filling.placed) == 5
     assert fill(filling, demand, 0).filling is filling
     assert not filling.placed
@@ -115,14 +113,14 @@ def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> Non
         memory_size=none, cpu_count=0, disk_count=0, disk_size=none, nic_count=0, spindle_use=0
     )
     anything = InstancePolicy(minmax=(Bounds(min=least),))
-    picture = Picture(
-        groups=(GroupPicture(name=DEFAULT, policy=anything),),
+    snapshot = Snapshot(
+        groups=(replace(DEFAULT, policy=anything),),
         nodes=tuple(node(f"node{n}") for n in range(3)),
     )
     nothing = replace(
         wanted(Random(1), template), memory=none, vcpus=0, disk=none, disks=(none,), spindle_use=0
     )
-    filling = Filling(Ledger(picture), Rules())
+    filling = Filling(Ledger(snapshot), Rules())
     assert len(fill(filling, nothing, 7).filling.placed) == 7
     with pytest.raises(InvalidRequest, match="without end"):
         fill(filling, nothing, None)
@@ -130,10 +128,8 @@ def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> Non
 
 
 def test_nodes_stay_such_that_they_can_be_emptied() -> None:
-    picture = Picture(
-        groups=(GroupPicture(name=DEFAULT),), nodes=tuple(node(f"node{n}") for n in range(3))
-    )
-    ledger, demand = Ledger(picture), wanted(Random(2), DiskTemplate.PLAIN)
+    snapshot = Snapshot(groups=(DEFAULT,), nodes=tuple(node(f"node{n}") for n in range(3)))
+    ledger, demand = Ledger(snapshot), wanted(Random(2), DiskTemplate.PLAIN)
     free = fill(Filling(ledger, Rules()), demand, None).filling
     spare = fill(Filling(ledger, Rules(emptied=np.arange(3))), demand, None)
     assert 0 < len(spare.filling.placed) < len(free.placed)

@@ -7,7 +7,6 @@ import pytest
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.picture import disk_space
 from coordinator.allocator.policy import check_policy
 from coordinator.allocator.refusal import Reason
 from tests.unit.allocator.small import demand
@@ -59,6 +58,6 @@ def test_no_alternatives_allow_every_size_but_not_every_template() -> None:
 
 def test_space_that_disks_take() -> None:
     sizes = (MiB(1000), MiB(500))
-    assert disk_space(DiskTemplate.PLAIN, sizes) == 1500
-    assert disk_space(DiskTemplate.DRBD, sizes) == 1756
-    assert disk_space(DiskTemplate.BLOCKDEV, sizes) == 0
+    assert DiskTemplate.PLAIN.traits.disk_space(sizes) == 1500
+    assert DiskTemplate.DRBD.traits.disk_space(sizes) == 1756
+    assert DiskTemplate.BLOCKDEV.traits.disk_space(sizes) == 0

@@ -9,38 +9,38 @@ from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
 from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.picture import Picture
 from coordinator.allocator.placing.capacity import Redundancy
 from coordinator.allocator.placing.place import survey
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.allocator.tags import TagRules
-from tests.unit.allocator.clusters import Taste, random_picture, random_request
+from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
 
 seeds = st.integers(0, 2**32)
 often = settings(max_examples=60, deadline=None)
 
 
-def problem(seed: int) -> tuple[Picture, Allocate]:
+def problem(seed: int) -> tuple[Snapshot, Allocate]:
     rng = Random(seed)
     taste = Taste.random(rng)
-    picture = random_picture(rng, taste)
-    return picture, random_request(rng, taste, picture)
+    snapshot = random_snapshot(rng, taste)
+    return snapshot, random_request(rng, taste, snapshot)
 
 
 @often
 @given(seed=seeds)
 def test_a_choice_keeps_within_every_limit(seed: int) -> None:
-    picture, request = problem(seed)
-    best = survey(picture, request).best
+    snapshot, request = problem(seed)
+    best = survey(snapshot, request).best
     if best is None:
         return
-    asked, rules = request.instance, TagRules.of(picture.cluster_tags)
-    nodes = {node.name: node for node in picture.nodes}
+    asked, rules = request.instance, TagRules.of(snapshot.tags)
+    nodes = {node.name: node for node in snapshot.nodes}
     primary, *secondaries = (nodes[name] for name in best.choices[0].nodes)
     assert len(secondaries) == (asked.template is DiskTemplate.DRBD)
-    policy = picture.groups[picture.group_index[primary.group]].policy
-    there = [one for one in picture.instances if one.primary == primary.name]
+    policy = snapshot.groups[primary.group].policy
+    there = [one for one in snapshot.instances if snapshot.nodes[one.primary] is primary]
 
     for node in (primary, *secondaries):
         assert node.is_usable
@@ -49,7 +49,7 @@ def test_a_choice_keeps_within_every_limit(seed: int) -> None:
         assert request.among is None or node.name in request.among
         assert not asked.is_local or asked.disk < node.free_disk
     assert asked.used_memory < primary.free_memory
-    used = primary.reserved_cpus + asked.used_vcpus + sum(one.used_vcpus for one in there)
+    used = primary.own_cpus + asked.used_vcpus + sum(one.used_vcpus for one in there)
     assert used <= policy.vcpu_ratio * primary.total_cpus
     tags = rules.exclusion_tags(asked.tags)
     assert not any(tags & rules.exclusion_tags(one.tags) for one in there)
@@ -58,12 +58,12 @@ def test_a_choice_keeps_within_every_limit(seed: int) -> None:
 @often
 @given(seed=seeds)
 def test_every_node_that_no_option_uses_has_a_reason(seed: int) -> None:
-    picture, request = problem(seed)
-    found = survey(picture, request)
+    snapshot, request = problem(seed)
+    found = survey(snapshot, request)
     taking_part = {
         name for group in found.groups for choice in group.choices for name in choice.nodes
     }
-    names = {node.name for node in picture.nodes}
+    names = {node.name for node in snapshot.nodes}
     assert found.refused.keys() <= names
     assert Reason.NONE not in found.refused.values()
     if found.best is None:
@@ -79,13 +79,13 @@ def test_every_node_that_no_option_uses_has_a_reason(seed: int) -> None:
 @often
 @given(seed=seeds)
 def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
-    picture, request = problem(seed)
-    ledger = Ledger(picture)
+    snapshot, request = problem(seed)
+    ledger = Ledger(snapshot)
     everywhere = np.arange(ledger.size)
     redundancy = Redundancy(ledger, everywhere, request.instance)
-    for group in survey(picture, replace(request, check_redundancy=False, group=None)).groups:
+    for group in survey(snapshot, replace(request, check_redundancy=False, group=None)).groups:
         for choice in group.choices[:1]:
-            nodes = tuple(picture.node_index[name] for name in choice.nodes)
+            nodes = tuple(snapshot.node_index[name] for name in choice.nodes)
             simulated = all(redundancy._simulate(node, nodes) for node in range(ledger.size))
             assert counted(redundancy, nodes) == simulated
 

@@ -6,46 +6,46 @@ import pytest
 
 from common.errors import Conflict, NoCapacity, NotFound
 from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB, NodeName
+from common.names import MiB
 from coordinator.allocator.moving.relocate import relocate
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Relocate
 from tests.unit.allocator.small import cluster, instance, node
 
-PICTURE = cluster(
+SNAPSHOT = cluster(
     node("alpha", free=7000),
     node("beta", free=4000),
     node("gamma", free=6000),
     instances=(instance("web1", "alpha", memory=MiB(1000)),),
 )
-WEB1 = Relocate(instance=InstanceName("web1"))
+WEB1 = Relocate(instance="web1")
 
 
 def test_the_emptiest_other_node_is_chosen() -> None:
-    placement = relocate(PICTURE, WEB1)
+    placement = relocate(SNAPSHOT, WEB1)
     assert placement.nodes == ("gamma",)
     assert [choice.nodes for choice in placement.runners_up] == [("beta",)]
 
 
 def test_only_the_nodes_asked_for() -> None:
-    placement = relocate(PICTURE, replace(WEB1, among=frozenset({NodeName("beta")})))
+    placement = relocate(SNAPSHOT, replace(WEB1, among=frozenset({"beta"})))
     assert placement.nodes == ("beta",)
     assert placement.refused == {"gamma": Reason.RESTRICTED}
 
 
 def test_a_full_node_gets_nothing() -> None:
-    alpha, beta, gamma = PICTURE.nodes
-    full = replace(PICTURE, nodes=(alpha, beta, replace(gamma, free_memory=900)))
+    alpha, beta, gamma = SNAPSHOT.nodes
+    full = replace(SNAPSHOT, nodes=(alpha, beta, replace(gamma, free_memory=900)))
     assert relocate(full, WEB1).nodes == ("beta",)
 
 
 def test_nowhere_to_go() -> None:
-    alpha, beta, gamma = PICTURE.nodes
-    picture = replace(
-        PICTURE, nodes=(alpha, replace(beta, free_memory=10), replace(gamma, drained=True))
+    alpha, beta, gamma = SNAPSHOT.nodes
+    snapshot = replace(
+        SNAPSHOT, nodes=(alpha, replace(beta, free_memory=10), replace(gamma, drained=True))
     )
     with pytest.raises(NoCapacity) as caught:
-        relocate(picture, WEB1)
+        relocate(snapshot, WEB1)
     assert caught.value.message == (
         "No other node of group default can take instance web1 (memory 1000 MiB) from alpha: "
         "1 node lacks memory, 1 is drained."
@@ -58,33 +58,33 @@ def test_a_node_that_is_gone_lends_its_instances_leave_to_break_soft_limits() ->
         for i in range(4)
         for name in ("beta", "gamma")
     )
-    picture = replace(PICTURE, instances=(*PICTURE.instances, *crowd))
+    snapshot = replace(SNAPSHOT, instances=(*SNAPSHOT.instances, *crowd))
     with pytest.raises(NoCapacity, match="2 nodes lack processors"):
-        relocate(picture, WEB1)
-    alpha, beta, gamma = picture.nodes
-    broken = replace(picture, nodes=(replace(alpha, offline=True), beta, gamma))
+        relocate(snapshot, WEB1)
+    alpha, beta, gamma = snapshot.nodes
+    broken = replace(snapshot, nodes=(replace(alpha, offline=True), beta, gamma))
     assert relocate(broken, WEB1).nodes == ("gamma",)
 
 
 def test_migration_tags_are_obeyed() -> None:
     old, new = frozenset({"cpu:old"}), frozenset({"cpu:new"})
-    alpha, beta, gamma = PICTURE.nodes
+    alpha, beta, gamma = SNAPSHOT.nodes
     nodes = (replace(alpha, tags=old), replace(beta, tags=old), replace(gamma, tags=new))
     tags: tuple[str, ...] = ("htools:migration:cpu",)
-    placement = relocate(replace(PICTURE, nodes=nodes, cluster_tags=tags), WEB1)
+    placement = relocate(replace(SNAPSHOT, nodes=nodes, tags=tags), WEB1)
     assert placement.nodes == ("beta",)
     assert placement.refused == {"gamma": Reason.MIGRATION}
     tags += ("htools:allowmigration:cpu:old::cpu:new",)
-    assert relocate(replace(PICTURE, nodes=nodes, cluster_tags=tags), WEB1).nodes == ("gamma",)
+    assert relocate(replace(SNAPSHOT, nodes=nodes, tags=tags), WEB1).nodes == ("gamma",)
 
 
 @pytest.mark.parametrize("template", [DiskTemplate.PLAIN, DiskTemplate.FILE, DiskTemplate.DRBD])
 def test_disks_that_are_not_shared_stay(template: DiskTemplate) -> None:
-    picture = replace(PICTURE, instances=(instance("web1", "alpha", template=template),))
+    snapshot = replace(SNAPSHOT, instances=(instance("web1", "alpha", template=template),))
     with pytest.raises(Conflict, match="not on shared storage"):
-        relocate(picture, WEB1)
+        relocate(snapshot, WEB1)
 
 
 def test_an_unknown_instance() -> None:
     with pytest.raises(NotFound, match=r"There is no instance web9\."):
-        relocate(PICTURE, Relocate(instance=InstanceName("web9")))
+        relocate(SNAPSHOT, Relocate(instance="web9"))

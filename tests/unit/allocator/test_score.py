@@ -17,7 +17,7 @@ from coordinator.allocator.placing.place import survey
 from coordinator.allocator.placing.single import Singles
 from coordinator.allocator.rank import TOLERANCE
 from coordinator.allocator.request import Allocate
-from tests.unit.allocator.clusters import Taste, random_demand, random_picture
+from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.simple_score import SimpleCluster
 
 seeds = st.integers(0, 2**32)
@@ -27,9 +27,9 @@ seeds = st.integers(0, 2**32)
 @given(seed=seeds)
 def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> None:
     rng = Random(seed)
-    picture = random_picture(rng, Taste.random(rng))
-    scope = State(Ledger(picture)).scope(np.arange(len(picture.nodes)))
-    simple = SimpleCluster(picture).score([node.name for node in picture.nodes])
+    snapshot = random_snapshot(rng, Taste.random(rng))
+    scope = State(Ledger(snapshot)).scope(np.arange(len(snapshot.nodes)))
+    simple = SimpleCluster(snapshot).score([node.name for node in snapshot.nodes])
     assert scope.standing.value == simple
 
 
@@ -38,14 +38,14 @@ def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> 
 def test_the_score_of_a_choice_is_the_simple_one_with_the_instance_placed(seed: int) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
-    picture = random_picture(rng, taste)
+    snapshot = random_snapshot(rng, taste)
     demand = random_demand(rng, taste, "new")
-    found = survey(picture, Allocate(instance=demand, check_redundancy=False))
+    found = survey(snapshot, Allocate(instance=demand, check_redundancy=False))
     for group in found.groups:
         for choice in group.choices:
-            simple = SimpleCluster(picture)
+            simple = SimpleCluster(snapshot)
             simple.add(demand, *choice.nodes)
-            score = simple.score([node.name for node in picture.nodes])
+            score = simple.score([node.name for node in snapshot.nodes])
             if len(choice.nodes) == 1:
                 assert choice.score == score
             else:  # updated rather than computed afresh, as in hail, which rounds differently
@@ -58,7 +58,7 @@ def test_the_score_of_a_choice_is_the_simple_one_with_the_instance_placed(seed: 
 def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(seed: int) -> None:
     rng = Random(seed)
     taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,))
-    ledger = Ledger(random_picture(rng, taste))
+    ledger = Ledger(random_snapshot(rng, taste))
     state = State(ledger)
     scope = state.scope(np.arange(ledger.size))
     candidates = np.flatnonzero(ledger.usable & (ledger.group_of == 0))
@@ -73,7 +73,7 @@ def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(se
 def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
-    ledger = Ledger(random_picture(rng, taste))
+    ledger = Ledger(random_snapshot(rng, taste))
     state = State(ledger)
     everywhere = np.arange(ledger.size)
     demand = random_demand(rng, taste, "new")

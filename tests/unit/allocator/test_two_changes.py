@@ -12,14 +12,14 @@ from coordinator.allocator.books.occupy import add_primary, add_secondary
 from coordinator.allocator.books.state import State
 from coordinator.allocator.books.terms import Changed, figures
 from coordinator.allocator.moving.two_changes import TwoChanges
-from tests.unit.allocator.clusters import Taste, random_demand, random_picture
+from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_best_of_all(seed: int) -> None:
     rng = Random(seed)
     taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,), nodes=rng.randint(3, 12))
-    ledger = Ledger(random_picture(rng, taste))
+    ledger = Ledger(random_snapshot(rng, taste))
     state, demand = State(ledger), random_demand(rng, taste, "new")
     targets = np.flatnonzero(ledger.usable)
     if len(targets) < 2:

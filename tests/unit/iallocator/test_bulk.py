@@ -9,19 +9,19 @@ from random import Random
 import pytest
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.inventory import Inventory
 from coordinator.allocator.request import Allocate
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.iallocator import cluster
 from coordinator.iallocator.bulk import Unusual
 from coordinator.iallocator.cluster import read_cluster
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.jsontext import parse
 from tests.diff.messages import KINDS, random_message
-from tests.unit.allocator.clusters import Taste, random_demand, random_picture
+from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.hail import question
 
 
-def read(text: str) -> Inventory:
+def read(text: str) -> Snapshot:
     return read_cluster(Fields.of(parse(text), ""), kvm_node_memory=4096)
 
 
@@ -103,10 +103,10 @@ def test_the_program_tells_what_is_wrong(text: str, complaint: str) -> None:
 def test_a_small_request_imports_nothing_heavy(tmp_path: Path) -> None:
     """Python's own start is most of its time; each of these would double the rest."""
     taste = Taste(nodes=5, templates=(DiskTemplate.DRBD,), uniform=True, trouble=0, fill=0.1)
-    picture = random_picture(Random(2), taste)
+    snapshot = random_snapshot(Random(2), taste)
     request = Allocate(instance=random_demand(Random(2), taste, "new.x"))
     path = tmp_path / "request.json"
-    path.write_text(json.dumps(question(picture, request)), encoding="utf-8")
+    path.write_text(json.dumps(question(snapshot, request)), encoding="utf-8")
     ran = subprocess.run(  # noqa: TID251 - there is no loop here to block
         [sys.executable, "-c", PROGRAM, str(path)],
         cwd=Path(__file__).parents[3],

@@ -58,26 +58,26 @@ FACTS = NodeFacts(
 
 
 def test_a_node_is_shown_as_it_is_now() -> None:
-    picture = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}).picture
-    alpha, beta = picture.nodes
-    assert (alpha.total_memory, alpha.reserved_memory, alpha.free_memory) == (8192, 1024, 6000)
+    snapshot = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}).snapshot
+    alpha, beta = snapshot.nodes
+    assert (alpha.total_memory, alpha.own_memory, alpha.free_memory) == (8192, 1024, 6000)
     assert (alpha.total_cpus, alpha.spindles) == (8, 3)
     assert not alpha.offline
     assert beta.drained
-    assert picture.cluster_tags == ("htools:iextags:service",)
+    assert snapshot.tags == ("htools:iextags:service",)
 
 
 @pytest.mark.parametrize("live", [{}, {BETA.uuid: Unreachable("it does not answer")}])
 def test_a_node_that_does_not_answer_is_shown_offline(live: dict[NodeId, GntError]) -> None:
-    picture = Look(CONFIG, {ALPHA.uuid: FACTS, **live}).picture
-    assert [node.offline for node in picture.nodes] == [False, True]
+    snapshot = Look(CONFIG, {ALPHA.uuid: FACTS, **live}).snapshot
+    assert [node.offline for node in snapshot.nodes] == [False, True]
 
 
 def test_an_instance_is_shown_with_what_it_is_given_at_most() -> None:
-    (web1,) = Look(CONFIG, {}).picture.instances
-    assert (web1.memory, web1.vcpus, web1.disks, web1.primary) == (512, 2, (1000,), "alpha")
-    assert web1.tags == {"service:web"}
-    assert web1.state is AdminState.UP
+    (web1,) = Look(CONFIG, {}).snapshot.instances
+    assert (web1.memory, web1.vcpus, web1.disks, web1.primary) == (512, 2, (1000,), 0)
+    assert web1.tags == ("service:web",)
+    assert web1.status == "running"
 
 
 def test_an_instance_within_the_policy_is_allowed() -> None:
@@ -96,13 +96,13 @@ WEB2 = replace(WEB1, uuid="web2", name=InstanceName("web2"), disks=())
 def test_memory_of_guests_that_shall_run_is_not_free_whether_they_do_or_not() -> None:
     absent = Look(CONFIG, {ALPHA.uuid: replace(FACTS, guests={})})
     present = Look(CONFIG, {ALPHA.uuid: replace(FACTS, guests={"web1": MiB(512)})})
-    assert absent.picture.nodes[0].free_memory == 6000 - 512
-    assert present.picture.nodes[0].free_memory == 6000
+    assert absent.snapshot.nodes[0].free_memory == 6000 - 512
+    assert present.snapshot.nodes[0].free_memory == 6000
     assert absent.free_memory(ALPHA, replace(FACTS, guests={}), but="web1") == 6000
 
 
 def test_a_node_too_old_to_name_its_guests_is_believed() -> None:
-    assert Look(CONFIG, {ALPHA.uuid: FACTS}).picture.nodes[0].free_memory == 6000
+    assert Look(CONFIG, {ALPHA.uuid: FACTS}).snapshot.nodes[0].free_memory == 6000
 
 
 def test_what_is_promised_counts_once_at_every_stage() -> None:
@@ -116,8 +116,8 @@ def test_what_is_promised_counts_once_at_every_stage() -> None:
         (recorded, busy, 6000),
     ):
         look = Look(config, {ALPHA.uuid: replace(FACTS, guests=guests)}, (promise,))
-        assert [each.name for each in look.picture.instances] == ["web1", "web2"]
-        assert look.picture.nodes[0].free_memory == free
+        assert [each.name for each in look.snapshot.instances] == ["web1", "web2"]
+        assert look.snapshot.nodes[0].free_memory == free
 
 
 def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:

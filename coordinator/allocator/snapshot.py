@@ -1,16 +1,17 @@
-"""The whole cluster as data that moves and fills work on: rows of groups, nodes, instances.
+"""A cluster at one moment: everything that placements, moves and fills are decided on.
 
-A ``Picture`` is what the coordinator knows before it places one instance; an inventory is what
-the commands read (text, LUXI), with everything that Ganeti's text format can say. Nodes and
-groups are known by their index. Memory and disk are in MiB.
+Nodes, groups and instances are known by their index. Their order counts: it breaks ties, as in
+hail. Memory and disk are in MiB.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from common.model.group import AllocationPolicy
+from common.model.instance import AdminState
 from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.template import TRAITS, DiskTemplate, Traits
 from common.names import MiB
 from coordinator.allocator.columns import (
     InstanceColumns,
@@ -22,20 +23,20 @@ from coordinator.allocator.rows import Rows
 
 NOWHERE = -1
 
-TEMPLATES = (
-    "diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd", "ext", "gluster",
-)  # fmt: skip
+TEMPLATES = tuple(map(str, DiskTemplate))
 """Disk templates in Ganeti's order."""
-
-LOCAL = frozenset({"plain", "drbd"})
-EXTERNAL = frozenset({"diskless", "sharedfile", "blockdev", "rbd", "ext", "gluster"})
-MOVABLE = frozenset({"drbd"}) | EXTERNAL - {"diskless"}
-"""Templates whose instances a balancing moves; a diskless one stays, as with Debian's hbal."""
 
 USES_MEMORY = frozenset({"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline",
                          "ERROR_wrongnode"})  # fmt: skip
 IS_RUNNING = frozenset({"running", "ERROR_up"})
 STATUSES = USES_MEMORY | {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}
+
+STATUS_OF = {
+    AdminState.UP: "running",
+    AdminState.DOWN: "ADMIN_down",
+    AdminState.OFFLINE: "ADMIN_offline",
+}
+"""Status of an instance of which only the state asked for is known."""
 
 _SMALLEST = Spec(
     memory_size=MiB(128), cpu_count=1, disk_size=MiB(1024), disk_count=1, nic_count=1,
@@ -60,28 +61,32 @@ DEFAULT_POLICY = InstancePolicy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
+    """A group; ``networks`` are those connected to it."""
+
     name: str
-    uuid: str
+    uuid: str = ""
     alloc_policy: AllocationPolicy = AllocationPolicy.PREFERRED
     tags: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
+    networks: Collection[str] = ()
     policy: InstancePolicy = DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node as it reports.
+    """A node as it reports; one that is not live has no figures.
 
     Attributes:
         group: index of its group.
         own_memory, own_cpus: kept for the node itself.
-        offline: whether it takes no instances, for whatever reason.
+        free_memory, free_disk: as measured.
         speed: of its processors, relative to others.
-        exclusive: whether a spindle serves only one instance.
+        spindles: number of disks that its volume group is spread over.
+        exclusive: whether a spindle serves only one instance; only then do ``free_spindles``
+            count.
     """
 
     name: str
-    group: int
+    group: int = 0
     total_memory: float = 0
     own_memory: int = 0
     free_memory: int = 0
@@ -91,67 +96,105 @@ class Node:
     own_cpus: int = 0
     speed: float = 1.0
     offline: bool = False
+    drained: bool = False
+    vm_capable: bool = True
     is_master: bool = False
     spindles: int = 1
     free_spindles: int = 0
     exclusive: bool = False
-    tags: tuple[str, ...] = ()
+    tags: Collection[str] = ()
+
+    @property
+    def is_live(self) -> bool:
+        return self.vm_capable and not self.offline
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether new instances may come; a drained node is live but not usable."""
+        return self.is_live and not self.drained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """An instance and where it is.
+    """An instance, and where it is, if it is somewhere already.
 
     Attributes:
+        disk: space taken on each of its nodes, see ``Traits.disk_space``.
         status: one of ``STATUSES``.
-        primary, secondary: node indices; the secondary may be ``NOWHERE``.
-        disk: space taken on each of its nodes.
+        primary, secondary: node indices, or ``NOWHERE``.
+        auto_balance: whether its secondary keeps memory free for it.
         disk_spindles: what its disks take where storage is exclusive; None if unknown.
-        load: expected use of processors, memory, disk, network.
+        forthcoming: a reservation; counts in what will be, not in what is.
+        disks: size of each as the operator gave it; only policies look at them.
+        load: expected use of processors, memory, disk, network, relative to other instances.
+        networks: that its nics need.
     """
 
     name: str
     memory: int
-    disk: int
+    disk: int = 0
     vcpus: int
-    status: str
-    primary: int
+    status: str = "running"
+    primary: int = NOWHERE
     secondary: int = NOWHERE
     template: str = "drbd"
     auto_balance: bool = True
-    tags: tuple[str, ...] = ()
+    tags: Collection[str] = ()
     spindle_use: int = 1
     disk_spindles: int | None = None
     forthcoming: bool = False
     disks: tuple[int, ...] = ()
     load: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    networks: frozenset[str] = frozenset()  # that its nics need
+    networks: frozenset[str] = frozenset()
 
     @property
     def uses_memory(self) -> bool:
         return self.status in USES_MEMORY and not self.forthcoming
 
     @property
-    def reserves_memory(self) -> bool:
-        """Whether its secondary keeps memory free for it."""
-        return self.auto_balance and self.status != "ADMIN_offline"
+    def used_memory(self) -> int:
+        """Memory taken from the primary node now."""
+        return self.memory if self.uses_memory else 0
+
+    @property
+    def reserved_memory(self) -> int:
+        """Memory its secondary node keeps free, also for an instance that is down."""
+        return self.memory if self.auto_balance and self.status != "ADMIN_offline" else 0
 
     @property
     def used_vcpus(self) -> int:
+        """Processors taken from the primary node; an instance that is down keeps its."""
         return 0 if self.status == "ADMIN_offline" else self.vcpus
 
     @property
+    def traits(self) -> Traits:
+        return TRAITS[self.template]
+
+    @property
     def is_local(self) -> bool:
-        return self.template in LOCAL
+        """Whether its disks take space of the volume group of each of its nodes."""
+        return self.traits.is_in_volume_group
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether its disks are kept on two nodes."""
+        return self.traits.is_mirrored
+
+    @property
+    def is_made_anew(self) -> bool:
+        """Whether it can leave a node only by being made again elsewhere."""
+        return not (self.is_mirrored or self.traits.leaves_as_it_is)
 
     @property
     def homes(self) -> tuple[int, ...]:
         return tuple(node for node in (self.primary, self.secondary) if node != NOWHERE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inventory:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Snapshot:
     """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
+
+    Told apart by identity, not by content.
 
     Attributes:
         more_tags: heeded as if the cluster had them, too; neither shown nor saved.
@@ -163,7 +206,7 @@ class Inventory:
     instances: Sequence[Instance] = ()
     tags: tuple[str, ...] = ()
     more_tags: tuple[str, ...] = ()
-    policy: InstancePolicy = field(default=DEFAULT_POLICY)
+    policy: InstancePolicy = DEFAULT_POLICY
     cpu_loads: tuple[float, ...] | None = None
 
     @cached_property
@@ -171,13 +214,18 @@ class Inventory:
         """The same as columns."""
         return node_columns(self.nodes), instance_columns(self.instances)
 
+    @cached_property
+    def node_index(self) -> Mapping[str, int]:
+        """Indices of nodes by name."""
+        return {name: index for index, name in enumerate(self.columns[0].names)}
 
-def inventory_of(
+
+def snapshot_of(
     groups: tuple[Group, ...],
     nodes: NodeColumns,
     instances: InstanceColumns,
     tags: tuple[str, ...],
-) -> Inventory:
+) -> Snapshot:
     """A cluster whose rows are made from columns as they are looked at."""
 
     def node(at: int) -> Node:
@@ -197,11 +245,11 @@ def inventory_of(
             values["load"] = instances.load[at]
         return Instance(name=instances.names[at], **values)
 
-    inventory = Inventory(
+    snapshot = Snapshot(
         groups=groups,
         nodes=Rows(len(nodes.names), node),
         instances=Rows(len(instances.names), instance),
         tags=tags,
     )
-    vars(inventory)["columns"] = nodes, instances  # as cached_property does it
-    return inventory
+    vars(snapshot)["columns"] = nodes, instances  # as cached_property does it
+    return snapshot

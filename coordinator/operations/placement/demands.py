@@ -1,0 +1,76 @@
+"""What instances ask of nodes, kept for as long as nothing changes that it follows from."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import is_
+from typing import NamedTuple
+
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.parameters import Layer
+from common.names import InstanceId, MiB
+from coordinator.allocator import snapshot as seen
+from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
+from coordinator.operations.filling import backend
+from coordinator.operations.placement.promises import Newcomer
+from coordinator.state.config import Config
+
+
+def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> seen.Instance:
+    """Return what an instance asks, wherever it is."""
+    wants = backend(config, instance)
+    sizes = tuple(MiB(disk.size) for disk in disks)
+    return seen.Instance(
+        name=instance.name, template=instance.disk_template, memory=wants.maxmem,
+        vcpus=wants.vcpus, disk=instance.disk_template.traits.disk_space(sizes), disks=sizes,
+        spindle_use=wants.spindle_use, disk_spindles=None if disks else 0,
+        status=STATUS_OF[instance.admin_state], tags=instance.tags,
+        auto_balance=wants.auto_balance,
+    )  # fmt: skip
+
+
+class _Entry(NamedTuple):
+    """A demand, and all that it was made from."""
+
+    defaults: Layer
+    one: Newcomer
+    demand: seen.Instance
+
+    def holds_for(self, defaults: Layer, one: Newcomer, homes: tuple[int, ...]) -> bool:
+        before, now = self.one, one
+        return (
+            self.defaults is defaults
+            and self.demand.homes == homes
+            and before.instance is now.instance
+            and len(before.disks) == len(now.disks)
+            and all(map(is_, before.disks, now.disks))
+        )
+
+
+class Demands:
+    """The demands of a cluster's instances; reading parameters is most of the work of a snapshot.
+
+    A question to the allocator is answered in a thread while jobs take snapshots of their own.
+    So an entry is never changed, and names everything it follows from: whoever finds one that
+    another has made knows whether it holds.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[InstanceId, _Entry] = {}
+
+    def of(
+        self, config: Config, placed: Sequence[Newcomer], homes: Sequence[tuple[int, ...]]
+    ) -> tuple[seen.Instance, ...]:
+        """Return what each instance asks, on the nodes with these indices, primary first."""
+        defaults, known = config.cluster.beparams, self._known
+        entries: dict[InstanceId, _Entry] = {}
+        for one, nodes in zip(placed, homes, strict=True):
+            entry = known.get(one.instance.uuid)
+            if entry is None or not entry.holds_for(defaults, one, nodes):
+                primary, secondary = nodes if len(nodes) > 1 else (*nodes, NOWHERE)
+                demand = demand_of(config, *one)
+                demand = replace(demand, primary=primary, secondary=secondary)
+                entry = _Entry(defaults, one, demand)
+            entries[one.instance.uuid] = entry
+        self._known = entries
+        return tuple(entry.demand for entry in entries.values())

@@ -1,0 +1,104 @@
+"""The snapshot for the allocator, from one look at the cluster.
+
+The allocator brings NumPy, which no command needs: import this file late.
+"""
+
+from collections.abc import Iterable
+
+from common.model.instance import nodes_of
+from common.model.node import Node
+from common.model.parameters import NodeParameters, settled
+from common.names import MiB, NodeId
+from common.noderpc.facts import NodeFacts
+from coordinator.allocator import snapshot as seen
+from coordinator.allocator.snapshot import Snapshot
+from coordinator.disks.kinds import enabled_kinds
+from coordinator.disks.space import taken_by
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import Newcomer
+from coordinator.state.config import Config
+
+
+def take_snapshot(look: Look) -> Snapshot:
+    """Return what the allocator sees. A node that did not answer counts as offline.
+
+    Groups, nodes and instances are in the order of their names.
+    """
+    config = look.config
+    groups = config.sorted_groups()
+    nodes = config.sorted_nodes()
+    group_index = {group.uuid: index for index, group in enumerate(groups)}
+    node_index = {node.uuid: index for index, node in enumerate(nodes)}
+    placed = [Newcomer(each, config.disks_of(each)) for each in config.sorted_instances()]
+    if look.newcomers:
+        placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
+    on: dict[NodeId, list[Newcomer]] = {}
+    for one in placed:
+        for uuid in nodes_of(*one):
+            on.setdefault(uuid, []).append(one)
+    return Snapshot(
+        groups=tuple(
+            seen.Group(
+                name=group.name,
+                uuid=group.uuid,
+                tags=group.tags,
+                policy=group.ipolicy or config.cluster.ipolicy,
+                alloc_policy=group.alloc_policy,
+            )
+            for group in groups
+        ),
+        nodes=tuple(
+            _node(look, node, group_index[node.group], on.get(node.uuid, ())) for node in nodes
+        ),
+        instances=look.demands.of(
+            config, placed, [tuple(node_index[uuid] for uuid in nodes_of(*one)) for one in placed]
+        ),
+        tags=config.cluster.tags,
+        policy=config.cluster.ipolicy,
+    )
+
+
+def node_parameters(config: Config, node: Node) -> NodeParameters:
+    """Return the filled ``ndparams`` of a node."""
+    layers = (config.cluster.ndparams, config.groups[node.group].ndparams, node.ndparams)
+    return settled(NodeParameters, *layers)
+
+
+def _node(look: Look, node: Node, group: int, placed: Iterable[Newcomer]) -> seen.Node:
+    facts = look.facts(node)
+    if facts is None or node.offline or not node.vm_capable:
+        return seen.Node(
+            name=node.name, group=group, offline=True, drained=node.drained,
+            vm_capable=node.vm_capable, tags=node.tags,
+        )  # fmt: skip
+    total_disk, free_disk = _disk(look, node, facts, placed)
+    return seen.Node(
+        name=node.name, group=group,
+        total_memory=facts.memory_total, own_memory=_own_memory(look.config, facts),
+        free_memory=look.free_memory(node, facts),
+        total_disk=total_disk, free_disk=free_disk, total_cpus=facts.cpus, own_cpus=1,
+        spindles=node_parameters(look.config, node).spindle_count,
+        drained=node.drained, vm_capable=node.vm_capable,
+        tags=node.tags,
+    )  # fmt: skip
+
+
+def _own_memory(config: Config, facts: NodeFacts) -> MiB:
+    """Return what a node keeps for itself: what it measured, unless the operator says otherwise.
+
+    Ganeti's hail takes 4096 MiB for every KVM node, since Ganeti's nodes do not know.
+    """
+    if config.cluster.enabled_hypervisors[:1] != ("kvm",):
+        return facts.memory_dom0
+    fixed = config.cluster.default_iallocator_params.get("static-kvm-node-memory")
+    return MiB(int(fixed)) if fixed else facts.memory_dom0
+
+
+def _disk(look: Look, node: Node, facts: NodeFacts, placed: Iterable[Newcomer]) -> tuple[MiB, MiB]:
+    """Return size and free space of where the preferred template keeps its disks."""
+    for kind in enabled_kinds(look.config.cluster):
+        pool = kind.pool(look.config.cluster)
+        free = look.free_space(node, facts, pool)
+        if pool is not None and free is not None:
+            return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free
+    return MiB(0), MiB(0)
