@@ -56,7 +56,7 @@ def nodes_now(
     for one in cluster.instances:
         if one.primary in used:
             used[one.primary] += one.memory if one.uses_memory else 0
-            tags[one.primary].update(board.opening.rules.exclusion_tags(frozenset(one.tags)))
+            tags[one.primary].update(board.opening.rules.exclusion_tags(one.tags))
     return NodesNow(
         snapshot=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
         books=board.books,
@@ -102,8 +102,7 @@ class _Lists:
             self._keep(secondary, primary, self._needs(index), least=0)
 
     def _needs(self, index: int) -> int:
-        one = self._instances[index]
-        return one.memory if one.reserved_memory else 0
+        return self._instances[index].reserved_memory
 
     def _keep(self, node: int, peer: int, change: int, *, least: int) -> None:
         """Change what is kept for a peer; it then comes before those of the same amount."""

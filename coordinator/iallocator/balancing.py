@@ -17,6 +17,7 @@ from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.opcodes import Opcode
 from coordinator.iallocator.requests import BalanceCluster
+from coordinator.iallocator.response import Moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ def balance(cluster: Snapshot, request: BalanceCluster, options: Options) -> Ans
         Refused: there is no such group.
     """
     steps = _best_first(cluster, _groups(cluster, request), options)
-    moved: list[tuple[str, str, list[str]]] = []
-    jobs: list[list[Opcode]] = []
+    moved: list[tuple[str, str, tuple[str, ...]]] = []
+    jobs: list[tuple[Opcode, ...]] = []
     after: dict[int, tuple[int, ...]] = {}
     scores: dict[int, tuple[float, float]] = {}
     for step in steps:
@@ -49,9 +50,13 @@ def balance(cluster: Snapshot, request: BalanceCluster, options: Options) -> Ans
         nodes = tuple(node for node in move.after if node != NOWHERE)
         group = cluster.nodes[nodes[0]].group
         moved.append(
-            (instance.name, cluster.groups[group].name, [cluster.nodes[at].name for at in nodes])
+            (
+                instance.name,
+                cluster.groups[group].name,
+                tuple(cluster.nodes[at].name for at in nodes),
+            )
         )
-        jobs.append(_job(opcodes_of(move, cluster), is_first=not jobs))
+        jobs.append(tuple(_job(opcodes_of(move, cluster), is_first=not jobs)))
         after[move.instance] = nodes
         scores[group] = (scores.get(group, (step.before,))[0], move.score)
     told = ", ".join(
@@ -61,7 +66,7 @@ def balance(cluster: Snapshot, request: BalanceCluster, options: Options) -> Ans
     info = f"{len(jobs)} move{'s' * (len(jobs) != 1)}" + (
         f", score of {told}" if told else ": no move is worth it"
     )
-    return Answer(info, [moved, [], jobs], after=after)
+    return Answer(info, Moves(tuple(moved), (), tuple(jobs)), after=after)
 
 
 def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:

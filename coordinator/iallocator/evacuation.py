@@ -31,6 +31,7 @@ from coordinator.iallocator.requests import (
     EvacuationMode,
     RelocateOne,
 )
+from coordinator.iallocator.response import Moves
 
 
 def relocate(cluster: Snapshot, ledger: Ledger, request: RelocateOne, options: Options) -> Answer:
@@ -192,22 +193,22 @@ def _many(
     instances: tuple[int, ...],
     move: Callable[[int], list[Opcode]],
 ) -> Answer:
-    moved: list[tuple[str, str, list[str]]] = []
+    moved: list[tuple[str, str, tuple[str, ...]]] = []
     failed: list[tuple[str, str]] = []
-    jobs: list[list[Opcode]] = []
+    jobs: list[tuple[Opcode, ...]] = []
     for index in instances:
         instance = cluster.instances[index]
         try:
-            jobs.append(move(index))
+            jobs.append(tuple(move(index)))
         except Refused as error:
             failed.append((instance.name, str(error)))
             continue
         nodes = movers.nodes_of(index)
         group = cluster.groups[cluster.nodes[nodes[0]].group].name
-        moved.append((instance.name, group, [cluster.nodes[node].name for node in nodes]))
+        moved.append((instance.name, group, tuple(cluster.nodes[node].name for node in nodes)))
     info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
     after = {index: movers.nodes_of(index) for index in instances}
-    return Answer(info, [moved, failed, jobs], after=after)
+    return Answer(info, Moves(tuple(moved), tuple(failed), tuple(jobs)), after=after)
 
 
 class _Movers:

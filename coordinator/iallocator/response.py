@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import InvalidRequest
 
@@ -16,9 +16,8 @@ class Response:
     result: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """What an evacuation or a change of group comes to.
+class Moves(NamedTuple):
+    """What an evacuation, a change of group or a balancing comes to, in the protocol's order.
 
     Attributes:
         moved: instance, group it goes to, nodes afterwards.

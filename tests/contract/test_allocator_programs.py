@@ -37,17 +37,17 @@ from coordinator.iallocator.document import (
     ask_for_move,
     ask_for_place,
     ask_for_places,
-    ask_to_evacuate,
 )
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.jsontext import parse
+from coordinator.iallocator.requests import EvacuationMode
 from coordinator.iallocator.response import read_moves, read_nodes, read_response, read_seats
 from coordinator.operations.placement.allocators import AllocatorFailed, find_program
 from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.message import message_of
-from coordinator.operations.placement.moves import solve_here
+from coordinator.operations.placement.moves import OffNodes, solve_here
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.promises import Newcomer
 from coordinator.state.rows import Put, Stored
@@ -249,15 +249,13 @@ def test_debians_hail_evacuates_as_our_engine_does() -> None:
         look = random_look(rng, params={"static-kvm-node-memory": 0})
         node = rng.choice(look.config.sorted_nodes())
         names = [instance.name for instance in look.config.instances_on(node.uuid)]
-        question = ask_to_evacuate(names, "all")
+        question = OffNodes(tuple(names), EvacuationMode.ALL)
         told = await run_program(
-            Path(str(HAIL)), ["--static-kvm-node-memory=0"], message_of(look, question)
+            Path(str(HAIL)), ["--static-kvm-node-memory=0"], message_of(look, question.message())
         )
         answer = read_response(told)
         assert answer.success
-        assert read_moves(answer.result) == read_moves(
-            solve_here("hail", look, question, Options())
-        )
+        assert read_moves(answer.result) == solve_here("hail", look, question, Options())
 
     async def all_of_them() -> None:
         for seed in range(25):

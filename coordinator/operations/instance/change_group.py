@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from common.errors import Conflict
-from coordinator.iallocator.document import ask_for_group
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
@@ -11,7 +10,7 @@ from coordinator.operations.fields import AllocatorOption, EarlyRelease, Instanc
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
-from coordinator.operations.placement.moves import plan_moves
+from coordinator.operations.placement.moves import ToGroups, plan_moves
 from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
 from coordinator.state.config import Config
 
@@ -46,6 +45,6 @@ class ChangeGroup(PlannedMoves, kw_only=True):
                 f"Instance {instance.name} is in group {config.groups[home].name} already."
             )
         allocators = allocators_for(config.cluster, RequestType.CHANGE_GROUP, self.iallocator)
-        question = ask_for_group([instance.name], [group.uuid for group in groups])
+        question = ToGroups((instance.name,), tuple(group.uuid for group in groups))
         moves = await plan_moves(cluster, allocators, question)
         return plan_of(cluster, moves)

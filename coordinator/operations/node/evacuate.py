@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from common.errors import InvalidRequest
-from coordinator.iallocator.document import ask_to_evacuate
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
@@ -12,7 +11,7 @@ from coordinator.operations.fields import AllocatorOption, EarlyRelease, NodeArg
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
-from coordinator.operations.placement.moves import plan_moves
+from coordinator.operations.placement.moves import OffNodes, plan_moves
 from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
 from coordinator.state.config import Config
 
@@ -48,7 +47,7 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         if not leaving:
             return MovesPlan()
         allocators = allocators_for(config.cluster, RequestType.EVACUATE, self.iallocator)
-        question = ask_to_evacuate((instance.name for instance in leaving), self._mode)
+        question = OffNodes(tuple(instance.name for instance in leaving), self._mode)
         soft = self.ignore_soft_errors
         moves = await plan_moves(cluster, allocators, question, ignore_soft_errors=soft)
         return plan_of(cluster, moves)

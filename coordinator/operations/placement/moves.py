@@ -1,12 +1,12 @@
 """Have an allocator say how instances get somewhere else: off their node, or to another group."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.errors import InvalidRequest, NoCapacity
 from common.model.instance import AdminState
 from coordinator.iallocator.answers import Options, Refused
+from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
 from coordinator.iallocator.response import Moves, read_moves
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.filling import backend
@@ -17,11 +17,61 @@ from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
 
+if TYPE_CHECKING:
+    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.requests import ChangeGroup, Evacuate, EvacuationMode
+
+Opcode = dict[str, Any]
+
+
+class OffNodes(NamedTuple):
+    """How do instances, given by name, get off their nodes?"""
+
+    instances: tuple[str, ...]
+    mode: "EvacuationMode"
+
+    def request(self, snapshot: "Snapshot") -> "Evacuate":
+        """Return the question as the built-in allocator is asked."""
+        from coordinator.iallocator.requests import Evacuate
+
+        return Evacuate(_indices(self.instances, snapshot), self.mode)
+
+    def message(self) -> Opcode:
+        """Return the question as a program is asked."""
+        return ask_to_evacuate(self.instances, self.mode)
+
+
+class ToGroups(NamedTuple):
+    """How do instances, given by name, get to one of these groups, or to any other if none?"""
+
+    instances: tuple[str, ...]
+    groups: tuple[str, ...]  # UUIDs
+
+    def request(self, snapshot: "Snapshot") -> "ChangeGroup":
+        """Return the question as the built-in allocator is asked."""
+        from coordinator.iallocator.requests import ChangeGroup
+
+        uuids = [group.uuid for group in snapshot.groups]
+        groups = tuple(uuids.index(uuid) for uuid in self.groups)
+        return ChangeGroup(_indices(self.instances, snapshot), groups)
+
+    def message(self) -> Opcode:
+        """Return the question as a program is asked."""
+        return ask_for_group(self.instances, self.groups)
+
+
+MoveQuestion = OffNodes | ToGroups
+
+
+def _indices(names: Sequence[str], snapshot: "Snapshot") -> tuple[int, ...]:
+    known = {one.name: index for index, one in enumerate(snapshot.instances)}
+    return tuple(known[name] for name in names if name in known)
+
 
 async def plan_moves(
     cluster: Cluster,
     allocators: Sequence[str],
-    request: dict[str, Any],
+    question: MoveQuestion,
     *,
     ignore_soft_errors: bool = False,
 ) -> Moves:
@@ -30,7 +80,7 @@ async def plan_moves(
     Args:
         cluster: as the job sees it.
         allocators: to be asked, in order, until one succeeds.
-        request: as of ``coordinator.iallocator.document``.
+        question: what is asked.
         ignore_soft_errors: of the built-in allocator: go beyond limits that can be exceeded.
 
     Raises:
@@ -42,13 +92,14 @@ async def plan_moves(
         program = find_program(name, cluster.placing.search_path)
         if program is None:
             look = await look_and_tell(cluster)
-            result = solve_here(name, look, request, Options(ignore_soft_errors=ignore_soft_errors))
-            moves = _read(name, look, result)
+            options = Options(ignore_soft_errors=ignore_soft_errors)
+            moves = solve_here(name, look, question, options)
+            _check_all_moved(name, moves)
             cluster.promise(*promises_of(look.config, moves))
         else:
             async with cluster.placing.turn:
                 look = await look_and_tell(cluster)
-                response = await run(cluster, name, program, look, request)
+                response = await run(cluster, name, program, look, question.message())
                 moves = _read(name, look, response.result)
                 cluster.promise(*promises_of(look.config, moves))
         for instance, group, nodes in moves.moved:
@@ -59,22 +110,20 @@ async def plan_moves(
     return await first_success(allocators, attempt, cluster.log)
 
 
-def solve_here(name: str, look: Look, request: dict[str, Any], options: Options) -> Any:
-    """Ask the built-in allocator, which reads the same message as a program."""
-    from coordinator.iallocator.cluster import read_cluster
-    from coordinator.iallocator.fields import Fields
-    from coordinator.iallocator.jsontext import parse
-    from coordinator.iallocator.protocol import solve
-    from coordinator.iallocator.requests import read_request
-    from coordinator.operations.placement.message import message_of
+def solve_here(name: str, look: Look, question: MoveQuestion, options: Options) -> Moves:
+    """Ask the built-in allocator.
 
-    message = Fields.of(parse(message_of(look, request)), "the message")
-    shown = read_cluster(message, kvm_node_memory=0)  # what they report says it already
+    Raises:
+        NoCapacity: it finds nothing at all.
+    """
+    from coordinator.iallocator.protocol import solve
+
     try:
-        found = solve(shown, read_request(message.inside("request"), shown), options)
+        found = solve(look.snapshot, question.request(look.snapshot), options)
     except Refused as error:
         raise failed(name, str(error)) from error
-    return json.loads(json.dumps(found.result))
+    moves: Moves = found.result
+    return moves
 
 
 def _read(name: str, look: Look, result: Any) -> Moves:
@@ -84,13 +133,17 @@ def _read(name: str, look: Look, result: Any) -> Moves:
             check_usable(look.config, nodes[0] if nodes else "")
     except InvalidRequest as error:
         raise nonsense(name, error) from error
+    _check_all_moved(name, moves)
+    return moves
+
+
+def _check_all_moved(name: str, moves: Moves) -> None:
     if moves.failed:
         reasons = "; ".join(f"{instance}: {why}" for instance, why in moves.failed)
         raise NoCapacity(
             f"Can't compute nodes using iallocator '{name}': {reasons}",
             failed=[instance for instance, _ in moves.failed],
         )
-    return moves
 
 
 def promises_of(config: Config, moves: Moves) -> tuple[Promise, ...]:

@@ -128,12 +128,17 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     from coordinator.iallocator.answers import Options
     from coordinator.iallocator.balancing import balance
     from coordinator.iallocator.requests import BalanceCluster
+    from coordinator.iallocator.response import Moves
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)
     found = balance(look.snapshot, request, Options())
-    moves, _, jobs = found.result
-    return {"moves": moves, "jobs": jobs, "info": found.info}
+    moves: Moves = found.result
+    return {
+        "moves": [[name, group, list(nodes)] for name, group, nodes in moves.moved],
+        "jobs": [list(job) for job in moves.jobs],
+        "info": found.info,
+    }
 
 
 def _request(look: Look, wish: Wish) -> "Allocate":
