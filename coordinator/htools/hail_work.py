@@ -115,17 +115,17 @@ def _print_nodes(
     import numpy as np
 
     from coordinator.allocator.balancing.board import Board
-    from coordinator.allocator.books.opening import open_books
+    from coordinator.allocator.books.ledger import Ledger
     from coordinator.htools.source import common_suffix
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now
 
     suffix = common_suffix(start)
     everyone = np.arange(len(cluster.nodes))
-    board, before = Board(open_books(cluster), everyone), open_books(start)
+    board, before = Board(Ledger(cluster), everyone), Ledger(start)
     # Nobody has measured again what is free: it is less by what has come since.
-    came = before.missing - board.opening.missing
-    books = board.books.changed(memory=before.books.memory - came)
+    came = before.missing - board.ledger.missing
+    books = board.books.changed(memory=before.accounts.memory - came)
     now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
     now = replace(now, books=books, missing=before.missing.tolist())
     stderr.write(f"\n{when} cluster status:\n")

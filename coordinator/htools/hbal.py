@@ -11,7 +11,7 @@ from common.errors import InvalidRequest
 from coordinator.allocator.balancing.ahead import FIRST_MOVES, Search
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.straighten import straightened
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute
@@ -32,9 +32,9 @@ def main() -> None:
 def balance(options: Parsed) -> int:
     """Load, balance, print, make the moves; returns the exit status."""
     cluster = source.with_offline(source.load(options), options)
-    opening = open_books(cluster, least_disk=options.min_disk)
+    ledger = Ledger(cluster, least_disk=options.min_disk)
     if options.verbosity != 0:
-        source.warn_of_missing(cluster, opening)
+        source.warn_of_missing(cluster)
     if options.verbosity > 1:
         say(f"Loaded cluster tags: {','.join(cluster.tags)}")
         say(f"Loaded cluster ipolicy: {policy_text(cluster.policy)}")
@@ -49,7 +49,7 @@ def balance(options: Parsed) -> int:
         _tell_split(cluster)
     group = _chosen_group(cluster, options)
     nodes = [i for i, node in enumerate(cluster.nodes) if node.group == group]
-    start = Balance(opening, np.array(nodes, dtype=np.int64), _limits(cluster, options))
+    start = Balance(ledger, np.array(nodes, dtype=np.int64), _limits(cluster, options))
     report = Report(options, cluster, start)
     report.opening(cluster.groups[group].name)
     if not _is_balanced(start, options, report):

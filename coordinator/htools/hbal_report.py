@@ -52,9 +52,9 @@ class Report:
         bad = ~books.offline & books.fails_n1
         count = int(np.count_nonzero(bad))
         # Also of instances that belong to another group, and only have their secondary here.
-        opening, spoiled = board.opening, board.nodes[bad]
-        touched = np.isin(opening.primary, spoiled) | np.isin(opening.secondary, spoiled)
-        touched &= opening.demands.count > 0
+        ledger, spoiled = board.ledger, board.nodes[bad]
+        touched = np.isin(ledger.primary_of, spoiled) | np.isin(ledger.secondary_of, spoiled)
+        touched &= ledger.real
         if options.verbosity > 0:
             spoilt = int(np.count_nonzero(touched))
             say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")

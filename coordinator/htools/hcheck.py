@@ -9,9 +9,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 import numpy as np
 
+from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.balancing.emptying import stuck_nodes
-from coordinator.allocator.books.opening import Opening, open_books
+from coordinator.allocator.balancing.board import Board
+from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.placing.emptying import stuck_nodes
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.options import Option, Parsed, run
@@ -78,13 +80,13 @@ class _Health:
 def check(options: Parsed) -> int:
     """Load, check, print; returns the exit status: 1 if something is wrong."""
     loaded = source.load(options)
-    if options.verbosity != 0:
-        source.warn_of_missing(loaded, open_books(loaded))
     cluster = source.with_offline(loaded, options)
-    opening = open_books(cluster, least_disk=options.min_disk)
+    ledger = Ledger(cluster, least_disk=options.min_disk)
+    if options.verbosity != 0:
+        source.warn_of_missing(loaded)
     report = _Report(cluster, options)
     report.tell_groups()
-    groups = _groups(cluster, opening, options)
+    groups = _groups(cluster, ledger, options)
     before = [_health(group, balance, (), options) for group, balance in groups]
     totals = _totals(before)
     is_sick = sum(totals) > 0
@@ -103,7 +105,7 @@ def check(options: Parsed) -> int:
     return int(helps)
 
 
-def _groups(cluster: Snapshot, opening: Opening, options: Parsed) -> list[tuple[int, Balance]]:
+def _groups(cluster: Snapshot, ledger: Ledger, options: Parsed) -> list[tuple[int, Balance]]:
     """Every group that has nodes."""
     limits = Limits(
         min_gain=options.min_gain,
@@ -117,7 +119,7 @@ def _groups(cluster: Snapshot, opening: Opening, options: Parsed) -> list[tuple[
     )
     homes = np.array([node.group for node in cluster.nodes], dtype=np.int64)
     return [
-        (group, Balance(opening, np.flatnonzero(homes == group), limits))
+        (group, Balance(ledger, np.flatnonzero(homes == group), limits))
         for group in np.unique(homes).tolist()
     ]
 
@@ -141,8 +143,20 @@ def _health(group: int, balance: Balance, moved: Sequence[int], options: Parsed)
         int(np.count_nonzero(books.offline)),  # nodes, not instances, as with Debian's hcheck
     ]
     if options.capacity:
-        counts.append(len(stuck_nodes(board, moved)))
+        counts.append(len(stuck_in_group(board, moved)))
     return _Health(group, counts, balance.score().value)
+
+
+def stuck_in_group(board: Board, moved: Sequence[int] = ()) -> set[int]:
+    """Nodes of a group that could not be emptied within it.
+
+    An instance whose mirror is in another group, or nowhere, cannot fail over within its own.
+    """
+    ledger = board.settled(moved)
+    lonely = board.demands.mirrored & (board.demands.count > 0) & (board.secondary < 0)
+    stuck = set(board.nodes[board.primary[lonely]].tolist())
+    others: Ints = np.array([n for n in board.nodes.tolist() if n not in stuck], dtype=np.int64)
+    return stuck | set(stuck_nodes(ledger, others, board.nodes))
 
 
 def _totals(groups: Sequence[_Health]) -> list[int]:

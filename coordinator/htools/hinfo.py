@@ -8,7 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.opening import Opening, open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
@@ -50,9 +50,9 @@ def main() -> None:
 def inform(options: Parsed) -> int:
     """Load and print; returns the exit status."""
     cluster = source.with_offline(source.load(options), options)
-    opening = open_books(cluster)
+    ledger = Ledger(cluster)
     if options.verbosity > 0:
-        source.warn_of_missing(cluster, opening)
+        source.warn_of_missing(cluster)
     sizes = (
         (len(cluster.nodes), "node"),
         (len(cluster.instances), "instance"),
@@ -69,7 +69,7 @@ def inform(options: Parsed) -> int:
     if suffix and options.verbosity > 2:
         _say(f"Note: Stripping common suffix of '{suffix}' from names")
     _say_split(cluster, is_verbose=options.verbosity > 1)
-    board = Board(opening, np.arange(len(cluster.nodes)))
+    board = Board(ledger, np.arange(len(cluster.nodes)))
     if options.print_instances:
         sys.stderr.write(f"\nInitial instance map:\n{instance_table(cluster.instances, cluster)}")
     if options.print_nodes is not None:
@@ -77,7 +77,7 @@ def inform(options: Parsed) -> int:
         table = node_table(now, range(len(cluster.nodes)), options.print_nodes)
         sys.stderr.write(f"\nCluster status:\n{table}\n")
     if options.verbosity > 1:
-        _say_groups(cluster, opening)
+        _say_groups(cluster, ledger)
     books = board.books
     is_happy = not (books.fails_n1 & ~books.offline).any()
     _say(f"Cluster is N+1 {'happy' if is_happy else 'unhappy'}")
@@ -104,14 +104,14 @@ def _say_split(cluster: Snapshot, *, is_verbose: bool) -> None:
         _say("No split instances found")
 
 
-def _say_groups(cluster: Snapshot, opening: Opening) -> None:
+def _say_groups(cluster: Snapshot, ledger: Ledger) -> None:
     """How each group that has nodes stands."""
     rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
     for index, group in enumerate(cluster.groups):
         nodes = np.array([i for i, n in enumerate(cluster.nodes) if n.group == index], np.int64)
         if not len(nodes):
             continue
-        board = Board(opening, nodes)
+        board = Board(ledger, nodes)
         bad = board.books.fails_n1 & ~board.books.offline
         touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])
         touched &= board.demands.count > 0

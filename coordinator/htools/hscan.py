@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import GntError, InvalidRequest
 from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.terms import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
@@ -87,7 +87,7 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
         InvalidRequest: the file cannot be written.
     """
     seen = with_own_memory(cluster, options.static_memory) if is_kvm else cluster
-    board = Board(open_books(seen), np.arange(len(seen.nodes)))
+    board = Board(Ledger(seen), np.arange(len(seen.nodes)))
     _say(f"{name:<{width}} {_line(seen, board)}")
     if options.print_nodes is not None:
         suffix = source.common_suffix(seen)

@@ -18,11 +18,10 @@ from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.board import Board
 from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.opening import open_books
 from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filled, Filling, Rules, fill
-from coordinator.allocator.filling.spare import all_can_be_emptied
 from coordinator.allocator.filling.tiers import fill_in_tiers
+from coordinator.allocator.placing.emptying import stuck_nodes
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
@@ -51,7 +50,7 @@ def measure(options: Parsed) -> int:
             raise InvalidRequest(f"The {name} ratio has to be a number, {ratio} is none.")
     cluster = source.with_offline(source.load(options), options)
     if options.verbosity > 0:
-        source.warn_of_missing(cluster, open_books(cluster))
+        source.warn_of_missing(cluster)
     return _Run(options, cluster).go()
 
 
@@ -66,10 +65,7 @@ class _Run:
         self._is_pair = TRAITS[self._template].is_mirrored
         self._suffix = source.common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
-        total = np.array([node.total_disk for node in cluster.nodes])
-        ledger = Ledger(cluster)
-        least = np.floor(options.min_disk * total).astype(np.int64)
-        ledger.accounts = replace(ledger.accounts, least_disk=least)
+        ledger = Ledger(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
         if options.independent or options.verbosity > 3:
             groups = np.unique(ledger.group_of).tolist()
@@ -106,11 +102,10 @@ class _Run:
 
     def _is_stuck(self, ledger: Ledger, group: int) -> bool:
         members = np.flatnonzero(ledger.group_of == group)
-        some = self._demand(self._cluster.policy.std)
         emptied = members
         if self._options.accept:  # what sits on a node that is offline is an existing error
             emptied = members[~ledger.accounts.offline[members]]
-        return not all_can_be_emptied(ledger, emptied, some, scored=members)
+        return next(stuck_nodes(ledger, emptied, members), None) is not None
 
     def go(self) -> int:
         options, policy, report = self._options, self._cluster.policy, self._report
@@ -224,7 +219,7 @@ class _Run:
             replace(node, free_memory=node.free_memory - int(taken))
             for node, taken in zip(after.nodes, used.tolist(), strict=True)
         )
-        board = Board(open_books(replace(after, nodes=measured)), np.arange(len(after.nodes)))
+        board = Board(Ledger(replace(after, nodes=measured)), np.arange(len(after.nodes)))
         now = nodes_now(board, after, lambda name: name.removesuffix(self._suffix))
         table = node_table(now, range(len(after.nodes)), self._options.print_nodes)
         sys.stderr.write(f"\n{when} status:\n{table}\n")

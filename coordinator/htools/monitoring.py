@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.errors import InvalidRequest, NotFound
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools.agents import ask_agents
 
@@ -100,7 +100,7 @@ def _spread(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
         if total is None:
             return None
         measured[node.name] = total
-    cpus = open_books(cluster).books.cpus
+    cpus = Ledger(cluster).accounts.cpus
 
     def loaded(instance: Instance) -> Instance:
         share = instance.used_vcpus / float(cpus[instance.primary] or 1)

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from common.errors import GntError, InvalidRequest
-from coordinator.allocator.books.opening import Opening
-from coordinator.allocator.snapshot import Node, Snapshot
+from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.luxi_source import cluster_from_luxi
 from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
 from coordinator.htools.simulate import simulated
 from coordinator.htools.text import parse_cluster
+from coordinator.iallocator.missing import missing
 
 TEXT = Option(
     key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
@@ -313,26 +313,7 @@ def find_node(cluster: Snapshot, name: str) -> int | None:
     return near[0] if len(near) == 1 else None
 
 
-def warn_of_missing(cluster: Snapshot, opening: Opening) -> None:
+def warn_of_missing(cluster: Snapshot) -> None:
     """Say on stderr which nodes have less free than what is on them accounts for."""
-    lines = []
-    for index in reversed(range(len(cluster.nodes))):
-        node = cluster.nodes[index]
-        memory = int(opening.missing[index])
-        disk = _missing_disk(cluster, index, node)
-        if memory > 512 or disk > 1024:
-            lines.append(
-                f"  - node {node.name} is missing {memory} MB ram and {disk // 1024} GB disk\n"
-            )
-    if lines:
-        sys.stderr.write("Warning: cluster has inconsistent data:\n")
-        sys.stderr.write("".join(lines) + "\n")
-
-
-def _missing_disk(cluster: Snapshot, index: int, node: Node) -> int:
-    used = sum(
-        instance.disk
-        for instance in cluster.instances
-        if index in instance.homes and not instance.forthcoming
-    )
-    return int(node.total_disk) - node.free_disk - used
+    for line in missing(*cluster.columns):
+        sys.stderr.write(f"{line}\n")

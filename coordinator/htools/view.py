@@ -56,7 +56,7 @@ def nodes_now(
     for one in cluster.instances:
         if one.primary in used:
             used[one.primary] += one.memory if one.uses_memory else 0
-            tags[one.primary].update(board.opening.rules.exclusion_tags(one.tags))
+            tags[one.primary].update(board.ledger.rules.exclusion_tags(one.tags))
     return NodesNow(
         snapshot=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
         books=board.books,
@@ -64,7 +64,7 @@ def nodes_now(
         primaries=[lists.primaries[node] for node in nodes],
         secondaries=[lists.secondaries[node] for node in nodes],
         used_memory=[used[node] for node in nodes],
-        missing=board.opening.missing[board.nodes].tolist(),
+        missing=board.ledger.missing[board.nodes].tolist(),
         tags=[sorted(tags[node].items()) for node in nodes],
         peers=[lists.peers[node] for node in nodes],
         alias=alias,

@@ -11,7 +11,7 @@ import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
@@ -32,13 +32,14 @@ class Step:
         return self.before - self.move.score
 
 
-def balance(cluster: Snapshot, request: BalanceCluster, options: Options) -> Answer:
+def balance(ledger: Ledger, request: BalanceCluster, options: Options) -> Answer:
     """Find moves, those that gain most first; each as a job that waits for the one before.
 
     Raises:
         Refused: there is no such group.
     """
-    steps = _best_first(cluster, _groups(cluster, request), options)
+    cluster = ledger.snapshot
+    steps = _best_first(ledger, _groups(cluster, request), options)
     moved: list[tuple[str, str, tuple[str, ...]]] = []
     jobs: list[tuple[Opcode, ...]] = []
     after: dict[int, tuple[int, ...]] = {}
@@ -78,14 +79,13 @@ def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:
     raise Refused(f"There is no group {request.group_name}")
 
 
-def _best_first(cluster: Snapshot, groups: list[int], options: Options) -> Iterator[Step]:
+def _best_first(ledger: Ledger, groups: list[int], options: Options) -> Iterator[Step]:
     """Merge the groups' moves, which keep their order within each group."""
-    opening = open_books(cluster)
     limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
     ways = [
-        _steps(Balance(opening, np.array(members, dtype=np.int64), limits))
+        _steps(Balance(ledger, members, limits))
         for group in groups
-        if (members := [at for at, node in enumerate(cluster.nodes) if node.group == group])
+        if len(members := np.flatnonzero(ledger.group_of == group))
     ]
     coming = {at: step for at, way in enumerate(ways) if (step := next(way, None))}
     while coming:

@@ -227,7 +227,7 @@ class _Movers:
         if not self._seats:
             return self._ledger
         seats = {index: (seat.primary, seat.secondary) for index, seat in self._seats.items()}
-        return with_moved(self._ledger, self._state, seats)
+        return with_moved(self._ledger, self._state.accounts, seats)
 
     def nodes_of(self, index: int) -> tuple[int, ...]:
         """Where an instance is; its secondary counts only if it is mirrored."""

@@ -44,7 +44,7 @@ def solve(cluster: Snapshot, request: Request, options: Options) -> Answer:
     if isinstance(request, BalanceCluster):
         from coordinator.iallocator.balancing import balance
 
-        return balance(cluster, request, options)
+        return balance(ledger, request, options)
     from coordinator.iallocator import evacuation
 
     match request:

@@ -16,7 +16,7 @@ import pytest
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.htools import hbal
 from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster
@@ -136,10 +136,10 @@ def test_moves_keep_their_promises(seed: int) -> None:
     rng = Random(seed)
     taste = Taste(nodes=rng.randint(3, 10), per_node=4, uniform=seed % 2 == 0, down=0.1)
     cluster = parse_cluster(random_text(rng, taste))
-    opening = open_books(cluster)
-    balance = Balance(opening, np.arange(len(cluster.nodes)), Limits())
+    ledger = Ledger(cluster)
+    balance = Balance(ledger, np.arange(len(cluster.nodes)), Limits())
     before = balance.score().value
-    fitted = (opening.books.memory > 0) & (opening.books.disk > 0)
+    fitted = (ledger.accounts.memory > 0) & (ledger.accounts.disk > 0)
     moves = []
     for move in balance.moves():
         moves.append(move)
@@ -148,10 +148,10 @@ def test_moves_keep_their_promises(seed: int) -> None:
         assert balance.score().value == move.score
     books = balance.board.books
     assert ((books.memory > 0) & (books.disk > 0))[fitted].all()
-    afresh = open_books(moved(cluster, moves))
-    assert (afresh.books.primaries == books.primaries).all()
-    assert (afresh.books.reserved == books.reserved).all()
-    assert (afresh.books.disk == books.disk).all()
+    afresh = Ledger(moved(cluster, moves))
+    assert (afresh.accounts.primaries == books.primaries).all()
+    assert (afresh.accounts.reserved == books.reserved).all()
+    assert (afresh.accounts.disk == books.disk).all()
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 20))
@@ -168,7 +168,7 @@ def test_estimates_are_the_scores(seed: int) -> None:
     rng = Random(seed)
     cluster = parse_cluster(random_text(rng, Taste.random(rng)))
     nodes = np.array([i for i, node in enumerate(cluster.nodes) if node.group == 0])
-    balance = Balance(open_books(cluster), nodes, Limits())
+    balance = Balance(Ledger(cluster), nodes, Limits())
     board, score = balance.board, balance.score()
     if not np.isfinite(score.value):
         return

@@ -15,7 +15,7 @@ import numpy as np
 from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.balancing.board import Board, Kind
 from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.opening import Opening
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.terms import Score
 
 # Far more than an estimate errs, and rounding may make of a variance of none.
@@ -79,8 +79,8 @@ class Balance:
         movable: positions of the instances that may be moved.
     """
 
-    def __init__(self, opening: Opening, nodes: Ints, limits: Limits) -> None:
-        self.board = Board(opening, nodes)
+    def __init__(self, ledger: Ledger, nodes: Ints, limits: Limits) -> None:
+        self.board = Board(ledger, nodes)
         self.limits = limits
         self.movable = np.array(
             [index for index in range(len(self.board.instances)) if self._may_move(index)],
@@ -88,7 +88,7 @@ class Balance:
         )
 
     def _may_move(self, index: int) -> bool:
-        snapshot = self.board.opening.snapshot
+        snapshot = self.board.ledger.snapshot
         instance = snapshot.instances[int(self.board.instances[index])]
         chosen = self.limits.selected is None or instance.name in self.limits.selected
         is_split = len({snapshot.nodes[home].group for home in instance.homes}) > 1
@@ -111,14 +111,8 @@ class Balance:
         everything, largest = total.sum(), total.max(initial=0.0)
         if len(total) < 2 or everything <= largest:
             return 0.0
-        owed = float(self._owed())
+        owed = float(self.board.owed)
         return float(0.25 * (owed / (everything - largest) - owed / everything))
-
-    def _owed(self) -> int:
-        inside = self.board.promised.sum()
-        table = self.board.opening.promised[self.board.nodes]
-        outside = np.delete(table, self.board.nodes, axis=1).sum()
-        return int(inside + outside)
 
     def moves(self) -> Iterator[Move]:
         """Yield moves, each made as it is yielded, until none is good enough."""
@@ -223,7 +217,8 @@ class Balance:
             one: position of the instance.
             target: position of a node; of no meaning for a failover.
         """
-        board, before = self.board, self.homes(one)
+        board = self.board
+        before = board.homes(one)
         outcome = board.carry_out(
             kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
         )
@@ -231,7 +226,7 @@ class Balance:
             return None
         board.apply(outcome, one)
         node = int(board.nodes[target])
-        return Move(int(board.instances[one]), kind, node, before, self.homes(one), math.nan)
+        return Move(int(board.instances[one]), kind, node, before, board.homes(one), math.nan)
 
     def may(self, kind: Kind, one: int) -> bool:
         """Whether the limits allow a move of this kind, whatever there is room for."""
@@ -250,8 +245,3 @@ class Balance:
             or (uses_mirror and (mirror < 0 or bool(offline[mirror])))
             or (strays and limits.restricted)
         )
-
-    def homes(self, one: int) -> tuple[int, int]:
-        """Primary and secondary of the instance at a position; indices in the snapshot."""
-        nodes, secondary = self.board.nodes, int(self.board.secondary[one])
-        return int(nodes[self.board.primary[one]]), int(nodes[secondary]) if secondary >= 0 else -1

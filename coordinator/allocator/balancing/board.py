@@ -4,6 +4,7 @@ Nodes are positions within the group, instances positions within those that have
 primary there. A move is one of six kinds, with a target node where it has one.
 """
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -13,8 +14,9 @@ from coordinator.allocator.balancing.carrying import Carrying
 from coordinator.allocator.balancing.moves import Kind as Kind
 from coordinator.allocator.balancing.moves import Outcome as Outcome
 from coordinator.allocator.books.books import Books, Demands
-from coordinator.allocator.books.opening import Opening
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.shift import remove_primary, remove_secondary
+from coordinator.allocator.books.succession import with_moved
 from coordinator.allocator.snapshot import NOWHERE
 
 OUTSIDE = -2  # a secondary in another group
@@ -29,35 +31,64 @@ class Board:
         demands, books: see there.
         promised: row by secondary, column by primary of this group: memory kept free.
         location: per instance, location tags its nodes share and wishes that are not met.
+        holders: row by exclusion tag, column by node: primaries with it.
+        tagged: row by instance, column by exclusion tag.
+        places: row by node, column by location tag.
+        unmet: row by instance, column by node: wishes for a location it does not meet.
+        may_migrate: row by source, column by target.
     """
 
-    def __init__(self, opening: Opening, nodes: Ints) -> None:
-        self.opening = opening
+    def __init__(self, ledger: Ledger, nodes: Ints) -> None:
+        self.ledger = ledger
         self.nodes = nodes
-        place = np.full(len(opening.snapshot.nodes), OUTSIDE, dtype=np.int64)
+        place = np.full(ledger.size, OUTSIDE, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))
-        here = place[opening.primary] >= 0
+        here = place[ledger.primary_of] >= 0
         self.instances = np.flatnonzero(here)
-        self.primary = place[opening.primary[here]]
-        secondary = opening.secondary[here]
+        self.primary = place[ledger.primary_of[here]]
+        secondary = ledger.secondary_of[here]
         self.secondary = np.where(secondary == NOWHERE, NOWHERE, place[secondary])
-        self.demands: Demands = opening.demands.at(self.instances)
-        self.books: Books = opening.books.at(nodes)
-        self.promised = opening.promised[np.ix_(nodes, nodes)].copy()
-        others = np.delete(opening.promised[nodes], nodes, axis=1)
-        self._from_outside = others.max(axis=1, initial=0)
-        self.holders = opening.holders[:, nodes].copy()
-        self.tagged = opening.tagged[self.instances]
-        self.places = opening.places[nodes]
+        self.demands: Demands = ledger.demands.at(self.instances)
+        self.books: Books = ledger.accounts.at(nodes)
+        self._count_reservations(place)
+        self._read_tags()
+        self.location = ledger.location_scores[self.instances]
+        self.may_migrate = np.stack([ledger.may_migrate(node, nodes) for node in nodes.tolist()])
+
+    def _count_reservations(self, place: Ints) -> None:
+        """What nodes keep free for the failure of nodes of this group, and of others."""
+        peers, size = self.ledger.peers, len(self.nodes)
+        first, second = place[peers.primary], place[peers.secondary]
+        inside, outside = (first >= 0) & (second >= 0), (first < 0) & (second >= 0)
+        self.promised = np.zeros((size, size), dtype=np.int64)
+        self.promised[second[inside], first[inside]] = peers.promised[inside]
+        self._from_outside = np.zeros(size, dtype=np.int64)
+        np.maximum.at(self._from_outside, second[outside], peers.promised[outside])
+        self._owed_outside = int(peers.promised[outside].sum())
+
+    def _read_tags(self) -> None:
+        ledger, rules, nodes = self.ledger, self.ledger.rules, self.nodes.tolist()
+        tags = [ledger.tags[index] for index in self.instances.tolist()]
+        self.tagged = _table([rules.exclusion_tags(each) for each in tags])
+        self.holders = np.zeros((self.tagged.shape[1], len(nodes)), dtype=np.int64)
+        np.add.at(self.holders.T, self.primary, self.tagged)
+        places = [ledger.location_tags[node] for node in nodes]
+        self.places = _table(places)
         self.shared_places = self.places @ self.places.T
-        self.unmet = opening.unmet[np.ix_(self.instances, nodes)]
-        self.location = opening.own_location[self.instances].copy()
-        self.may_migrate = opening.may_migrate[np.ix_(nodes, nodes)]
+        self.unmet = np.zeros((len(tags), len(nodes)), dtype=np.int64)
+        for index, wanted in enumerate(map(rules.desired_locations, tags)):
+            if wanted:
+                self.unmet[index] = [len(wanted - place) for place in places]
         self.has_crowds = bool(self.tagged.shape[1] and self.places.shape[1])
         online = ~self.books.offline
         real = (self.demands.count > 0) & online[self.primary]
         # Primaries online by location tag of the node and exclusion tag of the instance.
         self.crowds = self.places[self.primary[real]].T @ self.tagged[real]
+
+    @property
+    def owed(self) -> int:
+        """Memory that the nodes keep free for the failure of any others."""
+        return int(self.promised.sum()) + self._owed_outside
 
     def copy(self) -> "Board":
         """A board on which moves can be tried."""
@@ -65,6 +96,26 @@ class Board:
         for name in ("primary", "secondary", "books", "promised", "holders", "location", "crowds"):
             setattr(other, name, getattr(self, name).copy())
         return other
+
+    def settled(self, moved: Sequence[int]) -> Ledger:
+        """The books of the whole cluster with this group as it stands.
+
+        Args:
+            moved: instances that have moved, in that order, as indices in the snapshot.
+        """
+        accounts = self.ledger.accounts.copy()
+        for name in Books.__slots__:
+            getattr(accounts, name)[..., self.nodes] = getattr(self.books, name)
+        where = {index: at for at, index in enumerate(self.instances.tolist())}
+        last = {index: turn for turn, index in enumerate(moved)}
+        homes = {index: self.homes(where[index]) for index in sorted(last, key=last.__getitem__)}
+        return with_moved(self.ledger, accounts, homes)
+
+    def homes(self, one: int) -> tuple[int, int]:
+        """Primary and secondary of the instance at a position, as indices in the snapshot."""
+        index, secondary = int(self.instances[one]), int(self.secondary[one])
+        mirror = int(self.nodes[secondary] if secondary >= 0 else self.ledger.secondary_of[index])
+        return int(self.nodes[self.primary[one]]), mirror
 
     @property
     def crowding(self) -> int:
@@ -168,3 +219,12 @@ class Board:
                     self.crowds += change * np.outer(self.places[node], self.tagged[one])
         self.primary[one], self.secondary[one] = primary, secondary
         self.location[one] = int(outcome.location[0])
+
+
+def _table(rows: list[frozenset[str]]) -> Ints:
+    """1 where the row has the tag; a column per tag."""
+    tags = {tag: column for column, tag in enumerate(sorted(set[str]().union(*rows)))}
+    table = np.zeros((len(rows), len(tags)), dtype=np.int64)
+    for row, some in enumerate(rows):
+        table[row, [tags[tag] for tag in some]] = 1
+    return table

@@ -14,7 +14,7 @@ import numpy as np
 from common.model.policy import Spec
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.books.books import Books, demands_of
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.shift import add_primary
 from coordinator.allocator.snapshot import Instance, Snapshot
 
@@ -102,7 +102,7 @@ def switch(cluster: Snapshot, nodes: Iterable[int], *, off: bool) -> Squeezed:
         ),
     )
     balance = Balance(
-        open_books(marked),
+        Ledger(marked),
         np.arange(len(cluster.nodes)),
         Limits(min_gain=0.0, min_gain_limit=0.0),
     )

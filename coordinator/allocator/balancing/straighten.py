@@ -98,7 +98,7 @@ def _replay(balance: Balance, moves: Sequence[Move]) -> list[Move] | _Stuck:
     made: list[Move] = []
     for at, move in enumerate(moves):
         one = positions[move.instance]
-        here = balance.homes(one)
+        here = balance.board.homes(one)
         if here == move.after:
             continue
         way = _way(here, move.after)

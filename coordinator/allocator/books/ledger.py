@@ -54,10 +54,16 @@ class Ledger:
         instances: their columns, those that came after the snapshot left out.
         tags: of each instance.
         arrivals: instances that have moved since, by index; the last one last.
+        missing: memory of each node that nothing accounts for, in MiB.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Open the books."""
+    def __init__(self, snapshot: Snapshot, *, least_disk: float = 0.0) -> None:
+        """Open the books.
+
+        Args:
+            snapshot: the cluster.
+            least_disk: share of a node's disk that has to stay free.
+        """
         nodes, instances = snapshot.columns
         self.snapshot = snapshot
         self.rules = TagRules.of(snapshot.tags + snapshot.more_tags)
@@ -74,6 +80,16 @@ class Ledger:
         self.instances = instances
         self.tags = instances.tags
         self.arrivals: tuple[int, ...] = ()
+        policies = [group.policy for group in snapshot.groups]
+        self._opened = OpenedNodes(
+            nodes,
+            self.demands,
+            self.primary_of,
+            self.secondary_of,
+            [(policy.vcpu_ratio, policy.spindle_ratio) for policy in policies],
+            least_disk=least_disk,
+        )
+        self.missing: Ints = self._opened.missing
 
     @cached_property
     def freight(self) -> Freight:
@@ -97,21 +113,14 @@ class Ledger:
     @cached_property
     def accounts(self) -> Books:
         """The books of all nodes at the start."""
-        policies = [group.policy for group in self.snapshot.groups]
-        primary = self.primary_of
-        opened = OpenedNodes(
-            self._nodes,
-            self.demands,
-            primary,
-            self.secondary_of,
-            [(policy.vcpu_ratio, policy.spindle_ratio) for policy in policies],
-        )
         reserved = np.zeros(self.size, dtype=np.int64)
         np.maximum.at(reserved, self.peers.secondary, self.peers.promised)
-        books = opened.books(
+        books = self._opened.books(
             reserved=reserved,
             conflicts=self._conflicts(),
-            location=opened.per_node(self._location_scores() * self.demands.count, primary),
+            location=self._opened.per_node(
+                self.location_scores * self.demands.count, self.primary_of
+            ),
         )
         if self.snapshot.cpu_loads is not None:
             books.load[0] = self.snapshot.cpu_loads
@@ -155,8 +164,9 @@ class Ledger:
                     crowds[node].update((place, tag) for tag in tags)
         return crowds
 
-    def _location_scores(self) -> Ints:
-        """Per instance."""
+    @cached_property
+    def location_scores(self) -> Ints:
+        """Per instance: its part in the location score of its primary node, at the start."""
         if not self.has_locations and not self.rules.desired_location:
             return np.zeros(len(self.primary_of), dtype=np.int64)
         ends = zip(self.tags, self.primary_of.tolist(), self.secondary_of.tolist(), strict=True)

@@ -1,80 +1,13 @@
-"""The books as they are opened: sums over what is on each node, and what tags say, as tables."""
+"""The books as they are opened: sums over what is on each node."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.books.books import UNKNOWN, Books, Demands, demands_in
+from coordinator.allocator.books.books import UNKNOWN, Books, Demands
 from coordinator.allocator.columns import NodeColumns
-from coordinator.allocator.snapshot import NOWHERE, Snapshot
-from coordinator.allocator.tags import TagRules
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How things stand before the first move; node indices as in the snapshot.
-
-    Attributes:
-        promised: row by secondary, column by primary: memory kept free for it.
-        measured: free memory as reported.
-        missing: memory that nothing accounts for.
-        holders: row by exclusion tag, column by node: primaries with it.
-        tagged: row by instance, column by exclusion tag.
-        places: row by node, column by location tag.
-        unmet: row by instance, column by node: wishes for a location it does not meet.
-        own_location: per instance, its part in its primary's location score.
-        may_migrate: row by source, column by target.
-    """
-
-    snapshot: Snapshot
-    rules: TagRules
-    books: Books
-    demands: Demands
-    primary: Ints
-    secondary: Ints
-    promised: Ints
-    measured: Ints
-    missing: Ints
-    holders: Ints
-    tagged: Ints
-    places: Ints
-    unmet: Ints
-    own_location: Ints
-    may_migrate: Bools
-
-
-def open_books(snapshot: Snapshot, *, least_disk: float = 0.0) -> Opening:
-    """Open the books as Ganeti's tools do.
-
-    Args:
-        snapshot: the cluster.
-        least_disk: share of a node's disk that has to stay free.
-    """
-    nodes, instances = snapshot.columns
-    demands = demands_in(instances)
-    primary, secondary = np.array((instances.primary, instances.secondary), dtype=np.int64)
-    size = len(nodes.names)
-    promised = np.zeros((size, size), dtype=np.int64)
-    pairs = (demands.count > 0) & (secondary != NOWHERE)
-    np.add.at(promised, (secondary[pairs], primary[pairs]), demands.needed[pairs])
-    rules = TagRules.of(snapshot.tags + snapshot.more_tags)
-    tagging = _Tagging(snapshot, rules, primary, secondary)
-    ratios = [(group.policy.vcpu_ratio, group.policy.spindle_ratio) for group in snapshot.groups]
-    opened = OpenedNodes(nodes, demands, primary, secondary, ratios, least_disk=least_disk)
-    books = opened.books(
-        reserved=promised.max(axis=1, initial=0),
-        conflicts=np.maximum(tagging.holders - 1, 0).sum(axis=0),
-        location=opened.per_node(tagging.own_location * demands.count, primary),
-    )
-    if snapshot.cpu_loads is not None:
-        books.load[0] = snapshot.cpu_loads
-    return Opening(
-        snapshot, rules, books, demands, primary, secondary, promised, opened.measured,
-        opened.missing, tagging.holders, tagging.tagged, tagging.places, tagging.unmet,
-        tagging.own_location, tagging.may_migrate,
-    )  # fmt: skip
+from coordinator.allocator.snapshot import NOWHERE
 
 
 class OpenedNodes:
@@ -190,38 +123,3 @@ class OpenedNodes:
         amounts = np.repeat(load[2], 2)
         np.add.at(sums[2], both[both != NOWHERE], amounts[both != NOWHERE])
         return sums
-
-
-class _Tagging:
-    """What tags say, as tables."""
-
-    def __init__(self, snapshot: Snapshot, rules: TagRules, primary: Ints, secondary: Ints) -> None:
-        nodes, instances = snapshot.nodes, snapshot.instances
-        excluding = [rules.exclusion_tags(i.tags) for i in instances]
-        self.tagged = _table(excluding)
-        self.holders = np.zeros((self.tagged.shape[1], len(nodes)), dtype=np.int64)
-        np.add.at(self.holders.T, primary, self.tagged)
-        places = [rules.location_tags(node.tags) for node in nodes]
-        self.places = _table(places)
-        wishes = [rules.desired_locations(i.tags) for i in instances]
-        self.unmet = np.zeros((len(instances), len(nodes)), dtype=np.int64)
-        for index, wish in enumerate(wishes):
-            if wish:
-                self.unmet[index] = [len(wish - place) for place in places]
-        shared = (self.places @ self.places.T)[primary, secondary] * (secondary != NOWHERE)
-        self.own_location = shared + self.unmet[np.arange(len(instances)), primary]
-        required = [rules.migration_tags(node.tags) for node in nodes]
-        accepted = [rules.accepted_tags(node.tags) for node in nodes]
-        self.may_migrate = np.ones((len(nodes), len(nodes)), dtype=np.bool_)
-        for index, tags in enumerate(required):
-            if tags:
-                self.may_migrate[index] = [tags <= other for other in accepted]
-
-
-def _table(rows: list[frozenset[str]]) -> Ints:
-    """1 where the row has the tag; a column per tag."""
-    tags = {tag: column for column, tag in enumerate(sorted(set[str]().union(*rows)))}
-    table = np.zeros((len(rows), len(tags)), dtype=np.int64)
-    for row, some in enumerate(rows):
-        table[row, [tags[tag] for tag in some]] = 1
-    return table

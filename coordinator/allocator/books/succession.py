@@ -63,23 +63,22 @@ def with_instances(
     return after
 
 
-def with_moved(ledger: Ledger, state: State, seats: Mapping[int, tuple[int, int]]) -> Ledger:
-    """The books of ``state`` as a new beginning.
+def with_moved(ledger: Ledger, accounts: Books, homes: Mapping[int, tuple[int, int]]) -> Ledger:
+    """The books with instances elsewhere, as a new beginning.
 
     Args:
-        ledger: from which the state set out.
-        state: the books by now.
-        seats: primary and secondary of the instances that may have moved, by index, in the
+        ledger: the books before.
+        accounts: the nodes' books by now; they may be changed later on.
+        homes: primary and secondary of the instances that may have moved, by index, in the
             order in which they did.
     """
     after = copy(ledger)
     after.primary_of, after.secondary_of = ledger.primary_of.copy(), ledger.secondary_of.copy()
-    for index, (primary, secondary) in seats.items():
+    for index, (primary, secondary) in homes.items():
         if (ledger.primary_of[index], ledger.secondary_of[index]) != (primary, secondary):
             after.primary_of[index], after.secondary_of[index] = primary, secondary
             after.arrivals = (*after.arrivals, index)
-    books = state.copy().books
-    for derived in ("peers", "freight"):
+    for derived in ("peers", "freight", "holders", "crowds"):
         vars(after).pop(derived, None)
-    after.accounts, after.holders, after.crowds = books.accounts, books.holders, books.crowds
+    after.accounts = accounts.copy()
     return after

@@ -23,7 +23,8 @@ from coordinator.allocator.filling.codes import FAILURES, Failure, Refusals
 from coordinator.allocator.filling.pairs import PairFill
 from coordinator.allocator.filling.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.filling.singles import SingleFill
-from coordinator.allocator.filling.spare import Spare, all_can_be_emptied
+from coordinator.allocator.placing.capacity import Redundancy
+from coordinator.allocator.placing.emptying import stuck_nodes
 from coordinator.allocator.snapshot import Instance
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
@@ -286,7 +287,7 @@ def _fill_in_batches(
         filling = done.filling
         size = _CAREFUL if is_careful else _guessed(filling, demand)
         trial = _fill_singles(filling, demand, size if left is None else min(size, left))
-        if not _stays_spare(trial.filling, demand):
+        if not _stays_spare(trial.filling):
             return _Batches(done, left, is_final=False)
         done = trial
         left = None if left is None else max(0, left - size)
@@ -301,9 +302,11 @@ def _guessed(filling: Filling, demand: Instance) -> int:
     return max(_AT_ONCE, available // max(1, demand.memory) - filling.start.size)
 
 
-def _stays_spare(filling: Filling, demand: Instance) -> bool:
+def _stays_spare(filling: Filling) -> bool:
     nodes = filling.rules.emptied
-    return nodes is None or all_can_be_emptied(filling.ledger(), nodes, demand)
+    if nodes is None:
+        return True
+    return next(stuck_nodes(filling.ledger(), nodes, np.arange(filling.start.size)), None) is None
 
 
 def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -326,9 +329,11 @@ def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Fil
         left = None if left is None else left - 1
 
 
-def _spare(filling: Filling, demand: Instance) -> Spare | None:
+def _spare(filling: Filling, demand: Instance) -> Redundancy | None:
     nodes = filling.rules.emptied
-    return None if nodes is None else Spare(filling.ledger(), nodes, demand)
+    if nodes is None:
+        return None
+    return Redundancy(filling.ledger(), np.arange(filling.start.size), demand, emptied=nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,5 +369,5 @@ def _holds(filling: Filling, demand: Instance) -> bool:
         codes, nodes = filling.codes(demand), filling.candidates
         places = [tuple(nodes[some].tolist()) for some in np.argwhere(codes == 0)]
         spare = _spare(filling, demand)
-        filling.kept[demand] = spare is None or spare.remains_anywhere(places)
+        filling.kept[demand] = spare is None or any(map(spare.remains, places))
     return filling.kept[demand]

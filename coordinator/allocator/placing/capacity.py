@@ -1,8 +1,7 @@
 """N+1: after a placement, every single node must still be one that could be emptied.
 
-hail simulates emptying each node for each candidate. Here mirrored instances, which have one
-place to go, are a matter of arithmetic; for the others counting (see ``freight``) settles
-almost all nodes, and only the rest are simulated (see ``evacuation``).
+hail simulates emptying each node for each candidate. Here it is told as in ``emptying``, of all
+candidates at once as far as possible.
 """
 
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Ints, among
 from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.state import Resident, State, residents_of
+from coordinator.allocator.placing.emptying import lost_nodes
 from coordinator.allocator.placing.evacuation import can_evacuate
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
@@ -52,16 +52,7 @@ class Redundancy:
     @cached_property
     def is_hopeless(self) -> bool:
         """Whether some node cannot be emptied wherever the instance goes."""
-        accounts, peers = self._ledger.accounts, self._peers
-        stuck = (
-            (accounts.memory[peers.secondary] <= peers.arriving)
-            | (accounts.disk[peers.secondary] <= 0)
-            | (~accounts.offline[peers.primary] & (accounts.disk[peers.primary] <= 0))
-            | self._forbidden_failovers
-            | self._lacking_spindles
-        ) & among(peers.primary, self._emptied, self._ledger.size)
-        outlook = self._freight.judge(self._ledger, self._emptied, accounts.memory, accounts.disk)
-        lost = np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
+        lost = lost_nodes(self._ledger, self._emptied)
         if len(lost):
             self.culprit = int(lost.min())
         return bool(len(lost))
@@ -126,6 +117,17 @@ class Redundancy:
                 return False
         return True
 
+    def remains(self, nodes: tuple[int, ...]) -> bool:
+        """Whether every node could be emptied with the instance on ``nodes``, primary first."""
+        if self.is_hopeless:
+            return False
+        first, others = np.array(nodes[:1]), np.array(nodes[1:])
+        if len(others):
+            mirrored = bool(self.pairs(first, others)[0, 0])
+        else:
+            mirrored = bool(self.primaries(first)[0])
+        return mirrored and self.holds(nodes)
+
     def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
         """Whether every node could be emptied with the instance on ``nodes``, one by one.
 
@@ -173,24 +175,3 @@ class Redundancy:
         ours = among(self._peers.primary, self._emptied, self._ledger.size)
         np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
         return arriving
-
-    @cached_property
-    def _lacking_spindles(self) -> Bools:
-        """Per pair of peers: whether exclusive storage has no spindles for a failover."""
-        lacking = np.zeros(len(self._peers.key), dtype=np.bool_)
-        accounts, ledger = self._ledger.accounts, self._ledger
-        if ledger.exclusive.any():
-            for end in (self._peers.primary, self._peers.secondary):
-                lacking |= accounts.exclusive[end] & (
-                    self._peers.unknown | (accounts.free_spindles[end] < 0)
-                )
-        return lacking
-
-    @cached_property
-    def _forbidden_failovers(self) -> Bools:
-        """Per pair of peers: whether migration tags forbid the way to the secondary."""
-        forbidden = np.zeros(len(self._peers.key), dtype=np.bool_)
-        for pair in np.flatnonzero(self._freight.tied[self._peers.primary]).tolist():
-            primary, secondary = self._peers.primary[pair], self._peers.secondary[pair]
-            forbidden[pair] = not self._ledger.may_migrate(int(primary), [int(secondary)])[0]
-        return forbidden

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from immutables import Map
 
 from coordinator.allocator.books.books import UNKNOWN
-from coordinator.allocator.books.opening import Opening
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
@@ -40,9 +40,9 @@ class Layout:
     seats: Map[int, tuple[int, int]]
 
 
-def layout_of(opening: Opening) -> Layout:
+def layout_of(ledger: Ledger) -> Layout:
     """How things are at the start."""
-    snapshot, books = opening.snapshot, opening.books
+    snapshot, books = ledger.snapshot, ledger.accounts
     primaries: dict[int, list[int]] = {}
     secondaries: dict[int, list[int]] = {}
     for index in reversed(range(len(snapshot.instances))):

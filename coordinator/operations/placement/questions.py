@@ -125,6 +125,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
 
 def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     """Find moves: ``moves`` as name, group and nodes afterwards, ``jobs`` as opcodes, ``info``."""
+    from coordinator.allocator.books.ledger import Ledger
     from coordinator.iallocator.answers import Options
     from coordinator.iallocator.balancing import balance
     from coordinator.iallocator.requests import BalanceCluster
@@ -132,7 +133,7 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)
-    found = balance(look.snapshot, request, Options())
+    found = balance(Ledger(look.snapshot), request, Options())
     moves: Moves = found.result
     return {
         "moves": [[name, group, list(nodes)] for name, group, nodes in moves.moved],

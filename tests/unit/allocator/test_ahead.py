@@ -15,7 +15,7 @@ from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.board import Kind
 from coordinator.allocator.balancing.straighten import straightened
 from coordinator.allocator.books.books import Books
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.text import parse_cluster
 from coordinator.htools.view import moved
@@ -32,7 +32,7 @@ def cluster_of(seed: int) -> Snapshot:
 
 
 def start_of(cluster: Snapshot, limits: Limits | None = None) -> Balance:
-    return Balance(open_books(cluster), np.arange(len(cluster.nodes)), limits or Limits())
+    return Balance(Ledger(cluster), np.arange(len(cluster.nodes)), limits or Limits())
 
 
 def look_ahead(start: Balance, most: int | None = None) -> tuple[list[Move], Balance, Search]:
@@ -95,7 +95,7 @@ def test_moves_lead_where_they_say(seed: int) -> None:
         assert made is not None
         assert (made.before, made.after) == (move.before, move.after)
         assert afterwards.score().value == pytest.approx(move.score, abs=1e-9, nan_ok=True)
-    afresh, books = open_books(moved(story.cluster, moves)).books, story.end.board.books
+    afresh, books = Ledger(moved(story.cluster, moves)).accounts, story.end.board.books
     for figure in ("primaries", "secondaries", "reserved", "disk", "cpus", "spindles", "conflicts"):
         assert (getattr(afresh, figure) == getattr(books, figure)).all(), figure
 

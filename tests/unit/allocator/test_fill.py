@@ -15,8 +15,8 @@ from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.books.succession import with_instance
 from coordinator.allocator.filling.codes import Failure
 from coordinator.allocator.filling.fill import Filling, Rules, fill
-from coordinator.allocator.filling.spare import all_can_be_emptied
 from coordinator.allocator.filling.tiers import fill_in_tiers, runs_of
+from coordinator.allocator.placing.emptying import stuck_nodes
 from coordinator.allocator.placing.place import survey_books
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance, Snapshot
@@ -134,5 +134,6 @@ def test_nodes_stay_such_that_they_can_be_emptied() -> None:
     spare = fill(Filling(ledger, Rules(emptied=np.arange(3))), demand, None)
     assert 0 < len(spare.filling.placed) < len(free.placed)
     assert spare.failures[Failure.N1] > 0
-    assert all_can_be_emptied(spare.filling.ledger(), np.arange(3), demand)
-    assert not all_can_be_emptied(free.ledger(), np.arange(3), demand)
+    everyone = np.arange(3)
+    assert not list(stuck_nodes(spare.filling.ledger(), everyone, everyone))
+    assert list(stuck_nodes(free.ledger(), everyone, everyone))

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.rolling.colouring import classes, most_colours_first
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
 from coordinator.allocator.rolling.rounds import Mover, graph_of_nodes
@@ -40,7 +40,7 @@ def cluster(nodes: tuple[Node, ...], *guests: Instance) -> Snapshot:
 
 def start(snapshot: Snapshot) -> tuple[Layout, Mover]:
     everyone = range(len(snapshot.nodes))
-    return layout_of(open_books(snapshot)), Mover(snapshot.instances, everyone)
+    return layout_of(Ledger(snapshot)), Mover(snapshot.instances, everyone)
 
 
 def names(snapshot: Snapshot, rounds: list[tuple[list[int], Layout]]) -> list[list[str]]:

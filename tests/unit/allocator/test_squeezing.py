@@ -15,7 +15,7 @@ from coordinator.allocator.balancing.squeezing import (
     one_more,
     switch,
 )
-from coordinator.allocator.books.opening import open_books
+from coordinator.allocator.books.ledger import Ledger
 from coordinator.allocator.snapshot import DEFAULT_POLICY, Group, Instance, Node, Snapshot
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
@@ -70,7 +70,7 @@ def test_nodes_are_turned_on_until_there_is_room() -> None:
     guests = [replace(GUEST, name=f"g{at}") for at in range(3)]
     snapshot = cluster(*guests, a=full, b=off, c=off)
     wanted = one_more(STANDARD, 10)
-    assert not have_room(open_books(snapshot).books, wanted)
+    assert not have_room(Ledger(snapshot).accounts, wanted)
     assert choose_on(snapshot, on_standby(snapshot), wanted) == [1]
     assert choose_on(snapshot, on_standby(snapshot), one_more(STANDARD, 40)) is None
 
