@@ -156,10 +156,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         if not self.ignore_ipolicy:
             check_policy(config, Newcomer(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
-        await cluster.call(Instances, node).check_startable(guest=guest)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
             await check_still_fits(cluster, Newcomer(instance, disks), node, built_in=built_in)
+        await cluster.call(Instances, node).check_startable(guest=guest)
         return CreatePlan(
             node=node.ref, instance=instance, disks=disks, nics=nics,
             guest=guest, start=self.start,

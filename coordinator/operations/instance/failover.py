@@ -99,10 +99,10 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                     node=target.name,
                 )
         start = instance.admin_state is AdminState.UP
-        await cluster.call(Instances, target).check_startable(guest=guest)
         if start:
             with another_if_stale(cluster, place):
                 await take_memory(cluster, target, guest.memory, instance)
+        await cluster.call(Instances, target).check_startable(guest=guest)
         return FailoverPlan(
             instance=instance.uuid, source=source.ref, source_offline=source.offline,
             target=target.ref, guest=guest, was_running=alive, start=start,

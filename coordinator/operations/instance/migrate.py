@@ -89,9 +89,9 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
                 instance=instance.name,
             )
         guest = _as_it_runs(present_guest(config, instance), found)
-        await cluster.call(Instances, target).check_startable(guest=guest)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
+        await cluster.call(Instances, target).check_startable(guest=guest)
         return MigratePlan(
             instance=instance.uuid, source=source.ref, target=target.ref,
             target_host=target.secondary_ip or target.primary_ip,

@@ -1,25 +1,37 @@
 """What holds for every operation."""
 
+from types import NoneType
 from typing import Any
 
 import msgspec
 import pytest
 
 from common.errors import InvalidRequest
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.nic import Nic
+from common.model.node import Node, NodeRef
 from common.names import InstanceName, NodeName
 from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.filling import read_backend
+from coordinator.operations.follow_up import FollowUp
 from coordinator.operations.ganeti.opcodes import opcodes
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.locking import from_rows, to_rows, wanted
 from coordinator.operations.node.add import AddNode
+from coordinator.operations.placement.promises import Promise
 from coordinator.operations.registry import find_operation, load_all
 
 load_all()
 EVERY = sorted(CATALOGUE)
+OURS = {kind.__name__ for kind in (Disk, Instance, Nic, Node, NodeRef, FollowUp, Promise)}
+OURS |= {kind.plan_type.__name__ for kind in REGISTRY.values()}
+for _kind in REGISTRY.values():
+    _parts = msgspec.json.schema_components([_kind.choice_type])[1]
+    OURS |= {name for name, schema in _parts.items() if "enum" not in schema}
 
 
 @pytest.mark.parametrize("opcode", EVERY)
@@ -71,6 +83,19 @@ def test_null_stands_for_what_is_left_out(opcode: str) -> None:
 def test_plans_can_be_read_from_the_journal(opcode: str) -> None:
     kind = find_operation(opcode)
     msgspec.json.schema(kind.plan_type)
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_choices_can_be_read_from_the_job(opcode: str) -> None:
+    kind = find_operation(opcode)
+    assert (kind.choice_type is NoneType) == (kind.choose is Operation.choose)
+    msgspec.json.schema(kind.choice_type)
+
+
+@pytest.mark.parametrize("opcode", EVERY)
+def test_no_parameter_is_of_a_type_that_only_the_coordinator_makes(opcode: str) -> None:
+    _, used = msgspec.json.schema_components([find_operation(opcode)])
+    assert not used.keys() & OURS
 
 
 def test_attributes_that_all_have_are_left_to_the_queue() -> None:
