@@ -65,6 +65,37 @@ print(json.dumps([run(line) for line in json.load(sys.stdin)]))
 """
 
 
+_COMMANDS = """
+import json
+from importlib import import_module
+
+told = {}
+for area in "backup cluster debug filter group instance job network node os storage".split():
+    for name, (_, _, options, *_) in import_module(f"ganeti.client.gnt_{area}").commands.items():
+        told[f"gnt-{area} {name}"] = sorted(o._long_opts[0] for o in options if o._long_opts)
+print(json.dumps(told))
+"""
+
+
+def ask_libraries(program: str) -> Any:
+    """Return what a program of Debian's Python prints, as JSON, with its libraries to import."""
+    done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+        [PYTHON, "-c", program],
+        env={"PYTHONPATH": f"{COMMANDS}:{LIBRARIES}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def options_of_commands() -> dict[str, list[str]]:
+    """Return the long options of each of Debian's commands, as ``gnt-node list``."""
+    told: dict[str, list[str]] = ask_libraries(_COMMANDS)
+    return told
+
+
 class Said(NamedTuple):
     """What a command wrote, on both its outputs, and its exit code."""
 

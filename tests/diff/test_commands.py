@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +10,7 @@ import pytest
 from common.errors import InvalidRequest
 from coordinator.operations.base import COMMON
 from coordinator.operations.ganeti.opcodes import opcodes
-from tests.diff.debian_ganeti import (
-    COMMANDS,
-    LIBRARIES,
-    PYTHON,
-    Served,
-    needs_ganeti,
-    served_cluster,
-)
+from tests.diff.debian_ganeti import Served, ask_libraries, needs_ganeti, served_cluster
 
 pytestmark = needs_ganeti
 
@@ -46,13 +38,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_opcodes_and_their_parameters_are_debians() -> None:
-    done = subprocess.run(  # noqa: TID251 - no event loop here
-        [PYTHON, "-c", PARAMETERS], env={"PYTHONPATH": f"{COMMANDS}:{LIBRARIES}"},
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
     theirs = {
         opcode: {name: tuple(value) for name, value in told.items() if name not in COMMON}
-        for opcode, told in json.loads(done.stdout).items()
+        for opcode, told in ask_libraries(PARAMETERS).items()
     }
     assert theirs == opcodes()
 

@@ -1,10 +1,7 @@
 """Debian's own REST server has each route of the catalogue, for the same opcode."""
 
-import json
-import subprocess
-
 from coordinator.operations.catalogue import CATALOGUE
-from tests.diff.debian_ganeti import COMMANDS, LIBRARIES, PYTHON, needs_ganeti
+from tests.diff.debian_ganeti import ask_libraries, needs_ganeti
 
 pytestmark = needs_ganeti
 
@@ -26,15 +23,7 @@ print(json.dumps(told))
 
 
 def test_routes_are_ganetis_and_none_is_forgotten() -> None:
-    done = subprocess.run(  # noqa: TID251 - no event loop here
-        [PYTHON, "-c", ROUTES],
-        env={"PYTHONPATH": f"{COMMANDS}:{LIBRARIES}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    theirs: dict[str, str] = json.loads(done.stdout)
+    theirs: dict[str, str] = ask_libraries(ROUTES)
     for entry in CATALOGUE.values():
         known = [route for route, opcode in theirs.items() if opcode == entry.opcode]
         assert entry.route in known if known else not entry.route, (entry.opcode, known)

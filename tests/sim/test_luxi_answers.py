@@ -8,6 +8,7 @@ import msgspec
 from common.errors import GntError
 from common.luxi.answers import Request
 from common.luxi.failures import to_ganeti
+from tests.golden import WIRE
 from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -69,7 +70,7 @@ def test_every_method_answers_as_it_did(update_golden: bool) -> None:
 
     simulate(scenario())
     text = json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)
-    check_golden("luxi.json", text + "\n", update=update_golden)
+    check_golden(WIRE / "luxi.json", text + "\n", update=update_golden)
 
 
 async def _answer(cluster: SimulatedCluster, method: str, args: list[Any]) -> Any:

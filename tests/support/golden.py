@@ -1,4 +1,4 @@
-"""What is on the wire, written down: a change shows as a difference, and is made on purpose."""
+"""What is on the wire is written down: a change shows as a difference, and is made on purpose."""
 
 import json
 import re
@@ -10,15 +10,12 @@ from typing import Any, NoReturn
 import msgspec
 import pytest
 
-from tests.golden import WIRE
-
 _WORDS = {"string": "text", "integer": "whole number"}
 _NO_LIMITS = frozenset({"default", "title", "description"})  # words for people may change
 
 
-def check_golden(name: str, text: str, *, update: bool) -> None:
-    """Compare with the file of this name, or write it."""
-    path = WIRE / name
+def check_golden(path: Path, text: str, *, update: bool) -> None:
+    """Compare with what was written down, or write it."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if update:
         path.write_text(text, encoding="utf-8")
@@ -29,7 +26,7 @@ def check_golden(name: str, text: str, *, update: bool) -> None:
 def _fail(path: Path, before: str, now: str) -> NoReturn:
     lines = unified_diff(before.splitlines(), now.splitlines(), "as it was", "as it is", n=1)
     pytest.fail(
-        f"What is on the wire differs from {path.name}. If that is meant, run this test with "
+        f"{path.name} says something else. If the change is meant, run this test with "
         "--update-golden and commit the difference:\n" + "\n".join(lines),
         pytrace=False,
     )

@@ -12,7 +12,7 @@ from common.rpc.declare import CallSpec, NodeService
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.registry import find_operation
 from coordinator.queries.subject import SUBJECTS
-from tests.support import golden
+from tests.golden import WIRE
 from tests.support.golden import Schemas, check_golden
 
 
@@ -27,7 +27,7 @@ def test_opcodes_have_the_fields_that_they_had(update_golden: bool) -> None:
             yield ""
         yield from schemas.referred_to()
 
-    check_golden("opcodes.txt", "\n".join(lines()) + "\n", update=update_golden)
+    check_golden(WIRE / "opcodes.txt", "\n".join(lines()) + "\n", update=update_golden)
 
 
 def test_nodes_can_be_asked_what_they_could(update_golden: bool) -> None:
@@ -48,7 +48,7 @@ def test_nodes_can_be_asked_what_they_could(update_golden: bool) -> None:
             yield ""
         yield from schemas.referred_to()
 
-    check_golden("node-calls.txt", "\n".join(lines()) + "\n", update=update_golden)
+    check_golden(WIRE / "node-calls.txt", "\n".join(lines()) + "\n", update=update_golden)
 
 
 def test_lists_can_show_what_they_could(update_golden: bool) -> None:
@@ -57,17 +57,15 @@ def test_lists_can_show_what_they_could(update_golden: bool) -> None:
         for what, subject in SUBJECTS.items()
         for _, field in sorted(subject.fields.items())
     ]
-    check_golden("query-fields.txt", "\n".join(lines) + "\n", update=update_golden)
+    check_golden(WIRE / "query-fields.txt", "\n".join(lines) + "\n", update=update_golden)
 
 
-def test_a_difference_fails_until_it_is_said_to_be_meant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(golden, "WIRE", tmp_path)
-    check_golden("colours.txt", "red\n", update=True)
-    check_golden("colours.txt", "red\n", update=False)
+def test_a_difference_fails_until_it_is_said_to_be_meant(tmp_path: Path) -> None:
+    path = tmp_path / "colours.txt"
+    check_golden(path, "red\n", update=True)
+    check_golden(path, "red\n", update=False)
     with pytest.raises(pytest.fail.Exception, match=r"(?s)--update-golden.*-red\n\+blue"):
-        check_golden("colours.txt", "blue\n", update=False)
+        check_golden(path, "blue\n", update=False)
 
 
 def _calls() -> list[CallSpec]:
