@@ -18,7 +18,6 @@ AllocatorOption = Annotated[
     str | None, option("-I", "--iallocator", help="have this allocator choose the nodes")
 ]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
-EarlyRelease = Annotated[bool, hidden("has no meaning for disks without a mirror")]
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip
 ShutdownTimeout = Annotated[

@@ -14,6 +14,7 @@ from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_CLUSTER_SET_PARAMS": {"force": (True,)},  # it overrides checks that we do not make
+    "OP_INSTANCE_CHANGE_GROUP": {"early_release": (True,)},  # there are no mirrors to give up
     "OP_INSTANCE_CREATE": {"opportunistic_locking": (True,)},  # nobody waits: places are promised
     "OP_INSTANCE_FAILOVER": {"ignore_ipolicy": (True,)},  # moves are not held to the policy
     "OP_INSTANCE_MIGRATE": {
@@ -26,6 +27,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_REBOOT": {"ignore_secondaries": (True,)},  # there are no mirrors
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
     "OP_INSTANCE_STARTUP": {"force": (True,)},  # it starts with half a mirror, and there are none
+    "OP_NODE_EVACUATE": {"early_release": (True,)},
     "OP_TEST_DELAY": {"no_locks": (False,)},  # it takes none
 }
 

@@ -6,7 +6,7 @@ from common.errors import Conflict
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, EarlyRelease, InstanceArgument
+from coordinator.operations.fields import AllocatorOption, InstanceArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
@@ -25,7 +25,6 @@ class ChangeGroup(PlannedMoves, kw_only=True):
         option("--to", help="groups it may go to, with commas (any other)", syntax=Syntax.LIST),
     ] = ()
     iallocator: AllocatorOption = None
-    early_release: EarlyRelease = False
 
     def locks(self, config: Config, _: MovesPlan) -> Wanted:
         return wanted(nodes=[config.instance(self.instance_name).primary_node])

@@ -7,7 +7,7 @@ from coordinator.iallocator.requests import EvacuationMode
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, EarlyRelease, NodeArgument
+from coordinator.operations.fields import AllocatorOption, NodeArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
@@ -35,7 +35,6 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         option("--ignore-soft-errors", help="beyond limits that can bend", syntax=Syntax.FLAG),
     ] = False
     mode: Annotated[EvacuationMode | None, hidden("Ganeti's: primary-only, …, all")] = None
-    early_release: EarlyRelease = False
 
     def locks(self, config: Config, _: MovesPlan) -> Wanted:
         return wanted(nodes=[config.node(self.node_name).uuid])
