@@ -12,6 +12,7 @@ from pathlib import Path
 
 from common.errors import Conflict, NodeFailure
 from common.names import InstanceId
+from common.noderpc.instances import NoConsole
 from common.tasks import Background
 from noded.hypervisor.interface import Console
 from noded.system.turns import Turns
@@ -90,9 +91,9 @@ class GuestConsoles:
 
     async def _open(self, instance: InstanceId) -> "_Shared":
         console = await self._find(instance)
-        if console.socket is None:
-            raise Conflict(console.reason or "The instance has no console.", instance=instance)
-        reader, writer = await _connect(console.socket)
+        if isinstance(console, NoConsole):
+            raise Conflict(console.message or "The instance has no console.", instance=instance)
+        reader, writer = await _connect(console)
         shared = _Shared(writer)
         shared.pump = self._background.start(shared.run(reader), name=f"console of {instance}")
         return shared

@@ -1,11 +1,12 @@
 """Hypervisors and their parameters (``hvparams``), with Ganeti's names and meanings.
 
 A parameter is declared here, and used by its driver on the node; command line, queries and checks
-derive from the declaration.
+derive from the declaration. ``pinned`` names those that a running guest keeps when it moves,
+whatever is configured by then and whatever its target would choose.
 """
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -51,6 +52,8 @@ class DiskCache(StrEnum):
 class KvmParameters(Order):
     """Those of ``kvm``; ``accelerator`` is ours."""
 
+    pinned: ClassVar[frozenset[str]] = frozenset({"accelerator"})
+
     accelerator: Accelerator = Accelerator.AUTO
     acpi: bool = True
     boot_order: BootOrder = BootOrder.DISK
@@ -87,10 +90,15 @@ class KvmParameters(Order):
 class FakeParameters(Order):
     """Those of ``fake``, the hypervisor that only pretends."""
 
+    pinned: ClassVar[frozenset[str]] = frozenset()
+
     migration_mode: str = "live"
 
 
-HYPERVISORS: dict[str, type[Order]] = {"kvm": KvmParameters, "fake": FakeParameters}
+HYPERVISORS: dict[str, type[KvmParameters | FakeParameters]] = {
+    "kvm": KvmParameters,
+    "fake": FakeParameters,
+}
 
 
 def check_hypervisor(name: str) -> None:

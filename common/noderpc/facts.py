@@ -38,7 +38,6 @@ class NodeFacts(Report):
     cpu_nodes: Few
     load: Load = 0.0  # runnable processes, one-minute average
     hypervisors: dict[Word, Word] = {}  # name -> version, or "" where it does not work
-    accelerator: Word = ""  # "kvm" where it was seen working, else "tcg"
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
     guests: dict[InstanceId, MiB] | None = None

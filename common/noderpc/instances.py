@@ -2,7 +2,9 @@
 
 from abc import abstractmethod
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from common.messages import Order, Report
 from common.names import (
@@ -56,6 +58,9 @@ class GuestState(StrEnum):
         return self.is_alive or self is GuestState.UNKNOWN
 
 
+Pins = Annotated[dict[Word, Word], Meta(max_length=16)]
+
+
 class GuestReport(Report):
     id: InstanceId
     name: InstanceName
@@ -64,7 +69,8 @@ class GuestReport(Report):
     vcpus: Few
     nics: tuple[NicId, ...] = ()
     cpu_seconds: Seconds = 0.0
-    accelerator: Word = ""  # "kvm" or "tcg"
+    resident: MiB = MiB(0)  # what it has touched of its memory so far
+    pinned: Pins = {}  # parameters that it runs with, and can be received with only
     display: Word = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
     move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
     arrived: bool = False  # INCOMING: all of its memory is here
@@ -78,11 +84,17 @@ class Reception(Report):
     secret: Word  # hexadecimal; good for one transfer
 
 
-class ConsoleInfo(Report):
-    """Where a guest's console is reached; see ``noded``'s ``/console`` stream."""
+class StreamConsole(Report, tag_field="kind", tag="stream"):
+    """A serial console, which the node shares out; see ``noded``'s ``/console`` stream."""
 
-    kind: Word  # "stream", or "none" with the reason in ``message``
-    message: Sentence = ""
+
+class NoConsole(Report, tag_field="kind", tag="none"):
+    """``message`` says why there is none."""
+
+    message: Sentence
+
+
+ConsoleInfo = StreamConsole | NoConsole
 
 
 class Instances(NodeService, prefix="instances"):

@@ -23,7 +23,8 @@ from noded.daemon.port import open_port
 from noded.daemon.server import Server
 from noded.daemon.single import SingleInstance
 from noded.durable_file import explaining
-from noded.hypervisor.kvm.driver import KvmHypervisor
+from noded.hypervisor.drivers import hypervisors
+from noded.hypervisor.interface import Surroundings
 from noded.identity.keys import ChildKeyMaker
 from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
@@ -101,16 +102,16 @@ def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Driv
     return Drivers(
         storages=storages,
         network=LinuxNetwork(),
-        hypervisors={
-            "kvm": KvmHypervisor(
-                paths.instances,
+        hypervisors=hypervisors(
+            Surroundings(
+                instances=paths.instances,
                 identity=paths.identity,
                 address=options.address or "0.0.0.0",  # noqa: S104 -- as the port of noded
                 rules=paths.guest_rules,
                 open_disk=storages.open,
             )
-        },
-        machine=LinuxMachine(paths.instances),
+        ),
+        machine=LinuxMachine(),
         power=find_switch(allowed=options.allow_powercycle, root=os.environ.get("GANTRY_ROOT", "")),
         keys=ChildKeyMaker(),
         now=time.time,

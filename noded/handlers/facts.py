@@ -56,10 +56,11 @@ class FactsHandlers(Facts):
         self._asked: dict[Pool, asyncio.Task[StorageReport]] = {}
 
     async def prepare(self) -> None:
-        """Find out beforehand what takes seconds to find out: whether KVM works here."""
+        """Find out beforehand what takes seconds to find out."""
+        for hypervisor in self._hypervisors.values():
+            await hypervisor.prepare()
         await self._versions()
         await self._network.prepare()
-        await self._accelerator()
 
     async def facts(self, *, storage: tuple[Pool, ...] = ()) -> NodeFacts:
         member = self._identity.member
@@ -70,7 +71,7 @@ class FactsHandlers(Facts):
         free, own = split_memory(
             machine.memory,
             given=[guest.memory for guest in guests],
-            resident=machine.guests_resident,
+            resident=MiB(sum(guest.resident for guest in guests)),
         )
         return NodeFacts(
             name=member.node,
@@ -85,7 +86,6 @@ class FactsHandlers(Facts):
             cpu_nodes=machine.memory_nodes,
             load=machine.load,
             hypervisors=await self._versions(),
-            accelerator=await self._accelerator(),
             storage=await self._spaces(storage),
             memory_locked=self._memory_locked(),
             guests={guest.id: guest.memory for guest in guests},
@@ -105,10 +105,6 @@ class FactsHandlers(Facts):
             if all(self._known.values()):  # one that is missing may be installed any minute
                 self._versions_until_s = now_s + VERSIONS_KEPT_S
         return self._known
-
-    async def _accelerator(self) -> str:
-        kvm = self._hypervisors.get("kvm")
-        return await kvm.accelerator() if kvm else ""
 
     async def _spaces(self, pools: tuple[Pool, ...]) -> tuple[StorageReport, ...]:
         if not pools:

@@ -1,6 +1,7 @@
 """Calls about the guests of this node."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from common.errors import GntError, InvalidRequest, NodeFailure
 from common.model.hypervisors import hypervisor_parameters
@@ -11,7 +12,9 @@ from common.noderpc.instances import (
     GuestSpec,
     GuestState,
     Instances,
+    NoConsole,
     Reception,
+    StreamConsole,
 )
 from noded.hypervisor.interface import Console, Hypervisor
 from noded.network.interface import NetworkDriver
@@ -136,13 +139,14 @@ class InstanceHandlers(Instances):
         await (await self._hypervisor_of(instance)).ensure_not_migrating(instance)
 
     async def console(self, *, instance: InstanceId) -> ConsoleInfo:
-        console = await self.find_console(instance)
-        if console.socket is None:
-            return ConsoleInfo(kind="none", message=console.reason)
-        return ConsoleInfo(kind="stream")
+        match await self.find_console(instance):
+            case NoConsole() as none:
+                return none
+            case Path():
+                return StreamConsole()
 
     async def find_console(self, instance: InstanceId) -> Console:
-        """Tell where on this node the guest's serial console is.
+        """Tell where on this node the guest's console is.
 
         Raises:
             NotFound: the guest is not on this node.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.names import InstanceId, TaskId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
 from noded.hypervisor.fake_moves import ANSWER_S, Moves
 from noded.hypervisor.fake_world import FakeWorld
@@ -41,8 +41,8 @@ class FakeHypervisor:
     async def version(self) -> str:
         return "1.0"
 
-    async def accelerator(self) -> str:
-        return "tcg"
+    async def prepare(self) -> None:
+        """Find nothing to find out."""
 
     async def check_startable(self, guest: GuestSpec) -> None:
         """Find nothing to object to: a fake guest needs no files."""
@@ -179,7 +179,7 @@ class FakeHypervisor:
     async def console(self, instance: InstanceId) -> Console:
         if instance not in self._guests:
             raise NotFound("The instance is not on this node.", instance=instance)
-        return Console(socket=None, reason="A fake instance has no console.")
+        return NoConsole(message="A fake instance has no console.")
 
     async def close(self) -> None:
         """Do nothing: the machine goes on."""
@@ -290,7 +290,7 @@ class FakeHypervisor:
             vcpus=guest.spec.vcpus,
             nics=tuple(nic.id for nic in guest.spec.nics),
             cpu_seconds=guest.number(_now()) / COUNTS_PER_S,
-            accelerator="tcg",
+            pinned={"accelerator": "tcg"},
             move=guest.move,
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,

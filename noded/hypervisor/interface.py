@@ -1,26 +1,35 @@
 """What every hypervisor driver can do; ``kvm`` and ``fake`` pass the same contract suite."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from common.names import InstanceId, TaskId
-from common.noderpc.instances import GuestReport, GuestSpec, Reception
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestReport, GuestSpec, NoConsole, Reception
 
 Tell = Callable[[str, float | None], None]
 """Takes news of long work: a sentence, and the share that is done, from 0 to 1, if known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
-    """The unix socket of a guest's serial console, or why there is none.
+Console = Path | NoConsole
+"""The unix socket of a guest's serial console, or why there is none.
 
-    One reader at a time: bytes come out as the guest writes them, and go in as if typed.
-    """
+One reader at a time: bytes come out as the guest writes them, and go in as if typed.
+"""
 
-    socket: Path | None
-    reason: str = ""
+OpenDisk = Callable[[DiskSpec], int]
+"""Opens a disk, and returns the descriptor; blocks."""
+
+
+class Surroundings(NamedTuple):
+    """What drivers find on their node."""
+
+    instances: Path  # for what they keep of guests; empty after a reboot
+    identity: Path  # where the node's key is, which no guest gets
+    address: str  # IP address at which guests that move here are received
+    rules: Path  # where root of this node says what guests may be given
+    open_disk: OpenDisk  # where their disks come from
 
 
 class Hypervisor(Protocol):
@@ -33,8 +42,8 @@ class Hypervisor(Protocol):
     async def version(self) -> str:
         """Return the hypervisor's version, or "" where there is none."""
 
-    async def accelerator(self) -> str:
-        """Return "kvm" where it was seen working, else "tcg"."""
+    async def prepare(self) -> None:
+        """Find out beforehand what takes seconds to find out."""
 
     async def check_startable(self, guest: GuestSpec) -> None:
         """Check what can be checked without starting; disks are not looked at.

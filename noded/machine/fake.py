@@ -8,13 +8,12 @@ TOTAL, OWN = MiB(65_536), MiB(1_024)
 
 
 class FakeMachine(Machine):
-    """``report`` is for scenarios to change; guests touch none of their memory."""
+    """``report`` is for scenarios to change."""
 
     def __init__(self, boot_id: str, *, total: MiB = TOTAL, own: MiB = OWN, cpus: int = 16) -> None:
         self.report = MachineReport(
             boot_id=boot_id,
             memory=Memory(total=total, available=MiB(total - own)),
-            guests_resident=MiB(0),
             processors=Processors(cpus=cpus, sockets=1),
             memory_nodes=1,
             load=0.0,

@@ -28,7 +28,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 def console_of(node: Served, socket: Path) -> None:
     async def find(_instance: InstanceId) -> Console:
-        return Console(socket=socket)
+        return socket
 
     node.node.consoles._find = find
 

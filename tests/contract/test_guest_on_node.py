@@ -17,6 +17,7 @@ from common.noderpc.tasks import TaskState
 from noded.guest_console import GuestConsoles
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.instances import InstanceHandlers
+from noded.hypervisor.interface import Surroundings
 from noded.hypervisor.kvm.driver import KvmHypervisor
 from noded.network.linux import LinuxNetwork
 from noded.network.netlink import open_netlink
@@ -74,11 +75,13 @@ def test_guest_lives_and_leaves_nothing(root: Path) -> None:
         storage = FileStorage(lambda: Directories(local=str(root / "disks")))
         disks = DiskHandlers(only_files(storage))
         kvm = KvmHypervisor(
-            root / "run",
-            identity=root / "none",
-            address="127.0.0.1",
-            rules=root / "no-rules",
-            open_disk=storage.open,
+            Surroundings(
+                instances=root / "run",
+                identity=root / "none",
+                address="127.0.0.1",
+                rules=root / "no-rules",
+                open_disk=storage.open,
+            )
         )
         tasks = TaskRegistry()
         instances = InstanceHandlers({"kvm": kvm}, network, tasks, only_files(storage))

@@ -16,7 +16,7 @@ from common.names import InstanceId, InstanceName, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
-from noded.hypervisor.interface import Hypervisor, Tell
+from noded.hypervisor.interface import Hypervisor, Surroundings, Tell
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import PASSABLE, Home
 from noded.storage.directories import Directories
@@ -104,11 +104,13 @@ class KvmRig:
     def _new(self, node: str) -> KvmHypervisor:
         directories = Directories(local=str(self.root))
         return KvmHypervisor(
-            self.root / node / "run",
-            identity=self.root / node,
-            address=ADDRESSES[node],
-            rules=self.rules,
-            open_disk=FileStorage(lambda: directories).open,
+            Surroundings(
+                instances=self.root / node / "run",
+                identity=self.root / node,
+                address=ADDRESSES[node],
+                rules=self.rules,
+                open_disk=FileStorage(lambda: directories).open,
+            )
         )
 
     def spec(self, **changes: Any) -> GuestSpec:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.errors import Conflict
-from common.messages import Order
+from common.messages import Order, to_builtins
 from common.names import InstanceId, InstanceName, KeyId
 from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
@@ -22,7 +22,7 @@ class ConsolePlan(Order, kw_only=True):
     instance: InstanceName
     uuid: InstanceId
     kind: str
-    message: str
+    message: str = ""
     host: str
     port: int
     node: str
@@ -46,7 +46,7 @@ class FindConsole(Operation[None, ConsolePlan], kw_only=True):
             raise Conflict(f"Instance {instance.name} is not running.", instance=instance.name)
         told = await cluster.call(Instances, node).console(instance=instance.uuid)
         return ConsolePlan(
-            instance=instance.name, uuid=instance.uuid, kind=told.kind, message=told.message,
+            instance=instance.name, uuid=instance.uuid, **to_builtins(told),
             host=node.primary_ip, port=node.port, node=node.name, key=node.key,
         )  # fmt: skip
 

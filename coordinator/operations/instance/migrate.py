@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from common.errors import Conflict
+from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances
@@ -180,6 +181,6 @@ def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
 
 def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     """Have the target run it in the way the source does, whatever it would choose by itself."""
-    if "accelerator" not in guest.parameters or not found.accelerator:
-        return guest
-    return replace(guest, parameters=guest.parameters | {"accelerator": found.accelerator})
+    names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
+    pinned = {name: found.pinned[name] for name in names}
+    return replace(guest, parameters=guest.parameters | pinned)

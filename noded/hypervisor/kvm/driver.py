@@ -2,20 +2,19 @@
 
 import asyncio
 import logging
-from pathlib import Path
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.model.hypervisors import Accelerator, KvmParameters
+from common.model.hypervisors import KvmParameters
 from common.names import InstanceId, TaskId
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
+from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from common.tasks import Background
-from noded.hypervisor.interface import Console, Tell
+from noded.hypervisor.interface import Console, Surroundings, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.ending import clear, let_end, power_off
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
-from noded.hypervisor.kvm.launch import Launcher, OpenDisk
+from noded.hypervisor.kvm.launch import Launcher
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import Transfer, parse_version
@@ -40,29 +39,24 @@ log = logging.getLogger(__name__)
 class KvmHypervisor:
     """QEMU on this node: with KVM where that works, else with TCG; see ``Hypervisor``."""
 
-    def __init__(
-        self, instances: Path, *, identity: Path, address: str, rules: Path, open_disk: OpenDisk
-    ) -> None:
-        """Keep guests in directories below ``instances``.
-
-        Args:
-            instances: on a file system that is empty after a reboot.
-            identity: where this node's key is, which no guest gets.
-            address: IP address at which guests that move here are received.
-            rules: where root of this node says what guests may be given.
-            open_disk: where their disks come from.
-        """
+    def __init__(self, node: Surroundings) -> None:
+        """Keep each guest in a directory of its own."""
+        instances = node.instances
         instances.mkdir(parents=True, exist_ok=True)
         instances.chmod(PASSABLE)
         self._instances = instances
         self._accelerators = Accelerators(instances.parent / "accelerator.json")
         self._launcher = Launcher(
-            instances, self._accelerators, rules=rules, open_disk=open_disk, never=(identity,)
+            instances,
+            self._accelerators,
+            rules=node.rules,
+            open_disk=node.open_disk,
+            never=(node.identity,),
         )
         self._turns = Turns()  # to start and end a guest
         self._background = Background()
         self._pulses = Pulses(self._background)
-        self._arrivals = Arrivals(address, self._background)
+        self._arrivals = Arrivals(node.address, self._background)
         self._trimmer: asyncio.Task[None] | None = None
 
     async def version(self) -> str:
@@ -72,9 +66,8 @@ class KvmHypervisor:
             return ""
         return parse_version(finished.stdout.decode(errors="replace"))
 
-    async def accelerator(self) -> str:
-        works = (await self._accelerators.verdict(PROGRAM)).kvm
-        return Accelerator.KVM if works else Accelerator.TCG
+    async def prepare(self) -> None:
+        await self._accelerators.verdict(PROGRAM)
 
     async def check_startable(self, guest: GuestSpec) -> None:
         await self._launcher.check_startable(guest)
@@ -217,8 +210,8 @@ class KvmHypervisor:
         if record is None:
             raise NotFound("The instance is not on this node.", instance=instance)
         if await self._state(home) is GuestState.STOPPED:
-            return Console(socket=None, reason=f"{record.name} is not running.")
-        return Console(socket=home.serial_socket)
+            return NoConsole(message=f"{record.name} is not running.")
+        return home.serial_socket
 
     async def close(self) -> None:
         await self._background.close()

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,8 +17,8 @@ from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
 from common.model.hypervisors import Accelerator, KvmParameters
 from common.names import TaskId
-from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
+from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import commands, process
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.commands import Handed, Source
@@ -34,7 +34,6 @@ from noded.system.threads import in_thread
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
 
-OpenDisk = Callable[[DiskSpec], int]
 """Opens a guest's disk; the descriptor is the caller's."""
 
 

@@ -77,8 +77,15 @@ class Process:
 
     def stat(self) -> str:
         """Return the text of its ``/proc/PID/stat``, or "" when it has ended."""
+        return self._told("stat")
+
+    def statm(self) -> str:
+        """Return the text of its ``/proc/PID/statm``, or "" when it has ended."""
+        return self._told("statm")
+
+    def _told(self, file: str) -> str:
         try:
-            return (PROC / str(self.pid) / "stat").read_text(encoding="utf-8", errors="replace")
+            return (PROC / str(self.pid) / file).read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
 

@@ -8,6 +8,7 @@ from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.looks import look
 from noded.hypervisor.kvm.parse import parse_cpu_ticks
 from noded.hypervisor.kvm.pulse import Pulses
+from noded.machine.parse import parse_statm
 
 
 async def report(home: Home, pulses: Pulses) -> GuestReport | None:
@@ -30,7 +31,8 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         vcpus=record.vcpus,
         nics=record.nics,
         cpu_seconds=_cpu_seconds(home),
-        accelerator=record.accelerator,
+        resident=_resident(home),
+        pinned={"accelerator": record.accelerator},
         display=record.display,
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
@@ -44,3 +46,11 @@ def _cpu_seconds(home: Home) -> float:
         return 0.0
     with found:
         return parse_cpu_ticks(found.stat()) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident(home: Home) -> MiB:
+    found = home.process()
+    if found is None:
+        return MiB(0)
+    with found:
+        return parse_statm(found.statm(), os.sysconf("SC_PAGE_SIZE"))

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.names import InstanceId, KeyId, NodeName
+from common.noderpc.instances import NoConsole
 from common.tls.context import Peer
 from noded.guest_console import RECENT_BYTES, GuestConsoles
 from noded.handlers.console import ConsoleStream
@@ -71,11 +72,11 @@ class Guest:
 
     async def find(self, instance: InstanceId) -> Console:
         if instance == WEB1:
-            return Console(socket=self.socket)
+            return self.socket
         if instance == DOWN:
-            return Console(socket=None, reason="web3 is not running.")
+            return NoConsole(message="web3 is not running.")
         if instance == DEAD:
-            return Console(socket=self.socket.with_name("nothing"))
+            return self.socket.with_name("nothing")
         raise NotFound("The instance is not on this node.")
 
 

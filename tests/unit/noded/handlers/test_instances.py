@@ -8,7 +8,7 @@ import pytest
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.names import InstanceId, InstanceName, MiB, NicId, TaskId
 from common.noderpc.disks import DiskSpec
-from common.noderpc.instances import GuestSpec, GuestState, Instances, Reception
+from common.noderpc.instances import GuestSpec, GuestState, Instances, NoConsole, Reception
 from common.noderpc.network import NicSpec
 from common.noderpc.tasks import TaskState
 from noded.handlers.instances import InstanceHandlers
@@ -398,7 +398,7 @@ def test_each_guest_is_found_at_its_hypervisor() -> None:
         await instances.reset(instance=WEB1)
         assert machine.hypervisor.number(WEB1) == 0
         told = await instances.console(instance=WEB1)
-        assert (told.kind, told.message) == ("none", "A fake instance has no console.")
+        assert told == NoConsole(message="A fake instance has no console.")
         await instances.ensure_gone(instance=WEB1)
         assert await instances.guests() == ()
         with pytest.raises(NotFound):
