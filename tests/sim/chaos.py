@@ -59,6 +59,7 @@ class Chaos:
             if not self._cluster.masters():
                 await self._trouble.take_over(self._random.choice(self._cluster.names))
         await ending
+        await self._trouble.hand_out_the_roster()
         await asyncio.sleep(60)
         (master,) = self._cluster.masters()
         self._cluster.master_is(master)

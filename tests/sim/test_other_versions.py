@@ -4,42 +4,17 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from common.errors import GntError, InvalidRequest, Stuck
-from common.messages import to_builtins
-from common.model.job import Entry, Job, OperationRecord, Status
+from common.model.job import Job, OperationRecord, Status
 from common.names import JobId
 from coordinator.operations.test.delay import Delay
 from coordinator.state.rows import Put
+from tests.sim.foreign import BEGUN, HALF_DONE, QUEUED, half_done
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
-
-
-def _record(wire: dict[str, Any], **fields: Any) -> OperationRecord:
-    return OperationRecord(input=wire, summary="SOMETHING", **fields)
-
-
-_BEGUN = (Entry(event="started", step="polish the disk"),)
-_DELAY = Delay(duration=1.0).to_input()
-_QUEUED = {
-    "an unknown operation": _record({"OP_ID": "OP_COFFEE_MAKE"}),
-    "an unknown parameter": _record({**_DELAY, "colour": "red"}),
-    "a parameter of another type": _record({**_DELAY, "duration": "long"}),
-}
-_HALF_DONE = {
-    "an unknown operation": _record(
-        {"OP_ID": "OP_COFFEE_MAKE"}, status=Status.RUNNING, plan={"cups": 2}, journal=_BEGUN
-    ),
-    "an unreadable plan": _record(
-        _DELAY, status=Status.RUNNING, plan={"cups": 2}, journal=_BEGUN,
-        locks=(("instance/web1", "exclusive"),),
-    ),
-    "steps with other titles": _record(_DELAY, status=Status.RUNNING, journal=_BEGUN),
-}  # fmt: skip
 
 
 async def _taken_over(cluster: SimulatedCluster, record: OperationRecord) -> Job:
@@ -51,11 +26,11 @@ async def _taken_over(cluster: SimulatedCluster, record: OperationRecord) -> Job
     return await cluster.finished(JobId(7))
 
 
-@pytest.mark.parametrize("what", _QUEUED)
+@pytest.mark.parametrize("what", QUEUED)
 def test_a_queued_job_that_cannot_be_read_ends_as_an_error(what: str) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            job = await _taken_over(cluster, _QUEUED[what])
+            job = await _taken_over(cluster, QUEUED[what])
             with pytest.raises(InvalidRequest, match="Nothing was done; give the command again"):
                 outcome(job)
             await cluster.run(Delay(duration=0.0))
@@ -63,19 +38,15 @@ def test_a_queued_job_that_cannot_be_read_ends_as_an_error(what: str) -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize("what", _HALF_DONE)
+@pytest.mark.parametrize("what", HALF_DONE)
 def test_a_half_done_job_that_cannot_be_read_is_stuck_and_says_what_it_did(what: str) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            record = _HALF_DONE[what]
-            if record.plan is None:
-                plan = await Delay(duration=1.0).prepare(None, None)  # type: ignore[arg-type]
-                record = replace(record, plan=to_builtins(plan))
-            job = await _taken_over(cluster, record)
+            job = await _taken_over(cluster, await half_done(what))
             with pytest.raises(Stuck, match=r"“polish the disk”\. Nothing was undone") as caught:
                 outcome(job)
             assert "was begun by another version" in caught.value.message
-            assert job.ops[0].journal == _BEGUN
+            assert job.ops[0].journal == BEGUN
             assert not cluster.master.running.locks.rows()
             await cluster.run(Delay(duration=0.0))
 
@@ -86,7 +57,7 @@ def test_a_job_that_depends_on_one_that_cannot_be_read_ends_too() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             store = cluster.master.running.store
-            record = _QUEUED["an unknown operation"]
+            record = QUEUED["an unknown operation"]
             await store.commit([Put(Job(id=JobId(7), ops=(record,), received=cluster.now()))])
             after = await cluster.submit(Delay(duration=0.0), depends=[[7, ["success"]]])
             await cluster.crash_master()

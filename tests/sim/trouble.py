@@ -13,6 +13,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.quorum.question import Word
 from noded.replica.store import ReplicaFile
 from tests.sim.invariants import Invariants
+from tests.sim.oddities import Oddities
 from tests.sim.operators import Operators
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
@@ -38,6 +39,7 @@ class Trouble:
     ) -> None:
         self._cluster, self._random, self._note = cluster, random, note
         self._invariants, self._operators = invariants, operators
+        self._oddities = Oddities(cluster, random, invariants, note)
         self._dead: asyncio.Task[None] | None = None  # the story of a machine given up
         self._off = ""  # the machine of that story, while it is switched off
         self._is_ending = False
@@ -54,7 +56,8 @@ class Trouble:
             self._take_over, self._take_over, self._give_a_word, self._isolate, self._cut,
             self.heal, self.heal, self._restart_a_noded, self._disturb_calls, self._disturb_calls,
             self._power_a_machine_down_and_up, self._suspend_a_machine, self._suspend_a_master,
-            self._set_a_clock, self._give_a_machine_up,
+            self._set_a_clock, self._give_a_machine_up, self._oddities.have_a_node_lie,
+            self._oddities.leave_a_job_of_another_version,
         ]  # fmt: skip
         while True:
             await asyncio.sleep(self._random.expovariate(1 / TROUBLE_EVERY_S))
@@ -64,6 +67,7 @@ class Trouble:
         """Mend everything."""
         self._is_ending = True
         await self.heal()
+        self._oddities.stop_lying()
         for name, machine in self._cluster.machines.items():
             self._cluster.resume(name)
             if machine.noded is None and name != self._off:
@@ -71,10 +75,28 @@ class Trouble:
         if self._dead is not None:
             await self._dead
 
+    async def hand_out_the_roster(self) -> None:
+        """Copy it to nodes that do not know the master, since they were away when it was promoted.
+
+        Nothing but whom they knew, as master, or an operator can tell them.
+        """
+        (master,) = self._cluster.masters()
+        roster = self._cluster.machines[master.name].paths.roster.read_bytes()
+        for node in master.running.store.state.config.sorted_nodes():
+            machine = self._cluster.machines[node.name]
+            assert machine.noded
+            if master.name not in machine.noded.candidates.roster.candidates:
+                self._note(f"{node.name} is told of {master.name} by an operator")
+                await machine.kill_noded()
+                machine.paths.roster.write_bytes(roster)
+                await machine.start_noded()
+
     async def heal(self) -> None:
         self._note("the network is mended")
         self._cluster.heal()
-        self._cluster.network.faults.clear()
+        for fault in self._faults.values():
+            if fault in self._cluster.network.faults:
+                self._cluster.network.faults.remove(fault)
 
     async def take_over(self, name: str, word: Word = Word.NONE) -> None:
         """Do ``gnt-cluster master-failover`` on a machine, if it is up."""
@@ -112,6 +134,7 @@ class Trouble:
         for coordinator in self._cluster.coordinators:
             await coordinator.kill()  # in doubt, too: it would go on when it is confirmed
         await self.heal()
+        self._oddities.stop_lying()
         name, slow = self._random.choice(up), self._random.choice(up)
         delay_s = self._random.uniform(0, SLOW_S)
         self._cluster.network.faults.append(Slow(lambda trip: trip.target == slow, delay_s))
@@ -213,8 +236,12 @@ class Trouble:
                 return  # without this machine there may be no majority to take the order
             for master in self._cluster.masters()[:1]:
                 number = await self._operators.order(master, order)
-        while not any(self._has_ended(master, number) for master in self._cluster.masters()):  # noqa: ASYNC110  # whichever master
+        while not any(self._has_ended(master, number) for master in self._cluster.masters()):
             await asyncio.sleep(2)
+            if self._is_ending and not any(
+                m.running.store.writable for m in self._cluster.masters()
+            ):
+                return  # it is not needed only to be given up, but for a majority
 
     def _has_ended(self, master: Coordinator, number: int) -> bool:
         store = master.running.store
