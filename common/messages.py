@@ -32,7 +32,7 @@ class MessageType(msgspec.StructMeta):
 
 
 class Order(msgspec.Struct, metaclass=MessageType, forbid_unknown_fields=True):
-    """Base of everything asked for or stored; unknown fields are refused."""
+    """Base of everything asked for; unknown fields are refused. Rows: ``common.model.stored``."""
 
 
 class Report(msgspec.Struct, metaclass=MessageType):

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from common.messages import Order
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
+from common.model.stored import Part
 from common.names import ClusterId, ClusterName, JobId, NodeId
 
 
-class Override(Order, omit_defaults=True):
+class Override(Part, kw_only=True, omit_defaults=True):
     """A time the operator's word replaced the quorum (``--no-voting --yes-do-it``)."""
 
     time: float  # seconds since 1970

@@ -2,16 +2,13 @@
 
 from enum import StrEnum
 
-import msgspec
-
 from common.model.entity import Entity
 from common.model.pool import Pool, PoolKind
+from common.model.stored import Part
 from common.names import DiskId, MiB, NodeId
 
 
-class FileBacking(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="file"
-):
+class FileBacking(Part, kw_only=True, tag="file"):
     """A regular file; ``shared`` when every node sees the same one."""
 
     path: str

@@ -1,9 +1,9 @@
 """What every object of the configuration has."""
 
-from common.messages import Order
+from common.model.stored import Stored
 
 
-class Entity(Order, kw_only=True):
+class Entity(Stored, kw_only=True):
     """An object with an identity of its own; referred to by ``uuid``, never by name.
 
     ``ctime`` and ``mtime`` are seconds since 1970, UTC. ``serial_no`` counts the changes

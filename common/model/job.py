@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-from common.messages import Order
+from common.model.stored import Part, Stored
 from common.names import JobId
 
 Timestamp = float  # seconds since 1970, UTC
@@ -25,14 +25,14 @@ class Status(StrEnum):
         return self in (Status.CANCELED, Status.SUCCESS, Status.ERROR)
 
 
-class LogEntry(Order, omit_defaults=True):
+class LogEntry(Part, kw_only=True, omit_defaults=True):
     serial: int  # counts within the job, from 1
     time: Timestamp
     message: str
     kind: str = "message"
 
 
-class Failure(Order):
+class Failure(Part, kw_only=True):
     """Why an operation failed; ``code`` is of ``common.errors``."""
 
     code: str
@@ -40,14 +40,14 @@ class Failure(Order):
     detail: dict[str, Any] = {}
 
 
-class Entry(Order):
+class Entry(Part, kw_only=True):
     """One line of an operation's journal: what happened to which step."""
 
     event: str  # started, finished, unedited, undone
     step: str  # its title, unique within the recipe
 
 
-class OperationRecord(Order, kw_only=True, omit_defaults=True):
+class OperationRecord(Part, kw_only=True, omit_defaults=True):
     """One operation of a job, with all that a successor needs to go on with it.
 
     That is ``choice`` at first, and from its plan on ``plan``, ``locks`` and ``journal``.
@@ -72,12 +72,12 @@ class OperationRecord(Order, kw_only=True, omit_defaults=True):
     journal: tuple[Entry, ...] = ()  # dropped after a success: the log tells the same
 
 
-class Dependency(Order):
+class Dependency(Part, kw_only=True):
     job: JobId
     statuses: tuple[Status, ...] = (Status.SUCCESS,)
 
 
-class Job(Order, kw_only=True, omit_defaults=True):
+class Job(Stored, kw_only=True, omit_defaults=True):
     id: JobId
     ops: tuple[OperationRecord, ...]
     received: Timestamp
@@ -96,7 +96,7 @@ class Job(Order, kw_only=True, omit_defaults=True):
         return next((s for s in statuses if s is not Status.SUCCESS), Status.SUCCESS)
 
 
-class ArchivedJob(Order):
+class ArchivedJob(Stored, kw_only=True):
     """A job that has ended and was put out of sight: kept beside the state, never loaded with it.
 
     Deleting one from the archive deletes all that are older, too.

@@ -4,11 +4,11 @@ Names are Ganeti's (``ipolicy``), and so are the defaults, but for the lower bou
 leave room for small test guests.
 """
 
-from common.messages import Order
+from common.model.stored import Part
 from common.names import MiB
 
 
-class Spec(Order):
+class Spec(Part, kw_only=True):
     """One size of instance; disk and memory in MiB."""
 
     memory_size: MiB
@@ -19,7 +19,7 @@ class Spec(Order):
     spindle_use: int
 
 
-class Bounds(Order):
+class Bounds(Part, kw_only=True):
     """Smallest and largest instance allowed, per quantity."""
 
     min: Spec = Spec(
@@ -32,7 +32,7 @@ class Bounds(Order):
     )  # fmt: skip
 
 
-class InstancePolicy(Order):
+class InstancePolicy(Part, kw_only=True):
     """``minmax`` holds alternatives: an instance has to fit one of them."""
 
     minmax: tuple[Bounds, ...] = (Bounds(),)

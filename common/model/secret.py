@@ -1,9 +1,9 @@
 """What only the master candidates may know."""
 
-from common.messages import Order
+from common.model.stored import Stored
 
 
-class Secret(Order):
+class Secret(Stored, kw_only=True):
     """Kept with the state, never shown, never exported; ``id`` is what it is for."""
 
     id: str  # "authority-key": PEM of the certificate authority's private key

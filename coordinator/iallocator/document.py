@@ -17,6 +17,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicParameters, NodeParameters, filled
 from common.model.policy import InstancePolicy
+from common.model.stored import UNKNOWN
 from coordinator.allocator.snapshot import Instance as Demand
 from coordinator.allocator.snapshot import Node as Shown
 
@@ -200,7 +201,8 @@ def _nic(nic: Nic) -> Json:
 
 def _dashed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key.replace("_", "-"): _dashed(inner) for key, inner in value.items()}
+        known = ((key, inner) for key, inner in value.items() if key != UNKNOWN)
+        return {key.replace("_", "-"): _dashed(inner) for key, inner in known}
     if isinstance(value, list | tuple):
         return [_dashed(inner) for inner in value]
     return value

@@ -64,10 +64,7 @@ class KnownJobs:
 
     def newest(self, state: State) -> State:
         """Return ``state`` with the jobs that run as they are now."""
-        live = {number: running.shown for number, running in self.live.items()}
-        return State(
-            state.config, state.jobs.update(live), state.secrets, state.stamp, state.newest_job
-        )
+        return state.showing(running.shown for running in self.live.values())
 
     def needed(self) -> set[JobId]:
         """Return the jobs on which others depend that have not ended."""

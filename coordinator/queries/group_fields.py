@@ -9,6 +9,7 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import NodeParameters, settled
 from common.model.policy import InstancePolicy
+from common.model.stored import UNKNOWN
 from coordinator.queries.field import Field, Kind, entity_fields, table
 from coordinator.queries.live import Live
 from coordinator.queries.node_fields import node_parameter_fields
@@ -46,7 +47,8 @@ def wire_policy(policy: InstancePolicy) -> dict[str, Any]:
 
 def _dashed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key.replace("_", "-"): _dashed(inner) for key, inner in value.items()}
+        known = ((key, inner) for key, inner in value.items() if key != UNKNOWN)
+        return {key.replace("_", "-"): _dashed(inner) for key, inner in known}
     if isinstance(value, list | tuple):
         return [_dashed(inner) for inner in value]
     return value

@@ -1,8 +1,8 @@
 """Locks in the words of operators: many are taken by UUID, since names may change."""
 
-from common.names import GroupId, NodeId
 from coordinator.locks.names import ALL, Level, LockName
 from coordinator.state.config import Config
+from coordinator.state.kinds import KINDS
 
 _KINDS = {
     Level.CLUSTER: "cluster",
@@ -12,17 +12,16 @@ _KINDS = {
     Level.NODE_RES: "room on node",
     Level.NETWORK: "network",
 }
+_OWNERS = _KINDS | {Level.NODE_RES: "node"}
 
 
 def named(lock: LockName, config: Config) -> LockName:
     """Return the lock with the name of its object instead of the UUID, if there is one."""
-    match lock.level:
-        case Level.NODE | Level.NODE_RES if node := config.nodes.get(NodeId(lock.name)):
-            return LockName(lock.level, node.name)
-        case Level.GROUP if group := config.groups.get(GroupId(lock.name)):
-            return LockName(lock.level, group.name)
-        case _:
-            return lock
+    kind = KINDS.by_name.get(_OWNERS[lock.level])
+    if kind is None or not kind.named:
+        return lock
+    found = config.find(kind, lock.name)
+    return lock if found is None else LockName(lock.level, found.name)
 
 
 def in_words(lock: LockName, config: Config) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
 from common.luxi.failures import JobLost
+from common.model.stored import Stored
 from common.names import JobId
 from coordinator.locks.report import LockRow
 from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
@@ -19,6 +20,10 @@ from coordinator.queries.lock_fields import LOCK_FIELDS
 from coordinator.queries.lock_names import named
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
 from coordinator.queries.source import Source
+from coordinator.state import kinds
+from coordinator.state.config import Config
+
+T = TypeVar("T", bound=Stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,34 +41,20 @@ class Subject:
     named: Callable[[Source, Live, Sequence[Any]], Iterable[Any]] | None = None
 
 
-def _instances(source: Source, live: Live) -> Iterable[InstanceRow]:
-    config = source.state.config
-    return (InstanceRow(instance, config, live) for instance in config.sorted_instances())
+def _of(
+    kind: kinds.Kind[Any, T], fields: Table[Any], row: Callable[[T, Config, Live], Any]
+) -> Subject:
+    """Have the objects of a kind with names queried, each by a row of its own."""
 
+    def every(source: Source, live: Live) -> Iterable[Any]:
+        config = source.state.config
+        return (row(each, config, live) for each in config.sorted(kind))
 
-def _named_instances(source: Source, live: Live, names: Sequence[Any]) -> Iterable[InstanceRow]:
-    config = source.state.config
-    return [InstanceRow(config.instance(str(name)), config, live) for name in names]
+    def named(source: Source, live: Live, names: Sequence[Any]) -> Iterable[Any]:
+        config = source.state.config
+        return [row(config.get(kind, str(name)), config, live) for name in names]
 
-
-def _nodes(source: Source, live: Live) -> Iterable[NodeRow]:
-    config = source.state.config
-    return (NodeRow(node, config, live) for node in config.sorted_nodes())
-
-
-def _named_nodes(source: Source, live: Live, names: Sequence[Any]) -> Iterable[NodeRow]:
-    config = source.state.config
-    return [NodeRow(config.node(str(name)), config, live) for name in names]
-
-
-def _groups(source: Source, live: Live) -> Iterable[GroupRow]:
-    config = source.state.config
-    return (GroupRow(group, config, live) for group in config.sorted_groups())
-
-
-def _named_groups(source: Source, live: Live, names: Sequence[Any]) -> Iterable[GroupRow]:
-    config = source.state.config
-    return [GroupRow(config.group(str(name)), config, live) for name in names]
+    return Subject(fields, "name", every, named)
 
 
 def _jobs(source: Source, _: Live) -> Iterable[JobRow]:
@@ -106,11 +97,11 @@ _EXPORT_FIELDS: Table[Any] = table((
 SUBJECTS: dict[str, Subject] = {
     "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
     "export": Subject(_EXPORT_FIELDS, "export", lambda _, __: ()),  # there is no backup yet
-    "group": Subject(GROUP_FIELDS, "name", _groups, _named_groups),
-    "instance": Subject(INSTANCE_FIELDS, "name", _instances, _named_instances),
+    "group": _of(kinds.GROUP, GROUP_FIELDS, GroupRow),
+    "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
     "lock": Subject(LOCK_FIELDS, "name", _locks),
-    "node": Subject(NODE_FIELDS, "name", _nodes, _named_nodes),
+    "node": _of(kinds.NODE, NODE_FIELDS, NodeRow),
 }
 # fmt: on
 

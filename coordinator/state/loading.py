@@ -6,9 +6,10 @@ from common.errors import Conflict
 from common.model.commit import Commit
 from common.model.node import Node
 from common.model.stamp import Stamp
+from common.model.stored import Stored
 from common.names import Serial
 from common.noderpc.replica import Behind, Replica
-from coordinator.state.rows import Stored, from_row
+from coordinator.state.rows import from_row
 from coordinator.state.state import State, state_of
 
 PAGE_ROWS = 2000

@@ -8,30 +8,13 @@ import msgspec
 
 from common.errors import Bug, InvalidRequest
 from common.messages import to_json
-from common.model.cluster import Cluster
-from common.model.commit import ARCHIVE, GONE, Change
-from common.model.disk import Disk
-from common.model.group import Group
-from common.model.instance import Instance
-from common.model.job import ArchivedJob, Job
-from common.model.nic import Nic
-from common.model.node import Node
-from common.model.secret import Secret
+from common.model.commit import GONE, Change
+from common.model.stored import Foreign, Stored
 from common.noderpc.replica import Row
-from coordinator.state.foreign_jobs import read_foreign_job
+from coordinator.state.kinds import KINDS, kind_of
+from coordinator.state.unknown import MARK, scatter
+from coordinator.state.versions import marked, read_foreign, read_of_version
 
-Stored = Cluster | Group | Node | Instance | Disk | Nic | Job | ArchivedJob | Secret
-KINDS: dict[str, type[Stored]] = {
-    "cluster": Cluster,
-    "group": Group,
-    "node": Node,
-    "instance": Instance,
-    "disk": Disk,
-    "nic": Nic,
-    "job": Job,
-    ARCHIVE: ArchivedJob,
-    "secret": Secret,
-}
 DEEPEST = 200  # levels of JSON in a row; jq 1.6 reads 256, and a commit adds some around it
 
 
@@ -52,18 +35,6 @@ class Delete:
 Update = Put | Delete
 
 
-def kind_of(item: Stored) -> str:
-    return _KIND_OF[type(item)]
-
-
-def id_of(item: Stored) -> str:
-    if isinstance(item, Job | Secret):
-        return str(item.id)
-    if isinstance(item, ArchivedJob):
-        return str(item.job.id)
-    return item.uuid
-
-
 def settle(update: Update) -> tuple[Update, Change]:
     """Encode an update, and return it as whoever reads the change will understand it.
 
@@ -74,64 +45,72 @@ def settle(update: Update) -> tuple[Update, Change]:
         InvalidRequest: the object is nested too deeply to be stored.
         Bug: it cannot be read back: some field is not of its declared type.
     """
-    item = update.item
-    kind = _KIND_OF[type(item)]
+    kind, key = name_of(update.item)
     if isinstance(update, Delete):
-        return update, Change(kind=kind, id=id_of(item), body=GONE)
+        return update, Change(kind=kind, id=key, body=GONE)
     try:
-        body = to_json(item)
-        if _is_too_deep(body):
+        row = to_row(update.item)
+        if _is_too_deep(bytes(row.body)):
             raise InvalidRequest(
-                f"The {kind} {id_of(item)} cannot be stored: its values are nested more than "
-                f"{DEEPEST} levels deep."
+                f"The {kind} {key} cannot be stored: its values are nested more than {DEEPEST} "
+                "levels deep."
             )
-        same: Stored = _DECODERS[kind].decode(body)
+        same = _read(row)
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
         raise Bug(
-            f"The {kind} {id_of(item)} cannot be stored: it would not be readable ({error})."
+            f"The {kind} {key} cannot be stored: it would not be readable ({error})."
         ) from error
     except RecursionError as error:
         raise InvalidRequest(
-            f"The {kind} {id_of(item)} cannot be stored: its values are nested too deeply."
+            f"The {kind} {key} cannot be stored: its values are nested too deeply."
         ) from error
-    return Put(same), Change(kind=kind, id=id_of(item), body=msgspec.Raw(body))
+    return Put(same), Change(kind=kind, id=key, body=row.body)
+
+
+def name_of(item: Stored) -> tuple[str, str]:
+    """Return the kind and the id of an object's row."""
+    if isinstance(item, Foreign):
+        return item.kind, item.id
+    kind = kind_of(item)
+    return kind.name, str(kind.key(item))
 
 
 def to_row(item: Stored) -> Row:
-    return Row(kind=_KIND_OF[type(item)], id=id_of(item), body=msgspec.Raw(to_json(item)))
+    """Write an object as this version does."""
+    name, key = name_of(item)
+    if isinstance(item, Foreign):
+        return Row(kind=name, id=key, body=item.body)
+    body = to_json(marked(item, kind_of(item)))
+    if MARK in body:
+        body = to_json(scatter(msgspec.json.decode(body), type(item)))
+    return Row(kind=name, id=key, body=msgspec.Raw(body))
 
 
 def from_row(row: Row) -> Stored:
-    """Read one row of a replica.
+    """Read one row of a replica, of whatever version.
 
     Raises:
-        InvalidRequest: the row is damaged or of a newer version; names it.
+        InvalidRequest: the row is damaged, or of a version too new; names it.
     """
-    if row.kind not in _DECODERS:
-        raise InvalidRequest(
-            f"The state has a row of the unknown kind “{row.kind}” ({row.id}); was it written "
-            "by a newer version?"
-        )
     try:
-        return _decoded(row)
+        return _read(row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(
             f"The state's row {row.kind} {row.id} cannot be read: {error}."
         ) from error
 
 
-def _decoded(row: Row) -> Stored:
+def _read(row: Row) -> Stored:
+    kind = KINDS.by_name.get(row.kind)
+    if kind is None:
+        return read_foreign(row)
     try:
-        item: Stored = _DECODERS[row.kind].decode(row.body)
+        item: Stored = kind.decoder.decode(row.body)
     except msgspec.ValidationError:
-        if row.kind != "job":
-            raise
-        return read_foreign_job(row.body)
-    return item
+        return read_of_version(row, kind)
+    return item if item.schema == kind.schema else read_of_version(row, kind)
 
 
-_KIND_OF: dict[type, str] = {kind: name for name, kind in KINDS.items()}
-_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in KINDS.items()}
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|[\]}]')
 
 

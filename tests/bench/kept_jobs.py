@@ -16,10 +16,11 @@ from pathlib import Path
 from common.model.commit import Change, next_commit
 from common.model.job import ArchivedJob, Job, LogEntry, OperationRecord, Status
 from common.model.stamp import Stamp
+from common.model.stored import Stored
 from common.names import Epoch, JobId
 from coordinator.state.archive import Archive
 from coordinator.state.loading import load
-from coordinator.state.rows import Put, Stored, settle
+from coordinator.state.rows import Put, settle
 from noded.handlers.replica import ReplicaHandlers
 
 BATCH = 2000

@@ -15,6 +15,7 @@ from common.model.group import AllocationPolicy, Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.policy import Bounds, InstancePolicy
+from common.model.stored import Stored
 from common.model.template import DiskTemplate
 from common.names import (
     ClusterId,
@@ -50,7 +51,7 @@ from coordinator.operations.placement.message import message_of
 from coordinator.operations.placement.moves import OffNodes, solve_here
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.promises import Newcomer
-from coordinator.state.rows import Put, Stored
+from coordinator.state.rows import Put
 from coordinator.state.state import State
 from tests.support.disks import directory
 from tests.unit.allocator.hail import HAIL, needs_hail

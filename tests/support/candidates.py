@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 from common.errors import Deposed, NodeFailure, Unreachable
-from common.messages import to_json
 from common.model.cluster import Cluster
 from common.model.group import Group
 from common.model.instance import Instance
@@ -26,7 +25,7 @@ from common.names import (
     NodeName,
 )
 from common.noderpc.replica import Replica
-from coordinator.state.rows import Put, id_of, kind_of
+from coordinator.state.rows import Put, to_row
 from coordinator.state.state import State
 from coordinator.state.store import Store
 from tests.support.replicas import Key, MemoryReplica
@@ -129,7 +128,8 @@ _Remote.__abstractmethods__ = frozenset()
 
 def stored_rows(state: State) -> dict[Key, bytes]:
     """Return what a replica of ``state`` holds."""
-    return {(kind_of(item), id_of(item)): to_json(item) for item in state.items()}
+    rows = map(to_row, state.items())
+    return {(row.kind, row.id): bytes(row.body) for row in rows}
 
 
 async def initialise(candidates: Candidates, names: Iterable[str]) -> State:

@@ -13,6 +13,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.pool import Pool, PoolKind
 from common.model.stamp import Stamp
+from common.model.stored import Stored
 from common.model.template import DiskTemplate
 from common.names import (
     ClusterId,
@@ -37,7 +38,6 @@ from coordinator.locks.report import LockRow
 from coordinator.nodes.heard import Heard
 from coordinator.queries.live import Answers
 from coordinator.queries.source import Source
-from coordinator.state.rows import Stored
 from coordinator.state.state import State, state_of
 
 T = TypeVar("T")
