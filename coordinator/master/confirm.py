@@ -109,7 +109,7 @@ class _Campaign:
         self._above = above
         self._electorate = Electorate.of(loaded.state.config.nodes.values())
         self._seen: dict[NodeName, Stamp] = {}  # the newest state that each candidate showed
-        self._unread: set[NodeName] = set()  # showed a state and could not give it
+        self._unread: dict[NodeName, GntError] = {}  # showed a state that was not to be had; why
         self._began = asyncio.get_running_loop().time()
         plain = mode is Mode.START and word is Word.NONE
         self._limit_s = START_LIMIT_S if plain else TAKE_OVER_LIMIT_S
@@ -129,7 +129,7 @@ class _Campaign:
             may_pass = _may_pass(objection) or self._may_hear_more
             if not may_pass or self._past_s > self._limit_s:
                 refusal = NoQuorum if may_pass else NotMaster
-                raise refusal(f"This node does not become master: {objection}")
+                raise refusal(f"This node does not become master: {objection}{self._in_the_way}")
             if str(objection) != told:
                 log.warning("not master yet: %s", told := str(objection))
             soon = isinstance(objection, TakingOver)  # or not at all
@@ -138,6 +138,14 @@ class _Campaign:
     @property
     def _past_s(self) -> float:
         return asyncio.get_running_loop().time() - self._began
+
+    @property
+    def _in_the_way(self) -> str:
+        """Why nodes were set aside, if any were: it may be what an operator has to mend."""
+        return "".join(
+            f" {node} shows a newer state, and it was not to be had: {error}"
+            for node, error in self._unread.items()
+        )
 
     @property
     def _may_hear_more(self) -> bool:
@@ -205,7 +213,7 @@ class _Campaign:
         if node == self._me:
             raise error
         log.warning("%s shows a newer state and does not give it: %s", node, error)
-        self._unread.add(node)
+        self._unread[node] = error
         return False
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from common.errors import Deposed, GntError
+from common.errors import Deposed, GntError, InvalidRequest
 from common.model.cluster import Override
 from common.model.node import Node
 from common.names import Epoch, JobId
@@ -26,7 +26,7 @@ from coordinator.jobs.queue import JobQueue
 from coordinator.jobs.running import ended
 from coordinator.locks.manager import LockManager
 from coordinator.master.authority import StateAuthority
-from coordinator.master.confirm import Confirmed, become_master
+from coordinator.master.confirm import Confirmed, NotMaster, become_master
 from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
@@ -130,7 +130,10 @@ class Master:
             Unreachable: this node's own noded does not answer.
         """
         load_all()
-        local = await load(outside.nodes.service(Replica, me))
+        try:
+            local = await load(outside.nodes.service(Replica, me))
+        except InvalidRequest as error:
+            raise NotMaster(f"This node does not become master: {error}") from error
         confirmed = await become_master(me.name, local, outside.nodes, mode, word, above=above)
         return cls(confirmed, me, outside)
 

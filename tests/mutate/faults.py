@@ -6,6 +6,7 @@ from tests.mutate.moves import MOVES
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
 QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
+UPGRADE = "tests/sim/test_rolling_upgrade.py"
 REPLICA = "tests/contract/test_replica.py"
 CANCELLING = "tests/sim/test_cancelling.py"
 FENCE = "tests/unit/noded/test_fence.py"
@@ -142,6 +143,18 @@ FAULTS = (
         "coordinator/quorum/majority.py",
         "return 2 * count > of", "return 2 * count >= of",
         ("tests/unit/quorum",),
+    ),
+    Fault(
+        "field of a newer version lost", "an older master keeps what it does not know",
+        "coordinator/state/unknown.py",
+        "if name in known} | {UNKNOWN: unknown}", "if name in known}",
+        ("tests/unit/state/test_versions.py", UPGRADE),
+    ),
+    Fault(
+        "row of a newer version misread", "a version is not master over rows that it would misread",
+        "coordinator/state/versions.py",
+        "if schema.since > kind.version:", "if False:",
+        ("tests/unit/state/test_versions.py", UPGRADE),
     ),
     # coordinator: jobs
     Fault(
