@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from common.errors import GntError
 from common.model.job import Job, OperationRecord, Status
 from common.names import JobId
+from coordinator.operations.follow_up import FollowUp
 from coordinator.operations.test.delay import Delay
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -106,7 +107,8 @@ class Oddities:
             record = self._random.choice(list(QUEUED.values()))
         else:
             record = await half_done(self._random.choice(list(HALF_DONE)))
-        _, (numbered,) = master.running.queue.read([[Delay(duration=0.0).to_input()]])
+        order = FollowUp(input=Delay(duration=0.0).to_input())
+        _, (numbered,) = master.running.queue.read([[order]])
         await master.running.store.commit([Put(replace(numbered.job, ops=(record,)))])
         self._invariants.takes(numbered.id, record.input)
         return numbered.id

@@ -27,14 +27,15 @@ class Told(NamedTuple):
 
 
 def play(seed: int, length_s: float) -> None:
-    """Play one schedule: even seeds have three candidates, odd ones two regular nodes besides."""
+    """Play one schedule: odd seeds have five nodes, of which two are regular, even ones three."""
     # Help is to be had where nothing is installed yet that these import.
     from tests.sim.chaos import Chaos
     from tests.support.clock import simulate
     from tests.support.cluster import simulated_cluster
 
     async def scenario() -> None:
-        async with simulated_cluster(nodes=3 + 2 * (seed % 2), seed=seed, candidates=3) as cluster:
+        nodes, candidates = (5, 3) if seed % 2 else (3, 10)
+        async with simulated_cluster(nodes, seed=seed, candidates=candidates) as cluster:
             await Chaos(cluster, Random(seed)).rage(length_s)
 
     simulate(scenario())
