@@ -5,6 +5,7 @@ whatever is heard, so it costs no question; and it is kept as it came, which tak
 memory, and read when somebody asks for it.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -43,6 +44,12 @@ class Heard:
         known = self._last.get((node, call.name))
         if known is None or known.asked_s <= asked_s:
             self._last[node, call.name] = Told(reply.body, asked_s)
+
+    def keep_only(self, nodes: Container[str]) -> None:
+        """Forget the nodes that are not among ``nodes``, UUIDs: they have left the cluster."""
+        gone = [key for key in self._last if key[0] not in nodes]
+        for key in gone:
+            del self._last[key]
 
     def facts(self, node: NodeId) -> Told[NodeFacts] | None:
         """Return what a node told of itself; None if nothing is known that can be read."""

@@ -89,6 +89,7 @@ async def _ask(needs: set[Needs], rows: Sequence[Any], live: Live, source: Sourc
     if rows and needs - {Needs.CONFIG}:
         nodes = {node.uuid: node for row in rows for node in row.nodes}
         await live.ask(needs, nodes.values(), source.state.config, source.asker)
+        source.heard.keep_only(source.state.config.nodes)
         live.recall(source.heard, asyncio.get_running_loop().time())
 
 

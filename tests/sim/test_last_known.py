@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from common.names import InstanceName
+from common.names import InstanceName, NodeName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -68,6 +69,20 @@ def test_what_jobs_were_told_is_known_to_lists_too() -> None:
             assert known["values"]["oper_state"] is True
             known = (await show(cluster, "node", "gamma", "last_known"))[0]
             assert known["values"]["mfree"] > 0
+
+    simulate(scenario())
+
+
+def test_what_a_node_told_is_forgotten_when_it_has_left() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await show(cluster, "node", "gamma", "mfree")
+            heard, gamma = cluster.master.running._nodes.heard, cluster.config.node("gamma").uuid
+            assert heard.facts(gamma) is not None
+            await cluster.run(RemoveNode(node_name=NodeName("gamma")))
+            await show(cluster, "node", "beta", "mfree")
+            assert heard.facts(gamma) is None
+            assert heard.facts(cluster.config.node("beta").uuid) is not None
 
     simulate(scenario())
 
