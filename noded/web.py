@@ -14,7 +14,12 @@ from aiohttp.web_ws import WebSocketResponse
 
 LONGEST_HEAD = 8192  # bytes of a request before its body
 MOST_AHEAD = 2  # requests that may come before the first of them is answered
-REFUSED = b"a request that noded does not take\r\n\r\n"  # nor does any parser
+ANSWER_S = 0.01  # for the answer to a refused request to get out
+WHY = b"This request is longer than it may be, or does not say how long it is.\n"
+REFUSED = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(WHY), WHY)
+)
 
 log = logging.getLogger(__name__)
 
@@ -112,12 +117,13 @@ class BoundedHandler(RequestHandler):
     def _refuse(self) -> None:
         """Answer that the request is bad, and hang up; what comes now is not looked at."""
         self._is_refused = True
-        # Not from within: the error that aiohttp makes would keep alive what has been received.
-        self._loop.call_soon(self._answer_refused)
-
-    def _answer_refused(self) -> None:
-        if self.transport is not None:
-            super().data_received(REFUSED)  # aiohttp's own way is the one that gets an answer out
+        if (transport := self.transport) is None:  # we have hung up already
+            return
+        # Whoever closes a TLS connection decrypts all that is still to come, megabytes perhaps.
+        # What is not read stays in the kernel, and goes with the connection.
+        transport.pause_reading()
+        transport.write(REFUSED)
+        self._loop.call_later(ANSWER_S, transport.abort)
 
 
 class _OneLine(logging.LoggerAdapter[logging.Logger]):

@@ -1,6 +1,7 @@
 """A real noded behind real TLS: its port bears whatever comes."""
 
 import asyncio
+import socket
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -81,6 +82,31 @@ def test_an_unfinished_request_is_ended(
             assert (await raw(node, cluster, request_bytes)).startswith(answer)
 
     run(scenario())
+
+
+def test_of_what_is_refused_no_more_is_decrypted(root: Path, cluster: TestCluster) -> None:
+    """The kernel's buffers take ten MiB or so; what is sent beyond that was read by noded."""
+
+    def send(port: int) -> int:
+        """Send without listening, as long as it is taken in; return how many bytes were."""
+        sent, context = 0, client_context(cluster.identity("alpha"))
+        with (
+            socket.create_connection((LOCALHOST, port)) as connection,
+            context.wrap_socket(connection, server_hostname="beta") as tls,
+        ):
+            tls.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+            with suppress(OSError):
+                while sent < 64 << 20:
+                    tls.sendall(CHUNK)
+                    sent += len(CHUNK)
+        return sent
+
+    async def scenario() -> int:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            return await asyncio.to_thread(send, node.port)
+
+    assert run(scenario()) < 32 << 20
 
 
 def test_whoever_never_shakes_hands_is_cut_off(
