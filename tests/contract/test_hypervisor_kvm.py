@@ -297,7 +297,9 @@ def test_strangers_do_not_hold_up_a_move() -> None:
         await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         await goes_on(rig, "beta")
         for _, writer in strangers:
-            writer.close()
+            writer.transport.abort()
+            with contextlib.suppress(OSError):  # the other side may have hung up first
+                await writer.wait_closed()
 
     run_kvm(scenario)
 

@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,10 +144,8 @@ def test_another_program_that_writes_is_named(tmp_path: Path) -> None:
     replica.append(COMMITS[:1])
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    began = time.monotonic()
     with pytest.raises(NodeFailure, match="locked by another program"):
         replica.append(COMMITS)
-    assert time.monotonic() - began < 10
     other.execute("ROLLBACK")
     other.close()
     assert replica.append(COMMITS) == COMMITS[-1].stamp
