@@ -7,69 +7,17 @@ meantime: the job finds out when it checks its arguments.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
-from common.errors import Bug, Conflict
-from coordinator.locks.names import LockName, Mode, Owner, Wanted
+from common.errors import Conflict
+from coordinator.locks.names import LockName, Owner, Wanted
 from coordinator.locks.report import LockRow, explain, lock_rows
-from coordinator.locks.table import LockTable, Taken
+from coordinator.locks.table import LockTable
 
 
 class LocksBusy(Conflict):
     """The locks did not come free in time; ``reasons`` says who has them."""
 
     code = "conflict.locks-busy"
-
-
-class Held:
-    """Locks of one owner, all of them its own until released.
-
-    Works as an asynchronous context manager: ``async with await locks.acquire(…) as held``.
-    """
-
-    def __init__(self, table: LockTable, owner: Owner, locks: Taken) -> None:
-        self.owner = owner
-        self.locks: Mapping[LockName, Mode] = locks
-        self._table = table
-
-    def release(self) -> None:
-        """Give all locks back; a second time it does nothing."""
-        if self._is_current():
-            self._table.release(self.owner)
-
-    def keep(self, locks: Mapping[LockName, Mode]) -> None:
-        """Hold only ``locks`` from now on: fewer ones, or some of them shared.
-
-        Raises:
-            Bug: something is not held, or not in this mode. Nobody can ask for more while
-                holding locks: two jobs that do could wait for each other for ever.
-        """
-        if not self._is_current():
-            raise Bug(f"{self.owner} has released its locks and can't keep any of them.")
-        for lock, mode in locks.items():
-            if not any(
-                place in self.locks and self.locks[place].covers(mode)
-                for place in (lock, lock.whole_level)
-            ):
-                raise Bug(f"{self.owner} can't keep {lock} {mode.value}: it does not hold it so.")
-        self._table.replace(self.owner, kept := dict(locks))
-        self.locks = kept
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.release()
-
-    def _is_current(self) -> bool:
-        return self._table.holding(self.owner) is self.locks
 
 
 class LockManager:
@@ -81,7 +29,7 @@ class LockManager:
 
     async def acquire(
         self, owner: Owner, wanted: Wanted, *, timeout: float | None = None, priority: int = 0
-    ) -> Held:
+    ) -> None:
         """Wait until everything wanted can be had at once, and take it.
 
         A wait that is cancelled, or ends in any other way, leaves nothing behind.
@@ -97,23 +45,20 @@ class LockManager:
             Bug: ``owner`` already holds or waits for locks.
         """
         self._table.request(owner, wanted, priority=priority)
-        held = None
+        held = False
         try:
-            taken = self._table.holding(owner)
-            if taken is None and (timeout is None or timeout > 0):
+            if not self._holds(owner) and (timeout is None or timeout > 0):
                 await self._granted(owner, timeout)
-                taken = self._table.holding(owner)
-            if taken is None:
+            held = self._holds(owner)
+            if not held:
                 raise self._busy(owner, timeout or 0)
-            held = Held(self._table, owner, taken)
         finally:
-            if held is None:
+            if not held:
                 self._table.release(owner)
-        return held
 
     def release(self, owner: Owner) -> None:
         """Give back all that ``owner`` holds, if anything."""
-        if self._table.holding(owner) is not None:
+        if self._holds(owner):
             self._table.release(owner)
 
     def change_priority(self, owner: Owner, priority: int) -> None:
@@ -133,6 +78,9 @@ class LockManager:
     def explain(self, owner: Owner) -> tuple[str, ...]:
         """Say what ``owner`` waits for: "job 12 waits for node/alpha, held by job 9"."""
         return explain(self._table, owner)
+
+    def _holds(self, owner: Owner) -> bool:
+        return self._table.holding(owner) is not None
 
     async def _granted(self, owner: Owner, timeout: float | None) -> None:
         """Return when ``owner`` has its locks, or when the time is over."""

@@ -37,12 +37,8 @@ class Waiter:
         self.number = number  # counts requests: the smaller, the older
         self.passed = 0  # how often a younger one took what it waits for
         self.urgent = False  # nobody may pass it any more
-        self.needs: Taken = dict(wanted.locks)
-        some = wanted.some
-        self.choice: Taken = dict.fromkeys(sorted(some.names), some.mode) if some else {}
-        self.at_least = some.at_least if some else 0
-        self.claims: Taken = self.needs | self.choice
-        self.watched: list[LockName] = []
+        self.claims: Taken = dict(wanted.locks)
+        self.watched: LockName | None = None
 
     @property
     def rank(self) -> tuple[bool, int, int]:
@@ -67,7 +63,7 @@ class LockTable:
         self._holdings: dict[Owner, Taken] = {}
         self._waiting: dict[Owner, Waiter] = {}
         # Each waiter watches one lock that it can't have; until that one changes, there is no
-        # need to look at it. Whoever lacks locks of a choice watches all of these.
+        # need to look at it.
         self._watchers: dict[Level, dict[LockName, dict[Waiter, None]]] = {}
         self._on_grant = on_grant
         self._requests = 0
@@ -90,7 +86,7 @@ class LockTable:
         self._requests += 1
         waiter = Waiter(owner, wanted, priority, self._requests)
         lacking = self._lacking(waiter)
-        if not lacking:
+        if lacking is None:
             self._settle(self._take(waiter))
             return
         self._waiting[owner] = waiter
@@ -104,18 +100,10 @@ class LockTable:
         if owner in self._waiting:
             self._settle(self._leave(self._waiting[owner]))
         elif owner in self._holdings:
-            self.replace(owner, {})
-            del self._holdings[owner]
-
-    def replace(self, owner: Owner, taken: Taken) -> None:
-        """Let ``owner`` hold ``taken`` instead; ``taken`` must be covered by the old locks."""
-        before = self._holdings[owner]
-        self._holdings[owner] = taken
-        for lock, mode in before.items():
-            self.held.remove(owner, lock, mode)
-        for lock, mode in taken.items():
-            self.held.add(owner, lock, mode)
-        self._settle(self._watching(lock for lock in before if taken.get(lock) != before[lock]))
+            held = self._holdings.pop(owner)
+            for lock, mode in held.items():
+                self.held.remove(owner, lock, mode)
+            self._settle(self._watching(held))
 
     def change_priority(self, owner: Owner, priority: int) -> None:
         """Change the priority of a request that waits."""
@@ -141,21 +129,14 @@ class LockTable:
             other.goes_before(waiter) for other in self._urgent.against(lock, mode)
         )
 
-    def _lacking(self, waiter: Waiter) -> list[LockName]:
-        """Return what keeps it waiting: one lock it needs, or all of its choice; else nothing."""
-        for lock, mode in waiter.needs.items():
-            if not self._is_free(lock, mode, waiter):
-                return [lock]
-        lacking = [
-            lock for lock, mode in waiter.choice.items() if not self._is_free(lock, mode, waiter)
-        ]
-        return lacking if len(waiter.choice) - len(lacking) < waiter.at_least else []
+    def _lacking(self, waiter: Waiter) -> LockName | None:
+        """Return a lock that keeps it waiting; None if it can have all."""
+        claims = waiter.claims.items()
+        return next((lock for lock, mode in claims if not self._is_free(lock, mode, waiter)), None)
 
     def _take(self, waiter: Waiter) -> list[Waiter]:
         """Give it what it lacks nothing of; return the waiters that may have a chance now."""
-        choice = waiter.choice.items()
-        free = {lock: mode for lock, mode in choice if self._is_free(lock, mode, waiter)}
-        taken = self._holdings[waiter.owner] = waiter.needs | free
+        taken = self._holdings[waiter.owner] = waiter.claims
         chances = self._leave(waiter) if waiter.owner in self._waiting else []
         passed: dict[Waiter, None] = {}
         for lock, mode in taken.items():
@@ -172,7 +153,7 @@ class LockTable:
     def _leave(self, waiter: Waiter) -> list[Waiter]:
         """Stop waiting; return those that were waiting behind it."""
         del self._waiting[waiter.owner]
-        self._watch(waiter, [])
+        self._watch(waiter, None)
         for lock, mode in waiter.claims.items():
             self.wanted.remove(waiter, lock, mode)
             if waiter.urgent:
@@ -196,24 +177,24 @@ class LockTable:
             waiter = self._waiting.get(heapq.heappop(queue)[1])
             if waiter is None:
                 continue
-            if lacking := self._lacking(waiter):
+            if (lacking := self._lacking(waiter)) is not None:
                 self._watch(waiter, lacking)
                 continue
             for other in self._take(waiter):
                 heapq.heappush(queue, (other.rank, other.owner))
             self._on_grant(waiter.owner)
 
-    def _watch(self, waiter: Waiter, locks: list[LockName]) -> None:
-        """Have it looked at again when one of these locks changes."""
-        if locks == waiter.watched:
+    def _watch(self, waiter: Waiter, lock: LockName | None) -> None:
+        """Have it looked at again when this lock changes, and not before."""
+        if lock == waiter.watched:
             return
-        for lock in waiter.watched:
-            watchers = self._watchers[lock.level]
-            del watchers[lock][waiter]
-            if not watchers[lock]:
-                del watchers[lock]
-        waiter.watched = locks
-        for lock in locks:
+        if (old := waiter.watched) is not None:
+            watchers = self._watchers[old.level]
+            del watchers[old][waiter]
+            if not watchers[old]:
+                del watchers[old]
+        waiter.watched = lock
+        if lock is not None:
             self._watchers.setdefault(lock.level, {}).setdefault(lock, {})[waiter] = None
 
     def _watching(self, locks: Iterable[LockName]) -> list[Waiter]:

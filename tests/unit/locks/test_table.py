@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from coordinator.locks.names import ALL, Level, LockName, Mode, Owner, Some, Wanted
+from coordinator.locks.names import ALL, Level, LockName, Mode, Owner, Wanted
 from coordinator.locks.table import PATIENCE, LockTable, Taken, Waiter
 from tests.support.seeds import examples
 
@@ -21,7 +21,7 @@ SINGLE = [name for name in NAMES if not name.is_all]
 def collide(one: Iterable[tuple[LockName, Mode]], other: Iterable[tuple[LockName, Mode]]) -> bool:
     theirs = list(other)
     return any(
-        mode.conflicts_with(their_mode)
+        Mode.EXCLUSIVE in (mode, their_mode)
         and lock.level == theirs_lock.level
         and (lock == theirs_lock or lock.is_all or theirs_lock.is_all)
         for lock, mode in one
@@ -29,15 +29,9 @@ def collide(one: Iterable[tuple[LockName, Mode]], other: Iterable[tuple[LockName
     )
 
 
-@st.composite
-def wanted(draw: st.DrawFn) -> Wanted:
-    locks = draw(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Mode), max_size=3))
-    rest = [name for name in SINGLE if name not in locks]
-    if not draw(st.booleans()):
-        return Wanted(locks)
-    names = draw(st.frozensets(st.sampled_from(rest), min_size=1))
-    at_least = draw(st.integers(0, len(names)))
-    return Wanted(locks, Some(names, draw(st.sampled_from(Mode)), at_least))
+def wanted() -> st.SearchStrategy[Wanted]:
+    locks = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Mode), max_size=5)
+    return st.builds(Wanted, locks)
 
 
 class Jobs(RuleBasedStateMachine):
@@ -69,21 +63,6 @@ class Jobs(RuleBasedStateMachine):
         self.waiting.pop(owner, None)
         self.table.release(owner)
 
-    @precondition(lambda self: any(self.holding.values()))
-    @rule(data=st.data())
-    def keep_less(self, data: st.DataObject) -> None:
-        owner = data.draw(st.sampled_from([each for each, locks in self.holding.items() if locks]))
-        lock = data.draw(st.sampled_from(list(self.holding[owner])))
-        kept = dict(self.holding[owner])
-        if lock.is_all and data.draw(st.booleans()):
-            kept[LockName(lock.level, "a")] = kept.pop(lock)
-        elif kept[lock] is Mode.EXCLUSIVE and data.draw(st.booleans()):
-            kept[lock] = Mode.SHARED
-        else:
-            del kept[lock]
-        self.holding[owner] = kept
-        self.table.replace(owner, kept)
-
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), priority=st.sampled_from([-20, 0]))
     def change_priority(self, data: st.DataObject, priority: int) -> None:
@@ -91,9 +70,7 @@ class Jobs(RuleBasedStateMachine):
 
     def granted(self, owner: Owner) -> None:
         waiter = self.waiting.pop(owner)
-        taken = self.check_grant(owner, Wanted(waiter.needs))
-        assert taken.items() <= waiter.claims.items()
-        assert len(taken) >= len(waiter.needs) + waiter.at_least
+        taken = self.check_grant(owner, Wanted(waiter.claims))
         for other in self.urgent.intersection(self.waiting.values()):
             if other.goes_before(waiter):
                 assert not collide(taken.items(), other.claims.items()), "passed an urgent one"
@@ -102,7 +79,7 @@ class Jobs(RuleBasedStateMachine):
     def check_grant(self, owner: Owner, wanted: Wanted) -> Taken:
         taken = self.table.holding(owner)
         assert taken is not None
-        assert taken.items() >= wanted.locks.items()
+        assert taken == wanted.locks
         self.holding[owner] = taken
         return taken
 
@@ -127,8 +104,7 @@ class Jobs(RuleBasedStateMachine):
                 for lock, mode in waiter.claims.items()
                 if self.is_lacking(waiter, lock, mode)
             ]
-            free = len(waiter.choice) - sum(lock in waiter.choice for lock, _ in lacking)
-            assert any(lock in waiter.needs for lock, _ in lacking) or free < waiter.at_least
+            assert lacking
             assert [lock for lock, *_ in self.table.obstacles(waiter)] == [
                 lock for lock, _ in lacking
             ]
