@@ -15,10 +15,10 @@ from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import read_backend
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, find_program
+from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Edit, Step, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update

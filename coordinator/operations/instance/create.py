@@ -25,7 +25,6 @@ from coordinator.operations.devices import (
     new_mac,
 )
 from coordinator.operations.fields import AllocatorOption
-from coordinator.operations.filling import disk_spec, guest_spec, read_backend
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
@@ -38,6 +37,7 @@ from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
 from coordinator.operations.placement.many import Wish
 from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.specs import disk_spec, guest_spec, read_backend
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.operations.steps.disks import create_disk

@@ -18,7 +18,6 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
     TargetNodeOption,
 )
-from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
@@ -26,6 +25,7 @@ from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,

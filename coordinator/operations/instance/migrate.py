@@ -14,7 +14,6 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
-from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_maybe_on, set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
@@ -28,6 +27,7 @@ from coordinator.operations.instance.whereabouts import check_settled, find_wher
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_answers,

@@ -5,11 +5,11 @@ from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.template import DiskTemplate
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import backend
 from coordinator.operations.instance.place import Place
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_elsewhere
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import backend
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
 

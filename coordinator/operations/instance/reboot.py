@@ -14,11 +14,11 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
-from coordinator.operations.filling import present_guest
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import option
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_answers,

@@ -13,11 +13,11 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember
-from coordinator.operations.filling import guest_spec
 from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
     check_answers,

@@ -13,12 +13,12 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.names import InstanceName
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import backend
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
     from coordinator.allocator.placing.explain import Part

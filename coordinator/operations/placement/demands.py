@@ -11,8 +11,8 @@ from common.model.parameters import Layer
 from common.names import InstanceId, MiB
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
-from coordinator.operations.filling import backend
 from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 

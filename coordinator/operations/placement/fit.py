@@ -13,9 +13,9 @@ from common.model.template import DiskTemplate
 from common.names import MiB, NodeName
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import backend
 from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:

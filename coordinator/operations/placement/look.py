@@ -18,9 +18,9 @@ from common.noderpc.facts import NodeFacts
 from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import backend
 from coordinator.operations.placement.demands import Demands
 from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:

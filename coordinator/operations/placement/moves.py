@@ -9,12 +9,12 @@ from coordinator.iallocator.answers import Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
 from coordinator.iallocator.response import Moves, read_moves
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.filling import backend
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.choose import look_and_tell
 from coordinator.operations.placement.external import check_usable, failed, nonsense, run
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import Promise
+from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:

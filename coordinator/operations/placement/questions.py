@@ -7,9 +7,9 @@ from common.messages import Order, from_builtins
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from coordinator.operations.devices import DiskRequest
-from coordinator.operations.filling import read_backend
 from coordinator.operations.placement.fit import nodes_with_space
 from coordinator.operations.placement.look import Look
+from coordinator.operations.specs import read_backend
 
 if TYPE_CHECKING:
     from coordinator.allocator.placing.explain import Explanation

@@ -15,7 +15,6 @@ from common.names import InstanceName, NodeName
 from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
 from coordinator.operations.catalogue import CATALOGUE
-from coordinator.operations.filling import read_backend
 from coordinator.operations.follow_up import FollowUp
 from coordinator.operations.ganeti.opcodes import opcodes
 from coordinator.operations.instance.create import CreateInstance
@@ -24,6 +23,7 @@ from coordinator.operations.locking import from_rows, to_rows, wanted
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.registry import find_operation, load_all
+from coordinator.operations.specs import read_backend
 
 load_all()
 EVERY = sorted(CATALOGUE)
