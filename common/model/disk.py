@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
+from common.messages import Order
 from common.model.entity import Entity
 from common.model.pool import Pool, PoolKind
-from common.model.stored import Part
 from common.names import DiskId, MiB, NodeId
 
 
-class FileBacking(Part, kw_only=True, tag="file"):
+class FileBacking(Order, kw_only=True, tag="file"):
     """A regular file; ``shared`` when every node sees the same one."""
 
     path: str

@@ -20,16 +20,16 @@ MARK = f'"{UNKNOWN}":'.encode()  # in JSON text with such fields, and hardly eve
 
 def gather(row: Any, kind: PartType) -> Any:
     """Put the fields that ``kind`` and its parts do not know where they are kept."""
-    return _moved(row, (kind,), _gather)
+    return _moved(row, kind, _gather)
 
 
 def scatter(value: Any, kind: PartType) -> Any:
     """Put the fields that are kept back among the others: undo ``gather``."""
-    return _moved(value, (kind,), _scatter)
+    return _moved(value, kind, _scatter)
 
 
 def _gather(values: dict[str, Any], kind: PartType) -> dict[str, Any]:
-    known = _known(kind)
+    known = frozenset(kind.__struct_encode_fields__) - {UNKNOWN}
     unknown = {name: value for name, value in values.items() if name not in known}
     if not unknown:
         return values
@@ -41,53 +41,31 @@ def _scatter(values: dict[str, Any], _: PartType) -> dict[str, Any]:
     return unknown | values
 
 
-def _moved(value: Any, kinds: tuple[PartType, ...], move: _Move) -> Any:
-    """Rebuild JSON values, of which those that are objects are one of ``kinds``."""
-    if not kinds:
+def _moved(value: Any, kind: PartType | None, move: _Move) -> Any:
+    """Rebuild JSON values of which those that are objects are of one kind."""
+    if kind is None:
         return value
     if isinstance(value, list):
-        return [_moved(each, kinds, move) for each in value]
-    if not isinstance(value, dict) or (kind := _kind_of(value, kinds)) is None:
+        return [_moved(each, kind, move) for each in value]
+    if not isinstance(value, dict):
         return value
     parts = _parts(kind)
-    inner = {name: _moved(each, parts.get(name, ()), move) for name, each in value.items()}
-    return move(inner, kind)
-
-
-def _kind_of(value: Mapping[str, Any], kinds: tuple[PartType, ...]) -> PartType | None:
-    """Return which of ``kinds`` an object is; of a union, its tag tells."""
-    if len(kinds) == 1:
-        return kinds[0]
-    for kind in kinds:
-        config = kind.__struct_config__
-        if config.tag_field is not None and value.get(config.tag_field) == config.tag:
-            return kind
-    return None  # of another version altogether: reading it says so
+    return move({name: _moved(each, parts.get(name), move) for name, each in value.items()}, kind)
 
 
 @cache
-def _known(kind: PartType) -> frozenset[str]:
-    """Return the names in JSON of what ``kind`` knows."""
-    tag = kind.__struct_config__.tag_field
-    return frozenset(kind.__struct_encode_fields__) - {UNKNOWN} | ({tag} if tag else frozenset())
-
-
-@cache
-def _parts(kind: PartType) -> Mapping[str, tuple[PartType, ...]]:
+def _parts(kind: PartType) -> Mapping[str, PartType]:
     """Return what is in the fields of ``kind``, by their names in JSON, where it has parts."""
     hints = typing.get_type_hints(kind)
-    return {
-        encoded: found
-        for name, encoded in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-        if (found := tuple(_within(hints[name])))
-    }
+    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return {encoded: part for name, encoded in names if (part := _within(hints[name])) is not None}
 
 
-def _within(hint: Any) -> list[PartType]:
-    """Return the parts that a value of a type consists of: itself, its alternatives, its items."""
+def _within(hint: Any) -> PartType | None:
+    """Return the only kind of part that a value of a type consists of: itself, or its items."""
     if isinstance(hint, type) and issubclass(hint, Part):
-        return [hint]
-    inner = [part for each in typing.get_args(hint) for part in _within(each)]
-    if inner and typing.get_origin(hint) is dict:
-        raise TypeError(f"{hint} has parts by name, and they would be taken for one part.")
-    return inner
+        return hint
+    inner = {part for each in typing.get_args(hint) if (part := _within(each)) is not None}
+    if len(inner) > 1 or (inner and typing.get_origin(hint) is dict):
+        raise TypeError(f"{hint} has several kinds of parts, or parts by name; make them orders.")
+    return inner.pop() if inner else None

@@ -22,7 +22,7 @@ STATES = {
     for version in versions()
     for state in written_states(version, "stories.json")
 }
-TOLD = list(STATES) if is_thorough() else list(STATES)[::3]
+TOLD = list(STATES) if is_thorough() else list(STATES)[::5]
 
 
 @pytest.mark.parametrize("told", TOLD)
