@@ -104,7 +104,7 @@ def test_guest_that_cannot_run_says_why_and_leaves_nothing(
 
 def test_parameter_without_meaning_is_refused() -> None:
     async def scenario(rig: KvmRig) -> None:
-        with pytest.raises(InvalidRequest, match="disk_cache cannot be “always”"):
+        with pytest.raises(InvalidRequest, match="disk_cache cannot be 'always'"):
             await rig.nodes["alpha"].check_startable(rig.spec(parameters={"disk_cache": "always"}))
 
     run_kvm(scenario)
