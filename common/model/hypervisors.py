@@ -6,6 +6,7 @@ whatever is configured by then and whatever its target would choose.
 """
 
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -73,6 +74,7 @@ class KvmParameters(Order):
     serial_speed: Annotated[int, Meta(ge=1, le=2**30)] = 38400  # bits/s
     vga: str = ""
     vnc_bind_address: str = ""
+    vnc_password_file: str = ""  # on the node
 
     def __post_init__(self) -> None:
         if self.initrd_path and not self.kernel_path:
@@ -80,11 +82,28 @@ class KvmParameters(Order):
         buffered = self.disk_cache not in (DiskCache.DEFAULT, DiskCache.NONE)
         if self.disk_aio is DiskAio.NATIVE and buffered:
             raise ValueError("disk_aio=native works with disk_cache none or default only")
-        if self.vnc_bind_address not in ("", "127.0.0.1", "::1"):
+        self._check_display()
+
+    def _check_display(self) -> None:
+        address = self.vnc_bind_address
+        if self.vnc_password_file:
+            if not self.vnc_password_file.startswith("/"):
+                raise ValueError("vnc_password_file has to be a whole path on the node")
+            if address and not _is_address(address):
+                raise ValueError(f"vnc_bind_address cannot be “{address}”: it is no IP address")
+        elif address not in ("", "127.0.0.1", "::1"):
             raise ValueError(
-                f"vnc_bind_address cannot be “{self.vnc_bind_address}”: the display has no "
-                "password and is offered on 127.0.0.1 or ::1 only; use ssh to reach it"
+                f"vnc_bind_address cannot be “{address}”: without a vnc_password_file a display "
+                "has no password and is offered on 127.0.0.1 or ::1 only; use ssh to reach it"
             )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
 
 
 class FakeParameters(Order):

@@ -72,6 +72,7 @@ class GuestReport(Report):
     resident: MiB = MiB(0)  # what it has touched of its memory so far
     pinned: Pins = {}  # parameters that it runs with, and can be received with only
     display: Word = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
+    display_wants_password: bool = False
     move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
     arrived: bool = False  # INCOMING: all of its memory is here
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now

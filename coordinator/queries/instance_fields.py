@@ -43,7 +43,11 @@ def _console(row: InstanceRow) -> Any:
     name = row.entity.name
     message = f"Use “gnt-instance console {name}”."
     if row.guest.display:
-        message += f" Its display is at {row.guest.display} of its node, for VNC over ssh."
+        is_local = row.guest.display.startswith(("127.0.0.1:", "[::1]:"))
+        how = " over ssh" if is_local else ""
+        password = "with" if row.guest.display_wants_password else "without"
+        message += f" Its display is at {row.guest.display} of its node, for VNC{how}, {password} "
+        message += "a password."
     told = {"instance": name, "kind": "msg", "message": message}
     return told | dict.fromkeys(("host", "port", "user", "command", "display"))
 

@@ -19,7 +19,10 @@ HYPERVISOR = {
     "serial_console": "Whether it has a serial port, which gnt-instance console shows.",
     "serial_speed": "Speed of that port, told to the kernel of kernel_path.",
     "vga": "Kind of graphics card, as qemu -vga has it; none: no card, or QEMU's with a display.",
-    "vnc_bind_address": "Loopback address at which its display is offered; none: no display.",
+    "vnc_bind_address": "Address at which its display is offered; none: no display. Without a "
+    "vnc_password_file it is 127.0.0.1 or ::1.",
+    "vnc_password_file": "File on the node with the password of its display, which root of the "
+    "node has to allow in /etc/gantry/guests.",
 }
 BACKEND = {
     "maxmem": "Memory that it is given.",

@@ -5,6 +5,7 @@ its value; ``#`` begins a comment::
 
     program /usr/bin/qemu-system-x86_64   a QEMU, or a directory with several
     image   /srv/images                   kernels, initrds and CD images, or a directory of them
+    secret  /etc/gantry/vnc-passwords     passwords of displays, or a directory of them
     users   70000-79999                   user ids, one for each guest; in use by nobody else
 """
 
@@ -21,6 +22,7 @@ _USERS = re.compile(r"(\d{1,10})-(\d{1,10})")
 _LOWEST_USER = 1000  # below are the system's
 _HIGHEST_USER = (1 << 32) - 3  # the two above mean “nobody” and “no change”
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_LONGEST_PASSWORD = 8  # of VNC, which leaves out the rest (RFC 6143, 7.2.2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class Rules:
     source: str  # the file, for messages
     programs: tuple[str, ...] = ("/usr/bin/qemu-system-x86_64",)
     images: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     # Free by the conventions of systemd, Debian, and useradd's subordinate ids.
     users: range = range(70_000, 80_000)
 
@@ -66,6 +69,7 @@ def parse_rules(text: str, *, source: str) -> Rules:
     rules = Rules(source=source)
     programs: list[str] = []
     images: list[str] = []
+    secrets: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         word, _, value = line.partition("#")[0].strip().partition(" ")
         value = value.strip()
@@ -76,16 +80,21 @@ def parse_rules(text: str, *, source: str) -> Rules:
                 programs.append(value)
             case "image" if value.startswith("/"):
                 images.append(value)
+            case "secret" if value.startswith("/"):
+                secrets.append(value)
             case "users" if users := _read_users(value):
                 rules = replace(rules, users=users)
             case _:
                 raise NodeFailure(
-                    f"Line {number} of {source} is none of “program /PATH”, “image /PATH” and "
-                    f"“users FIRST-LAST” (from {_LOWEST_USER} on); no guest is started before "
-                    "it is mended.",
+                    f"Line {number} of {source} is none of “program /PATH”, “image /PATH”, "
+                    f"“secret /PATH” and “users FIRST-LAST” (from {_LOWEST_USER} on); no guest is "
+                    "started before it is mended.",
                     path=source,
                 )
-    return replace(rules, programs=tuple(programs) or rules.programs, images=tuple(images))
+    return replace(
+        rules, programs=tuple(programs) or rules.programs, images=tuple(images),
+        secrets=tuple(secrets),
+    )  # fmt: skip
 
 
 def check_program(rules: Rules, path: str) -> str:
@@ -144,6 +153,50 @@ def open_image(rules: Rules, path: str, *, never: Sequence[Path]) -> int:
         "its own; “chmod a+r” makes it so.",
         path=path,
     )
+
+
+def read_password(rules: Rules, path: str, *, never: Sequence[Path]) -> str:
+    """Return the password of a display: the first line of a file.
+
+    Whoever may name a file could else try what its first characters are.
+
+    Args:
+        rules: what is allowed.
+        path: as it was asked for.
+        never: directories of noded's own.
+
+    Raises:
+        NodeFailure: there is no such file, it is not allowed, others than root can read it, or
+            it holds no password.
+    """
+    real = os.path.realpath(path)
+    if not _is_among(real, rules.secrets) or _is_among(real, tuple(map(str, never))):
+        allowed = ", ".join(rules.secrets) or "none yet"
+        raise NodeFailure(
+            f"{path} may not be the password of a display here; root of this node says in "
+            f"{rules.source} which files may (“secret /DIRECTORY”): {allowed}.",
+            path=path,
+        )
+    try:
+        with open(_open_without_links(real), "rb") as file:
+            found = os.fstat(file.fileno())
+            text = file.readline(1000) if stat.S_ISREG(found.st_mode) else b""
+    except OSError as error:
+        raise NodeFailure(f"Cannot open {path}: {error.strerror}.", path=path) from error
+    if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o077:
+        raise NodeFailure(
+            f"{path} holds a password, and has to be root's and readable by nobody else; "
+            "“chown root:root” and “chmod 600” make it so.",
+            path=path,
+        )
+    password = text.rstrip(b"\r\n").decode("ascii", "replace")
+    if not 1 <= len(password) <= _LONGEST_PASSWORD or not password.isascii():
+        raise NodeFailure(
+            f"The first line of {path} has to be a password of 1 to {_LONGEST_PASSWORD} ASCII "
+            "characters; VNC takes no more.",
+            path=path,
+        )
+    return password
 
 
 def _open_without_links(path: str) -> int:

@@ -50,6 +50,8 @@ DECLARED = (Backend, NicParameters, NodeParameters, *HYPERVISORS.values())
         (KvmParameters, {"initrd_path": "/i"}, "initrd_path is set but kernel_path is not"),
         (KvmParameters, {"disk_aio": "native", "disk_cache": "writeback"}, "disk_aio=native"),
         (KvmParameters, {"vnc_bind_address": "0.0.0.0"}, "has no password"),
+        (KvmParameters, {"vnc_password_file": "web1"}, "a whole path on the node"),
+        (KvmParameters, {"vnc_password_file": "/a", "vnc_bind_address": "a,b"}, "no IP address"),
         (KvmParameters, {"migration_bandwidth": 0}, "migration_bandwidth"),
         (KvmParameters, {"migration_downtime": -1}, "migration_downtime"),
     ],

@@ -164,7 +164,9 @@ def _display(parameters: KvmParameters) -> tuple[str, ...]:
     if not address:
         return ("-display", "none", "-vga", vga)
     host = f"[{address}]" if ":" in address else address
-    return ("-display", "none", "-vga", vga, "-vnc", f"{host}:0,to=999")  # the first free port
+    # At the first free port. Until the password is told, over QMP, nobody gets in.
+    locked = ",password=on" if parameters.vnc_password_file else ""
+    return ("-display", "none", "-vga", vga, "-vnc", f"{host}:0,to=999{locked}")
 
 
 def _kernel(parameters: KvmParameters, handed: Handed) -> tuple[str, ...]:

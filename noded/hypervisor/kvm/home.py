@@ -38,6 +38,7 @@ class Record(Report):
     migration_bandwidth: int  # MiB/s
     migration_downtime: int  # ms
     display: str = ""  # address and port
+    display_wants_password: bool = False
     user: int = 0  # as whom its QEMU runs; versions before had no other than root
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 

@@ -27,7 +27,7 @@ from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain, parse_display
 from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.user import find_user, run_as
-from noded.hypervisor.rules import Rules, check_program, open_image, read_rules
+from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
 from noded.network.tuntap import open_tap
 from noded.system.threads import in_thread
 
@@ -80,6 +80,7 @@ class Launcher:
             for path in (parameters.kernel_path, parameters.initrd_path):
                 if path:
                     os.close(await in_thread(self._open_image, rules, path))
+            await in_thread(self._display_password, rules, parameters)
         if parameters.accelerator is Accelerator.TCG:
             return Accelerator.TCG
         verdict = await self._accelerators.verdict(program)
@@ -117,6 +118,7 @@ class Launcher:
         async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
+                password = await in_thread(self._find_password, guest)
                 record = await self._settle(home, guest, accelerator, receives)
                 argv, handed = await in_thread(
                     self._hand_over, ours, home, guest, taps, accelerator, bool(receives)
@@ -128,7 +130,7 @@ class Launcher:
                 home.note(started)
             await _until_up(home, record, started)
             if _parameters(guest).vnc_bind_address:
-                record = replace(record, display=await _find_display(home, record))
+                record = await _open_display(home, record, password)
                 home.write(record)
             undo.pop_all()
         return started, record
@@ -201,14 +203,29 @@ class Launcher:
         )
         return argv, handed
 
+    def _find_password(self, guest: GuestSpec) -> str:
+        return self._display_password(read_rules(self._rules), _parameters(guest))
+
+    def _display_password(self, rules: Rules, parameters: KvmParameters) -> str:
+        """Return the password of a guest's display; empty if it has none, or no display."""
+        if not parameters.vnc_bind_address or not parameters.vnc_password_file:
+            return ""
+        return read_password(rules, parameters.vnc_password_file, never=self._never)
+
     def _open_image(self, rules: Rules, path: str) -> int:
         return open_image(rules, path, never=self._never)
 
 
-async def _find_display(home: Home, record: Record) -> str:
-    """Return where QEMU, which takes the first free port, has put the display."""
+async def _open_display(home: Home, record: Record, password: str) -> Record:
+    """Let in who knows the password, and note where QEMU has put the display.
+
+    The password goes over the monitor: what is in a command line everybody can read.
+    """
     async with monitor(home.qmp_socket, record.name) as session:
-        return parse_display(await session.ask("query-vnc"))
+        if password:
+            await session.ask("set_password", protocol="vnc", password=password)
+        display = parse_display(await session.ask("query-vnc"))
+    return replace(record, display=display, display_wants_password=bool(password))
 
 
 async def _until_up(home: Home, record: Record, started: Process) -> None:

@@ -34,6 +34,7 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         resident=_resident(home),
         pinned={"accelerator": record.accelerator},
         display=record.display,
+        display_wants_password=record.display_wants_password,
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
         silent_s=silent_s,

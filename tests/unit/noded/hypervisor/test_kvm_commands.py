@@ -177,6 +177,9 @@ def test_nic_uses_its_tap() -> None:
 def test_display_is_for_this_machine_only() -> None:
     line = argv(KvmParameters(vnc_bind_address="::1"))
     assert values(line, "-vnc") == ["[::1]:0,to=999"]
+    line = argv(KvmParameters(vnc_bind_address="0.0.0.0", vnc_password_file="/etc/gantry/vnc/web1"))
+    assert values(line, "-vnc") == ["0.0.0.0:0,to=999,password=on"]
+    assert not any("/etc/gantry" in word for word in line)
     assert values(line, "-vga") == ["std"]
     assert values(argv(), "-vga") == ["none"]
 

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from common.errors import NodeFailure
 from common.names import InstanceId
 from noded.hypervisor.kvm.user import choose_user, run_as
-from noded.hypervisor.rules import Rules, check_program, open_image, parse_rules, read_rules
+from noded.hypervisor.rules import (
+    Rules,
+    check_program,
+    open_image,
+    parse_rules,
+    read_password,
+    read_rules,
+)
 
 PROJECT = Path(__file__).parents[4]
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -31,6 +38,7 @@ def test_rules_are_read() -> None:
     # comment
     image /srv/a directory   # with a blank in its name
     image /boot/vmlinuz
+    secret /etc/gantry/vnc
     program /opt/qemu/bin
     users 200000-200009
     """
@@ -38,6 +46,7 @@ def test_rules_are_read() -> None:
         source="f",
         programs=("/opt/qemu/bin",),
         images=("/srv/a directory", "/boot/vmlinuz"),
+        secrets=("/etc/gantry/vnc",),
         users=range(200_000, 200_010),
     )
 
@@ -211,3 +220,54 @@ def test_all_is_given_up_before_the_program_is_loaded() -> None:
     assert {"--reuid=70000", "--regid=70000", "--clear-groups", "--no-new-privs"} < set(line)
     assert "--groups=103" in run_as(70_000, (103,), ("/usr/bin/qemu",))
     assert run_as(os.geteuid(), (), ("/usr/bin/qemu",)) == ("/usr/bin/qemu",)
+
+
+def passwords(*allowed: Path) -> Rules:
+    return Rules(source="/etc/gantry/guests", secrets=tuple(map(str, allowed)))
+
+
+def password(path: Path, text: bytes, mode: int = 0o600) -> Path:
+    path.write_bytes(text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_password_of_a_display_is_the_first_line_of_a_file_that_root_has_named(
+    tmp_path: Path,
+) -> None:
+    allowed, other = tmp_path / "vnc", tmp_path / "other"
+    allowed.mkdir()
+    other.mkdir()
+    path = password(allowed / "web1", b"s3cret!\nmore\n")
+    assert read_password(passwords(allowed), str(path), never=()) == "s3cret!"
+    for rules, never in (
+        (passwords(), ()),
+        (passwords(other), ()),
+        (passwords(allowed), (allowed,)),
+    ):
+        with pytest.raises(NodeFailure, match="may not be the password of a display here"):
+            read_password(rules, str(path), never=never)
+    hidden = password(other / "shadow", b"root\n")
+    (allowed / "link").symlink_to(hidden)
+    with pytest.raises(NodeFailure, match="may not be the password"):
+        read_password(passwords(allowed), str(allowed / "link"), never=())
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "why"),
+    [
+        (b"s3cret\n", 0o644, "readable by nobody else"),
+        (b"s3cret\n", 0o620, "readable by nobody else"),
+        (b"\n", 0o600, "1 to 8 ASCII characters"),
+        (b"ninechars\n", 0o600, "1 to 8 ASCII characters"),
+        ("schlüss\n".encode(), 0o600, "1 to 8 ASCII characters"),
+    ],
+)
+def test_a_password_that_is_none_is_refused_without_being_told(
+    text: bytes, mode: int, why: str, tmp_path: Path
+) -> None:
+    path = password(tmp_path / "web1", text, mode)
+    with pytest.raises(NodeFailure, match=why) as caught:
+        read_password(passwords(tmp_path), str(path), never=())
+    said = text.decode().strip()
+    assert not said or said not in str(caught.value)
