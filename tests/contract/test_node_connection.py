@@ -149,10 +149,10 @@ def test_a_call_that_was_given_up_does_not_spoil_the_next(tmp_path: Path) -> Non
     async def scenario() -> None:
         talker = Talker(b"", told(BALLOT))  # the first gets no answer in time
         async with talking(talker, tmp_path) as (mastership, _):
-            async with asyncio.TaskGroup() as group:
-                given_up = group.create_task(mastership.vote())
-                await talker.heard.wait()
-                given_up.cancel()
+            given_up = asyncio.ensure_future(mastership.vote())
+            await talker.heard.wait()
+            given_up.cancel()
+            await asyncio.wait([given_up])
             assert (await mastership.vote()).epoch == 3
         assert talker.connections == 2
 
