@@ -29,7 +29,7 @@ MOVES = (
     ),
     Fault(
         "never settled", "an instance that has moved is on its new node only",
-        "coordinator/operations/instance/edits.py",
+        "coordinator/operations/steps/edits.py",
         "primary_node=node, maybe_on=())", "primary_node=node)",
         (f"{OPERATIONS} migrate", MIGRATIONS),
     ),

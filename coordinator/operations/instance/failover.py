@@ -18,12 +18,12 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
     TargetNodeOption,
 )
-from coordinator.operations.instance.edits import set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
@@ -31,8 +31,8 @@ from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     find_guest,
     may_run,
-    take_memory,
 )
+from coordinator.operations.steps.edits import set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 

@@ -14,7 +14,6 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
-from coordinator.operations.instance.edits import set_maybe_on, set_primary
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.transfer import (
@@ -26,6 +25,7 @@ from coordinator.operations.instance.transfer import (
 from coordinator.operations.instance.whereabouts import check_settled, find_whereabouts
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
@@ -33,8 +33,8 @@ from coordinator.operations.steps.checks import (
     check_answers,
     check_online,
     find_guest,
-    take_memory,
 )
+from coordinator.operations.steps.edits import set_maybe_on, set_primary
 from coordinator.state.config import Config
 
 

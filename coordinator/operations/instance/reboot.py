@@ -14,9 +14,9 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
-from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import option
+from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
@@ -26,8 +26,8 @@ from coordinator.operations.steps.checks import (
     check_online,
     find_guest,
     may_run,
-    take_memory,
 )
+from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import settle, shut_down_guest, start_guest
 from coordinator.state.config import Config
 

@@ -15,13 +15,13 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
-from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import disk_spec, present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
+from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete

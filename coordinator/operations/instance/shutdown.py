@@ -12,13 +12,13 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember, Patience
-from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
+from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import end_elsewhere, settle, shut_down_guest
 from coordinator.state.config import Config
 

@@ -13,9 +13,9 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember
-from coordinator.operations.instance.edits import set_admin_state
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, record
@@ -25,8 +25,8 @@ from coordinator.operations.steps.checks import (
     check_online,
     find_guest,
     is_alive,
-    take_memory,
 )
+from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import settle, start_guest
 from coordinator.state.config import Config
 

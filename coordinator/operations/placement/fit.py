@@ -59,6 +59,22 @@ async def check_still_fits(
     cluster.promise(promise_of(look.config, newcomer, node))
 
 
+async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
+    """Promise an instance memory on a node, if it is free and promised to nobody else.
+
+    Raises:
+        NoCapacity: says what is free.
+        NodeFailure: the node does not answer.
+    """
+    live = await cluster.facts_of([node])
+    answer = live.get(node.uuid)
+    if isinstance(answer, GntError):
+        raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
+    look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
+    check_free_memory(look, node, memory, instance)
+    cluster.promise(Promise(instance.uuid, node.uuid, memory))
+
+
 def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -> None:
     """Refuse a node on which an instance's memory is not free, or promised to others.
 

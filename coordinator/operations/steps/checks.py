@@ -1,14 +1,10 @@
 """Checks that several operations make before they change anything."""
 
-from common.errors import Conflict, GntError, NodeFailure
+from common.errors import Conflict, GntError
 from common.model.instance import Instance
 from common.model.node import Node
-from common.names import MiB
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.fit import check_free_memory
-from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Promise
 
 
 def check_online(node: Node) -> None:
@@ -95,19 +91,3 @@ async def check_not_elsewhere(cluster: Cluster, instance: Instance, *here: Node)
                 f"“gnt-instance migrate --cleanup {instance.name}” puts that right.",
                 node=node.name,
             )
-
-
-async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
-    """Promise an instance memory on a node, if it is free and promised to nobody else.
-
-    Raises:
-        NoCapacity: says what is free.
-        NodeFailure: the node does not answer.
-    """
-    live = await cluster.facts_of([node])
-    answer = live.get(node.uuid)
-    if isinstance(answer, GntError):
-        raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
-    look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
-    check_free_memory(look, node, memory, instance)
-    cluster.promise(Promise(instance.uuid, node.uuid, memory))

@@ -7,8 +7,8 @@ from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.tasks import Tasks
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.edits import set_maybe_on
 from coordinator.operations.step import Step, act, record
+from coordinator.operations.steps.edits import set_maybe_on
 
 
 def start_guest(
