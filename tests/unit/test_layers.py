@@ -156,6 +156,20 @@ def test_every_file_imports_downwards() -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("shared", ["steps", "placement"])
+def test_what_operations_share_knows_none_of_them(shared: str) -> None:
+    own = f"coordinator.operations.{shared}"
+    others = {"placement", "cluster", "node", "instance", "test"} - {shared}
+    found = [
+        f"{module} imports {name}"
+        for module, path in modules().items()
+        for name in imports(path)
+        if under(module, own)
+        and any(under(name, f"coordinator.operations.{other}") for other in others)
+    ]
+    assert not found, "\n".join(found)
+
+
 def attributes(path: Path) -> Iterator[str]:
     return (node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute))
 
