@@ -43,10 +43,19 @@ class Look:
 
     @cached_property
     def newcomers(self) -> tuple[Newcomer, ...]:
-        """Instances that are promised a place and not in the configuration yet."""
-        known = self.config.instances
+        """Instances that are promised a place and not in the configuration yet.
+
+        One whose node has been removed meanwhile takes no room: its job will look for another.
+        """
+        known, nodes = self.config.instances, self.config.nodes
         found = (promise.newcomer for promise in self.promised)
-        return tuple(one for one in found if one and one.instance.uuid not in known)
+        return tuple(
+            one
+            for one in found
+            if one
+            and one.instance.uuid not in known
+            and all(node in nodes for node in nodes_of(*one))
+        )
 
     @cached_property
     def snapshot(self) -> "Snapshot":

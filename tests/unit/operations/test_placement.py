@@ -120,6 +120,14 @@ def test_what_is_promised_counts_once_at_every_stage() -> None:
         assert look.snapshot.nodes[0].free_memory == free
 
 
+def test_what_is_promised_on_a_node_that_was_removed_is_left_out_of_the_picture() -> None:
+    """Else nothing could be placed anywhere until the job with that promise has ended."""
+    newcomer = Newcomer(replace(WEB2, primary_node=NodeId("gone")), ())
+    promise = Promise(InstanceId(WEB2.uuid), NodeId("gone"), MiB(512), newcomer)
+    look = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}, (promise,))
+    assert [each.name for each in look.snapshot.instances] == ["web1"]
+
+
 def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:
     promises, mine, yours = Promises(), Owner("job 1"), Owner("job 2")
     promises.make(mine, [Promise(InstanceId("a"), NodeId("alpha"), MiB(1))])
