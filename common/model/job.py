@@ -67,6 +67,7 @@ class OperationRecord(Part, kw_only=True, omit_defaults=True):
     executed: Timestamp | None = None  # had the locks
     ended: Timestamp | None = None
     locks: tuple[tuple[str, str], ...] = ()  # (lock, mode), held while running; dropped then
+    version: int = 1  # of what ``choice``, ``plan`` and steps mean: see ``Operation.version``
     choice: Any = None  # what was left open, settled; dropped when there is a plan
     plan: Any = None  # dropped when it has ended
     journal: tuple[Entry, ...] = ()  # dropped after a success: the log tells the same

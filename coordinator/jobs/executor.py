@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from common.errors import Bug, Cancelled, Conflict, GntError, InvalidRequest
-from common.messages import to_builtins
 from common.model.job import Failure, Status
 from common.names import JobId
 from coordinator.jobs.bounds import failure_of, result_of
@@ -22,6 +21,7 @@ from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.locking import from_rows, to_rows
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.store import Store
+from coordinator.state.versions import to_values
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,10 @@ class Executor:
             if choice is None:
                 self._is_doing(running, "its choice of nodes")
                 choice = await self._unless_cancelled(running, operation.choose(context))
-                running.change_op(index, choice=to_builtins(choice))
+                running.change_op(
+                    index, version=operation.version,
+                    choice=to_values(choice, operation.choice_type),
+                )  # fmt: skip
             wanted = operation.locks(self._store.state.config, choice)
             await self._unless_cancelled(running, self._lock(running, index, wanted))
             self._is_doing(running, "its checks")
@@ -150,7 +153,8 @@ class Executor:
             context.promise(*operation.promises(plan))
             running.change_op(
                 index, status=Status.RUNNING, executed=self._now(),
-                choice=None, plan=to_builtins(plan), locks=to_rows(wanted),
+                choice=None, plan=to_values(plan, operation.plan_type), version=operation.version,
+                locks=to_rows(wanted),
             )  # fmt: skip
             return plan
         raise Conflict(

@@ -9,13 +9,16 @@ operator can tell what to make of them.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from common.complaints import in_words
 from common.errors import InvalidRequest, Stuck
-from common.messages import from_builtins
 from common.model.job import OperationRecord
 from common.names import JobId
 from coordinator.jobs.secrets import check_secrets, with_secrets
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.state.versions import from_values
 
 # Versions before 2 told these by a parameter that they had room already; the node was named, too.
 _ONCE_RESERVED = ("OP_INSTANCE_CREATE", "OP_INSTANCE_FAILOVER", "OP_INSTANCE_MIGRATE")
@@ -50,7 +53,7 @@ def read_plan(
     """
     try:
         operation = read_operation(_parameters(record, secrets))
-        plan = from_builtins(record.plan, operation.plan_type, what="its plan")
+        plan = _read(record, record.plan, operation.plan_type, operation.version, "its plan")
     except InvalidRequest as error:
         raise _stuck(job, record, error.message) from error
     known = {step.title for step in operation.recipe(cluster, plan)}
@@ -71,7 +74,21 @@ def read_choice(
     operation = read_operation(_parameters(record, secrets))
     if record.choice is None:
         return operation, None
-    return operation, from_builtins(record.choice, operation.choice_type, what="its choice")
+    kind, version = operation.choice_type, operation.version
+    return operation, _read(record, record.choice, kind, version, "its choice")
+
+
+def _read(record: OperationRecord, values: Any, kind: Any, version: int, what: str) -> Any:
+    """Read a plan or a choice, with the objects in it, of the version that this one makes."""
+    if record.version != version:
+        raise InvalidRequest(
+            f"{what.capitalize()} is of version {record.version}, and this version of Gantry "
+            f"knows {version}."
+        )
+    try:
+        return from_values(values, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error))}.") from error
 
 
 def _parameters(record: OperationRecord, secrets: Mapping[str, Any]) -> dict[str, Any]:

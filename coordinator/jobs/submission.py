@@ -5,11 +5,12 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from common.errors import Conflict, InvalidRequest
-from common.messages import Order, from_builtins, to_builtins
+from common.messages import Order, from_builtins
 from common.model.job import Dependency, Job, OperationRecord, Status
 from common.names import LARGEST_COUNT, JobId
 from coordinator.jobs.bounds import check_job_size
 from coordinator.operations.base import read_operation
+from coordinator.state.versions import to_values
 
 PRIORITIES = range(-20, 20)
 
@@ -84,7 +85,8 @@ def read_job(
                 secret=secret,
                 summary=operation.summary(),
                 priority=common.priority,
-                choice=to_builtins(choice),
+                version=operation.version,
+                choice=to_values(choice, operation.choice_type),
             )
         )
     job = Job(id=number, ops=tuple(records), received=now, depends=tuple(depends))

@@ -34,6 +34,7 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
     """
 
     opcode: ClassVar[str]  # "OP_INSTANCE_MIGRATE"
+    version: ClassVar[int] = 1  # raised when choice, plan or steps look the same and mean another
     choice_type: ClassVar[Any]
     plan_type: ClassVar[Any]
 

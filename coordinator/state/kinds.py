@@ -90,9 +90,10 @@ DISK = Kind[DiskId, Disk]("disk", Disk)
 NIC = Kind[NicId, Nic]("nic", Nic)
 SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.STATE)
 JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.STATE)
-ARCHIVED_JOB = Kind[JobId, ArchivedJob](
-    ARCHIVE, ArchivedJob, key=attrgetter("job.id"), home=Home.ARCHIVE
-)
+ARCHIVED_JOB = Kind[JobId, ArchivedJob](  # of the version of the job that is in it
+    ARCHIVE, ArchivedJob, key=attrgetter("job.id"), home=Home.ARCHIVE,
+    upgrades=(lambda values: values,) * len(JOB.upgrades), since=JOB.since,
+)  # fmt: skip
 FOREIGN = Kind[str, Foreign]("", Foreign, key=lambda row: f"{row.kind} {row.id}", home=Home.STATE)
 
 

@@ -12,8 +12,8 @@ from common.model.commit import GONE, Change
 from common.model.stored import Foreign, Stored
 from common.noderpc.replica import Row
 from coordinator.state.kinds import KINDS, kind_of
-from coordinator.state.unknown import MARK, scatter
-from coordinator.state.versions import marked, read_foreign, read_of_version
+from coordinator.state.unknown import MARK
+from coordinator.state.versions import from_values, read_foreign, to_values, with_version
 
 DEEPEST = 200  # levels of JSON in a row; jq 1.6 reads 256, and a commit adds some around it
 
@@ -80,9 +80,9 @@ def to_row(item: Stored) -> Row:
     name, key = name_of(item)
     if isinstance(item, Foreign):
         return Row(kind=name, id=key, body=item.body)
-    body = to_json(marked(item, kind_of(item)))
+    body = to_json(with_version(item, kind_of(item)))
     if MARK in body:
-        body = to_json(scatter(msgspec.json.decode(body), type(item)))
+        body = to_json(to_values(item, type(item)))
     return Row(kind=name, id=key, body=msgspec.Raw(body))
 
 
@@ -106,9 +106,12 @@ def _read(row: Row) -> Stored:
         return read_foreign(row)
     try:
         item: Stored = kind.decoder.decode(row.body)
+        if item.schema == kind.schema:
+            return item
     except msgspec.ValidationError:
-        return read_of_version(row, kind)
-    return item if item.schema == kind.schema else read_of_version(row, kind)
+        pass  # it may be of another version
+    read: Stored = from_values(msgspec.json.decode(row.body), kind.type)
+    return read
 
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|[\]}]')

@@ -7,65 +7,113 @@ under ``Part.unknown``, so they go where it goes; in JSON they are among the oth
 
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from common.model.stored import UNKNOWN, Part
 
-PartType = type[Part]
-_Move = Callable[[dict[str, Any], PartType], dict[str, Any]]
+Values = dict[str, Any]
+Struct = type[msgspec.Struct]
+Move = Callable[[Values, Struct], Values]
 
 MARK = f'"{UNKNOWN}":'.encode()  # in JSON text with such fields, and hardly ever in any other
 
 
-def gather(row: Any, kind: PartType) -> Any:
-    """Put the fields that ``kind`` and its parts do not know where they are kept."""
-    return _moved(row, kind, _gather)
+def gather(value: Any, hint: Any, before: Move) -> Any:
+    """Put fields that are not known where they are kept: in JSON values of a type.
+
+    Args:
+        value: as a JSON parser or ``to_builtins`` gives it.
+        hint: the type that it is going to be.
+        before: is given each object on the way in, and returns what it is taken for.
+    """
+    return _rebuilt(value, _shape(hint), before, _gather)
 
 
-def scatter(value: Any, kind: PartType) -> Any:
-    """Put the fields that are kept back among the others: undo ``gather``."""
-    return _moved(value, kind, _scatter)
+def scatter(value: Any, hint: Any, before: Move) -> Any:
+    """Put fields that are kept back among the others: undo ``gather``."""
+    return _rebuilt(value, _shape(hint), before, _scatter)
 
 
-def _gather(values: dict[str, Any], kind: PartType) -> dict[str, Any]:
+def _gather(values: Values, kind: Struct) -> Values:
     known = frozenset(kind.__struct_encode_fields__) - {UNKNOWN}
     unknown = {name: value for name, value in values.items() if name not in known}
-    if not unknown:
+    if not unknown or not issubclass(kind, Part):
         return values
     return {name: values[name] for name in values if name in known} | {UNKNOWN: unknown}
 
 
-def _scatter(values: dict[str, Any], _: PartType) -> dict[str, Any]:
-    unknown: dict[str, Any] = values.pop(UNKNOWN, {})
+def _scatter(values: Values, kind: Struct) -> Values:
+    if not issubclass(kind, Part):
+        return values
+    unknown: Values = values.pop(UNKNOWN, {})
     return unknown | values
 
 
-def _moved(value: Any, kind: PartType | None, move: _Move) -> Any:
-    """Rebuild JSON values of which those that are objects are of one kind."""
-    if kind is None:
-        return value
-    if isinstance(value, list):
-        return [_moved(each, kind, move) for each in value]
-    if not isinstance(value, dict):
-        return value
-    parts = _parts(kind)
-    return move({name: _moved(each, parts.get(name), move) for name, each in value.items()}, kind)
+@dataclass(frozen=True, slots=True)
+class _Object:
+    kind: Struct
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    of: "_Shape"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    of: "_Shape"
+
+
+_Shape = _Object | _Items | _Named | None  # of values with parts somewhere; None if they have none
+
+
+def _rebuilt(value: Any, shape: _Shape, before: Move, after: Move) -> Any:
+    match shape, value:
+        case _Items(of), list() | tuple():
+            return [_rebuilt(each, of, before, after) for each in value]
+        case _Named(of), dict():
+            return {name: _rebuilt(each, of, before, after) for name, each in value.items()}
+        case _Object(kind), dict():
+            fields = _fields(kind)
+            inner = {
+                name: _rebuilt(each, fields.get(name), before, after)
+                for name, each in before(value, kind).items()
+            }
+            return after(inner, kind)
+        case _:
+            return value
 
 
 @cache
-def _parts(kind: PartType) -> Mapping[str, PartType]:
-    """Return what is in the fields of ``kind``, by their names in JSON, where it has parts."""
+def _shape(hint: Any) -> _Shape:
+    """Return how a value of a type is made up, as far as there are parts in it.
+
+    Raises:
+        TypeError: it may be one of several, and only its reader could tell which.
+    """
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return _Object(hint) if issubclass(hint, Part) or _fields(hint) else None
+    inner = [shape for each in typing.get_args(hint) if (shape := _shape(each)) is not None]
+    if len(inner) > 1:
+        raise TypeError(f"{hint} has several kinds of parts: no reader could tell them apart.")
+    if not inner:
+        return None
+    match typing.get_origin(hint):
+        case kind if kind in (tuple, list):
+            return _Items(inner[0])
+        case kind if kind is dict:
+            return _Named(inner[0])
+        case _:  # or nothing at all; or annotated
+            return inner[0]
+
+
+@cache
+def _fields(kind: Struct) -> Mapping[str, _Shape]:
+    """Return what is in the fields of a struct, by their names in JSON, where it has parts."""
     hints = typing.get_type_hints(kind)
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return {encoded: part for name, encoded in names if (part := _within(hints[name])) is not None}
-
-
-def _within(hint: Any) -> PartType | None:
-    """Return the only kind of part that a value of a type consists of: itself, or its items."""
-    if isinstance(hint, type) and issubclass(hint, Part):
-        return hint
-    inner = {part for each in typing.get_args(hint) if (part := _within(each)) is not None}
-    if len(inner) > 1 or (inner and typing.get_origin(hint) is dict):
-        raise TypeError(f"{hint} has several kinds of parts, or parts by name; make them orders.")
-    return inner.pop() if inner else None
+    return {encoded: shape for name, encoded in names if (shape := _shape(hints[name])) is not None}

@@ -158,6 +158,19 @@ FAULTS = (
     ),
     # coordinator: jobs
     Fault(
+        "plan of another meaning gone on with", "a plan that means something else is refused",
+        "coordinator/jobs/foreign.py",
+        "if record.version != version:", "if False:",
+        ("tests/unit/jobs/test_foreign.py", "tests/sim/test_other_versions.py"),
+    ),
+    Fault(
+        "plan without what is not known", "an older version gives back what it does not know of "
+        "a plan",
+        "coordinator/state/versions.py",
+        "return scatter(to_builtins(item), kind, _with_version)", "return to_builtins(item)",
+        ("tests/unit/jobs/test_foreign.py",),
+    ),
+    Fault(
         "resumed without locks", "a resumed job has the locks it had",
         "coordinator/jobs/executor.py",
         "                await self._locks.acquire("

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import GntError, InvalidRequest, Stuck
 from common.model.job import Job, OperationRecord, Status
@@ -49,6 +50,17 @@ def test_a_half_done_job_that_cannot_be_read_is_stuck_and_says_what_it_did(what:
             assert job.ops[0].journal == BEGUN
             assert not cluster.master.running.locks.rows()
             await cluster.run(Delay(duration=0.0))
+
+    simulate(scenario())
+
+
+def test_a_plan_that_means_something_else_is_refused_though_it_looks_the_same() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            record = replace(await half_done("steps with other titles"), journal=())
+            job = await _taken_over(cluster, replace(record, version=Delay.version + 1))
+            with pytest.raises(Stuck, match=r"Its plan is of version 2, .* knows 1\. None of its"):
+                outcome(job)
 
     simulate(scenario())
 
