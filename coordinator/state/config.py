@@ -99,10 +99,12 @@ class Config(Objects):
         return self.nodes_of(instance)[1:]
 
     def disks_of(self, instance: Instance) -> tuple[Disk, ...]:
-        return tuple(self.disks[uuid] for uuid in instance.disks)
+        disks = self.disks
+        return tuple(disks[uuid] for uuid in instance.disks)
 
     def nics_of(self, instance: Instance) -> tuple[Nic, ...]:
-        return tuple(self.nics[uuid] for uuid in instance.nics)
+        nics = self.nics
+        return tuple(nics[uuid] for uuid in instance.nics)
 
     def candidates(self) -> tuple[Node, ...]:
         """Return the master candidates, the master among them, by name."""
