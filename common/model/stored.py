@@ -24,7 +24,7 @@ class Schema(Order, array_like=True):
     since: Annotated[int, Meta(ge=0)] = 1
 
 
-class Part(Order, kw_only=True):
+class Part(Order, kw_only=True, repr_omit_defaults=True):
     """Base of what is in rows; fields that only a newer version knows stay with the rest."""
 
     unknown: dict[str, Any] | UnsetType = msgspec.field(default=UNSET, name=UNKNOWN)
