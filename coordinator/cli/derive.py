@@ -7,13 +7,14 @@ import argparse
 import enum
 import math
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import NoneType, UnionType
 from typing import Any
 
 import msgspec
 
 from common.errors import InvalidRequest
+from common.messages import Order
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import DEFAULT, Backend, NicParameters, NodeParameters
 from common.names import MiB
@@ -27,10 +28,7 @@ from coordinator.cli.keyval import (
 )
 from coordinator.cli.parser import Parser
 from coordinator.cli.secret import add_ways, read_secret
-from coordinator.operations.base import Operation
-from coordinator.operations.parameter import Parameter, Shorthand, Syntax
-
-Convert = Callable[[str], Any]
+from coordinator.operations.parameter import Parameter, Shorthand, Syntax, parameters_of
 
 _YES_NO = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what declares its keys
@@ -41,17 +39,17 @@ _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what de
 }
 
 
-def add_fields(parser: Parser, operation: type[Operation[Any, Any]], *, many: str) -> None:
-    """Add the options and arguments that ``operation`` declares.
+def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
+    """Add the options and arguments that ``kind``, an operation as a rule, declares.
 
     Args:
         parser: to add them to; it then yields only what was given.
-        operation: the class.
+        kind: the class.
         many: the argument that takes any number of words, which choose objects.
     """
-    required = {field.name for field in msgspec.structs.fields(operation) if field.required}
-    hints = typing.get_type_hints(operation)
-    for name, parameter in operation.parameters().items():
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    hints = typing.get_type_hints(kind)
+    for name, parameter in parameters_of(kind).items():
         if parameter.is_hidden:
             continue
         if parameter.is_argument:
@@ -65,26 +63,27 @@ def add_fields(parser: Parser, operation: type[Operation[Any, Any]], *, many: st
             denied = any(not shorthand.template for shorthand in parameter.shorthands)
             options = parser.add_mutually_exclusive_group() if denied else parser
             options.add_argument(
-                *parameter.flags, dest=name, help=parameter.help,
-                required=name in required, default=argparse.SUPPRESS,
+                *parameter.flags,
+                dest=name,
+                help=_help(parameter, fields[name].default),
+                required=fields[name].required,
+                default=argparse.SUPPRESS,
                 **_action(name, parameter, hints[name]),
-            )  # fmt: skip
+            )
             for shorthand in parameter.shorthands:
                 _add_shorthand(options, name, shorthand)
 
 
-def read_fields(
-    operation: type[Operation[Any, Any]], options: argparse.Namespace
-) -> dict[str, Any]:
-    """Return the operation's fields that the command line gives, as JSON values.
+def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields that the command line gives, as JSON values.
 
     Raises:
         InvalidRequest: a word is not what it should be; names the option.
         NodeFailure: ssh did not bring what it was sent for.
     """
-    hints = typing.get_type_hints(operation)
+    hints = typing.get_type_hints(kind)
     given = {}
-    for name, parameter in operation.parameters().items():
+    for name, parameter in parameters_of(kind).items():
         if not hasattr(options, name) and parameter.instead is None:
             continue
         word = getattr(options, name, list(parameter.instead or ()))
@@ -144,6 +143,14 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             kind = _bare(hint)
             plain = "|".join(kind) if _is_enum(kind) else _shown(name, parameter)
             return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
+
+
+def _help(parameter: Parameter, default: Any) -> str:
+    """Return what an option is for, and what it is when it is not given, if that says something."""
+    if isinstance(default, bool) or not default or not isinstance(default, str | int | tuple):
+        return parameter.help
+    shown = ",".join(default) if isinstance(default, tuple) else str(default)
+    return f"{parameter.help} ({shown})"
 
 
 def _add_shorthand(options: argparse._ActionsContainer, name: str, shorthand: Shorthand) -> None:

@@ -15,12 +15,25 @@ from pathlib import Path
 from common.errors import GntError, NodeFailure
 from common.luxi.client import Client
 from common.paths import Paths
+from common.ports import port
+from coordinator.cli.parser import Parser
 
+PORT = 1811
 UNIT = "gantry-coordinator.service"
 OPTIONS = "GANTRY_COORDINATOR_OPTIONS"  # which the unit passes on
 CONFIRM_S = 120.0  # confirming mastership waits for nodes that do not answer
 STOP_S = 30.0
 POLL_S = 0.05
+
+
+def add_port(parser: Parser) -> None:
+    """Add the option of commands that speak to this node's noded themselves."""
+    parser.add_argument("--port", type=port, default=PORT, metavar="N", help="of noded here (1811)")
+
+
+def port_words(port: int) -> tuple[str, ...]:
+    """Return the port of noded as arguments of ``gantry-coordinator``."""
+    return () if port == PORT else ("--port", str(port))
 
 
 def by_systemd() -> bool:

@@ -3,7 +3,6 @@
 import abc
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from common.messages import MessageType, Order, from_builtins, to_builtins
@@ -11,7 +10,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.ganeti.parameters import known_parameters, unknown_operation
-from coordinator.operations.parameter import Parameter
+from coordinator.operations.parameter import Parameter, parameters_of
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
@@ -125,14 +124,9 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
         return f"{name}({about})" if about else name
 
     @classmethod
-    @cache  # reading the annotations takes longer than all the rest of a short job
     def parameters(cls) -> Mapping[str, Parameter]:
         """Return how each field is spelled on the command line, in the order declared."""
-        return {
-            name: next((m for m in hint.__metadata__ if isinstance(m, Parameter)), Parameter(""))
-            for name, hint in typing.get_type_hints(cls, include_extras=True).items()
-            if name in cls.__struct_fields__ and hasattr(hint, "__metadata__")
-        }
+        return parameters_of(cls)
 
     def to_input(self) -> dict[str, Any]:
         """Return the wire form: ``OP_ID`` and the parameters."""

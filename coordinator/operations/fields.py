@@ -4,7 +4,7 @@ instance_name: InstanceArgument
 iallocator: AllocatorOption = None
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -21,7 +21,7 @@ TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="nod
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip
 ShutdownTimeout = Annotated[
-    Patience, option("--shutdown-timeout", help="seconds to wait before it is killed (120)")
+    Patience, option("--shutdown-timeout", help="seconds to wait before it is killed")
 ]
 NoRemember = Annotated[
     bool,
@@ -37,6 +37,72 @@ MasterCapable = Annotated[
 ]
 VmCapable = Annotated[
     bool | None, option("--vm-capable", help="may run instances", syntax=Syntax.YES_NO)
+]
+
+# Of the cluster: when it is made, and when it is changed.
+DefaultAllocator = Annotated[
+    str | None,
+    option("-I", "--default-iallocator", metavar="NAME", help="chooses nodes where none is named"),
+]
+PoolSize = Annotated[
+    int | None,
+    option("-C", "--candidate-pool-size", metavar="N", help="how many nodes hold the state"),
+]
+MacPrefix = Annotated[
+    str | None, option("-m", "--mac-prefix", metavar="XX:XX:XX", help="of new nics")
+]
+EnabledHypervisors = Annotated[
+    tuple[str, ...] | None,
+    option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),
+]
+EnabledTemplates = Annotated[
+    tuple[str, ...] | None,
+    option("--enabled-disk-templates", syntax=Syntax.LIST, help="the preferred one first"),
+]
+FileDirectory = Annotated[
+    str | None,
+    option("--file-storage-dir", metavar="PATH", help="where new file disks are, on each node"),
+]
+SharedFileDirectory = Annotated[
+    str | None,
+    option(
+        "--shared-file-storage-dir",
+        metavar="PATH",
+        help="where new shared file disks are: the same on every node",
+    ),
+]
+HypervisorDefaults = Annotated[
+    dict[str, dict[str, Any]] | None,
+    option(
+        "-H",
+        "--hypervisor-parameters",
+        syntax=Syntax.HYPERVISORS,
+        help="defaults of all instances, as in kvm:acpi=no",
+    ),
+]
+BackendDefaults = Annotated[
+    dict[str, Any] | None,
+    option(
+        "-B",
+        "--backend-parameters",
+        syntax=Syntax.KEYVAL,
+        help="defaults of all instances: memory=SIZE,vcpus=N,…",
+    ),
+]
+NicDefaults = Annotated[
+    dict[str, Any] | None,
+    option(
+        "-N",
+        "--nic-parameters",
+        syntax=Syntax.KEYVAL,
+        help="defaults of all nics: mode=MODE,link=BRIDGE",
+    ),
+]
+NodeDefaults = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--node-parameters", syntax=Syntax.KEYVAL, help="defaults of all nodes: cpu_speed=FACTOR,…"
+    ),
 ]
 
 # A verification hands these on to those of its parts.

@@ -6,8 +6,13 @@ Attached to the field's type, so that the field itself stays plain:
     allow_failover: Annotated[bool, option("--allow-failover", help="else stop it")] = False
 """
 
+import typing
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
+
+from common.messages import Order
 
 LOST = ""  # instead of a secret whose coordinator has ended
 
@@ -55,6 +60,16 @@ class Parameter(NamedTuple):
     def is_argument(self) -> bool:
         """Tell whether a command takes it by its position."""
         return not self.flags and not self.is_hidden
+
+
+@cache  # reading the annotations takes longer than all the rest of a short job
+def parameters_of(kind: type[Order]) -> Mapping[str, Parameter]:
+    """Return how each field is spelled on the command line, in the order declared."""
+    return {
+        name: next((m for m in hint.__metadata__ if isinstance(m, Parameter)), Parameter(""))
+        for name, hint in typing.get_type_hints(kind, include_extras=True).items()
+        if name in kind.__struct_fields__ and hasattr(hint, "__metadata__")
+    }
 
 
 def argument(help: str) -> Parameter:

@@ -15,6 +15,19 @@ from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import (
+    BackendDefaults,
+    DefaultAllocator,
+    EnabledHypervisors,
+    EnabledTemplates,
+    FileDirectory,
+    HypervisorDefaults,
+    MacPrefix,
+    NicDefaults,
+    NodeDefaults,
+    PoolSize,
+    SharedFileDirectory,
+)
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, find_program
@@ -38,17 +51,12 @@ class ModifyClusterPlan(Order, kw_only=True):
 
 @operation("OP_CLUSTER_SET_PARAMS")
 class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
-    """Change the cluster's parameters."""
+    """Change the cluster's parameters.
 
-    default_iallocator: Annotated[
-        str | None,
-        option(
-            "-I",
-            "--default-iallocator",
-            metavar="NAME",
-            help="chooses nodes where none is named; empty: one has to be named",
-        ),
-    ] = None
+    The value “default” takes a parameter away; an empty name of an allocator has nodes named.
+    """
+
+    default_iallocator: DefaultAllocator = None
     default_iallocators: Annotated[
         dict[str, str | list[str]] | None,
         option(
@@ -88,64 +96,16 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         ),
     ] = None
 
-    candidate_pool_size: Annotated[
-        int | None,
-        option("-C", "--candidate-pool-size", metavar="N", help="how many nodes hold the state"),
-    ] = None
-    mac_prefix: Annotated[
-        str | None, option("-m", "--mac-prefix", metavar="XX:XX:XX", help="of new nics")
-    ] = None
-    enabled_hypervisors: Annotated[
-        tuple[str, ...] | None,
-        option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),
-    ] = None
-    enabled_disk_templates: Annotated[
-        tuple[str, ...] | None,
-        option("--enabled-disk-templates", syntax=Syntax.LIST, help="the preferred one first"),
-    ] = None
-    file_storage_dir: Annotated[
-        str | None,
-        option("--file-storage-dir", metavar="PATH", help="where new file disks are, on each node"),
-    ] = None
-    shared_file_storage_dir: Annotated[
-        str | None,
-        option(
-            "--shared-file-storage-dir",
-            metavar="PATH",
-            help="where new shared file disks are: the same on every node",
-        ),
-    ] = None
-    hvparams: Annotated[
-        dict[str, dict[str, Any]] | None,
-        option(
-            "-H",
-            "--hypervisor-parameters",
-            syntax=Syntax.HYPERVISORS,
-            help="defaults of all instances, as in kvm:acpi=no; “default” takes one away",
-        ),
-    ] = None
-    beparams: Annotated[
-        dict[str, Any] | None,
-        option(
-            "-B",
-            "--backend-parameters",
-            syntax=Syntax.KEYVAL,
-            help="defaults of all instances: memory=SIZE,vcpus=N,…",
-        ),
-    ] = None
-    nicparams: Annotated[
-        dict[str, Any] | None,
-        option(
-            "-N",
-            "--nic-parameters",
-            syntax=Syntax.KEYVAL,
-            help="defaults of all nics: mode=MODE,link=BRIDGE",
-        ),
-    ] = None
-    ndparams: Annotated[
-        dict[str, Any] | None,
-        option("--node-parameters", syntax=Syntax.KEYVAL, help="defaults of all nodes"),
-    ] = None
+    candidate_pool_size: PoolSize = None
+    mac_prefix: MacPrefix = None
+    enabled_hypervisors: EnabledHypervisors = None
+    enabled_disk_templates: EnabledTemplates = None
+    file_storage_dir: FileDirectory = None
+    shared_file_storage_dir: SharedFileDirectory = None
+    hvparams: HypervisorDefaults = None
+    beparams: BackendDefaults = None
+    nicparams: NicDefaults = None
+    ndparams: NodeDefaults = None
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)

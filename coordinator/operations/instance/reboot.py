@@ -57,9 +57,9 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
     """Reboot an instance; one that is down is started, but for a soft reboot."""
 
     instance_name: InstanceArgument
-    reboot_type: Annotated[
-        RebootType, option("-t", "--type", help="soft, hard (default) or full")
-    ] = RebootType.HARD
+    reboot_type: Annotated[RebootType, option("-t", "--type", help="soft, hard or full")] = (
+        RebootType.HARD
+    )
     shutdown_timeout: ShutdownTimeout = 120
 
     def locks(self, config: Config, _: None) -> Wanted:

@@ -42,7 +42,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
 
     instance_name: InstanceArgument
     timeout: Annotated[
-        Patience, option("--timeout", help="seconds to wait before it is killed (120)")
+        Patience, option("--timeout", help="seconds to wait before it is killed")
     ] = 120
     force: Annotated[
         bool, option("-f", "--force", help="kill it without asking", syntax=Syntax.FLAG)

@@ -52,7 +52,7 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
             syntax=Syntax.JOIN_TOKEN, secret=True,
         ),
     ]  # fmt: skip
-    port: Annotated[int, option("--port", help="of its noded (1811)")] = 1811
+    port: Annotated[int, option("--port", help="of its noded")] = 1811
     secondary_ip: SecondaryAddress = None
     group: Annotated[str | None, option("-g", "--node-group", help="default: the first")] = None
     master_capable: MasterCapable = None

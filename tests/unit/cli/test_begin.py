@@ -9,7 +9,7 @@ import pytest
 from common.errors import InvalidRequest, NodeFailure
 from common.paths import Paths
 from coordinator.cli import service
-from coordinator.cli.begin import _init_parser, _wanted, own_address
+from coordinator.cli.init import own_address, parser_of, read_wanted
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 
@@ -20,11 +20,12 @@ def test_words_become_a_cluster() -> None:
         "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
         "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
     )
-    wanted = _wanted(_init_parser("gnt-cluster init").parse_args(words.split()))
-    assert wanted["name"] == "prod"
-    assert wanted["node"] == "alpha"
-    assert wanted["primary_ip"] == "192.0.2.1"
-    assert wanted["settings"].given() == {
+    wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words.split()))
+    assert wanted.name == "prod"
+    assert wanted.node == "alpha"
+    assert wanted.primary_ip == "192.0.2.1"
+    assert wanted.default_iallocator == "hail"
+    assert wanted.settings.given() == {
         "candidate_pool_size": 3,
         "enabled_hypervisors": ("kvm", "fake"),
         "enabled_disk_templates": ("sharedfile", "file", "diskless"),
@@ -32,11 +33,18 @@ def test_words_become_a_cluster() -> None:
         "shared_file_storage_dir": "/srv/shared",
         "mac_prefix": "aa:00:00",
     }
-    assert wanted["beparams"] == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
-    assert wanted["hvparams"] == {
+    assert wanted.beparams == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
+    assert wanted.hvparams == {
         "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},
     }  # fmt: skip
-    assert wanted["nicparams"] == {"link": "br1", "guarded": False}
+    assert wanted.nicparams == {"link": "br1", "guarded": False}
+
+
+def test_what_is_not_said_of_a_cluster_is_shown_in_the_help() -> None:
+    told = " ".join(parser_of("gnt-cluster init").format_help().split())
+    for default in ("(5)", "(kvm)", "(sharedfile,file,diskless)", "(hail)", "(aa:00:00)", "(1811)"):
+        assert default in told
+    assert "()" not in told
 
 
 def test_the_address_is_that_of_the_name_unless_it_is_local(

@@ -43,7 +43,11 @@ def test_help_names_every_command(run: Run) -> None:
 
 def _begins(command: Command | Entry) -> bool:
     """Tell whether a command has to be kept from working on this machine."""
-    return isinstance(command, Command) and command.run.startswith("begin")
+    return isinstance(command, Command) and command.run in (
+        "init:init",
+        "takeover:take_over",
+        "destroy:destroy",
+    )
 
 
 @pytest.mark.parametrize("line", ["gnt-node frob", "gantry frob", "gantry node frob"])
