@@ -79,10 +79,14 @@ def rpc(
 
     def mark(method: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         options = {
-            "timeout": timeout, "safe_to_repeat": safe_to_repeat,
-            "fenced": fenced, "expires": fenced if expires is None else expires, "looks": looks,
-            "largest_question": largest_question, "largest_answer": largest_answer,
-        }  # fmt: skip
+            "timeout": timeout,
+            "safe_to_repeat": safe_to_repeat,
+            "fenced": fenced,
+            "expires": fenced if expires is None else expires,
+            "looks": looks,
+            "largest_question": largest_question,
+            "largest_answer": largest_answer,
+        }
         method.__rpc__ = options  # type: ignore[attr-defined]
         return method
 
@@ -103,6 +107,10 @@ def _spec(prefix: str, name: str, method: Any) -> CallSpec:
         f"{prefix}.{name}", fields, kw_only=True, frozen=True, forbid_unknown_fields=True
     )
     return CallSpec(
-        service=prefix, method=name, arguments=arguments, returns=returns,
-        summary=(inspect.getdoc(method) or "").partition("\n")[0], **method.__rpc__,
-    )  # fmt: skip
+        service=prefix,
+        method=name,
+        arguments=arguments,
+        returns=returns,
+        summary=(inspect.getdoc(method) or "").partition("\n")[0],
+        **method.__rpc__,
+    )

@@ -29,11 +29,15 @@ class KeyPair(NamedTuple):
 
 def make_key() -> str:
     """Make a private key on the curve P-256, as unencrypted PKCS #8 PEM."""
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()  # fmt: skip
+    return (
+        ec.generate_private_key(ec.SECP256R1())
+        .private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        .decode()
+    )
 
 
 def make_request(key: str, node: NodeName) -> str:

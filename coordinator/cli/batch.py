@@ -22,8 +22,9 @@ def create_many(command: str, words: Sequence[str]) -> int:
         "as the job queue knows them: instance_name, disk_template, disks, nics, beparams, …",
     )
     parser.add_argument("file", metavar="FILE", help="to read them from; - is standard input")
-    parser.add_argument("-I", "--iallocator", metavar="NAME",
-                        help="have this allocator choose the nodes")  # fmt: skip
+    parser.add_argument(
+        "-I", "--iallocator", metavar="NAME", help="have this allocator choose the nodes"
+    )
     add_job_options(parser)
     options = parser.parse_args(words)
     wire: dict[str, Any] = {

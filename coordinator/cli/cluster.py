@@ -34,8 +34,11 @@ def version(command: str, words: Sequence[str]) -> int:
 def queue(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster queue``: close it before maintenance, open it again."""
     parser = Parser(command, "Close the job queue for new jobs, open it again, or tell.")
-    parser.add_argument("action", choices=("drain", "undrain", "info"),
-                        help="close it, open it, or tell which it is")  # fmt: skip
+    parser.add_argument(
+        "action",
+        choices=("drain", "undrain", "info"),
+        help="close it, open it, or tell which it is",
+    )
     add_json(parser)
     options = parser.parse_args(words)
     with connect() as client:

@@ -155,12 +155,24 @@ def _help(parameter: Parameter, default: Any) -> str:
 
 def _add_shorthand(options: argparse._ActionsContainer, name: str, shorthand: Shorthand) -> None:
     if shorthand.template:
-        options.add_argument(*shorthand.flags, dest=name, help=shorthand.help, metavar="SIZE",
-                             action="append", type=shorthand.template.format,
-                             default=argparse.SUPPRESS)  # fmt: skip
+        options.add_argument(
+            *shorthand.flags,
+            dest=name,
+            help=shorthand.help,
+            metavar="SIZE",
+            action="append",
+            type=shorthand.template.format,
+            default=argparse.SUPPRESS,
+        )
     else:
-        options.add_argument(*shorthand.flags, dest=name, help=shorthand.help,
-                             action="store_const", const=[], default=argparse.SUPPRESS)  # fmt: skip
+        options.add_argument(
+            *shorthand.flags,
+            dest=name,
+            help=shorthand.help,
+            action="store_const",
+            const=[],
+            default=argparse.SUPPRESS,
+        )
 
 
 def _shown(name: str, parameter: Parameter) -> str:

@@ -62,8 +62,9 @@ def follow(
     """
     try:
         _show_news(client, job, out, f"{label}: " if label else "", details=details)
-        status, results, failures = _ask(client, "QueryJobs", [job],
-                                         ["status", "opresult", "opfailure"])[0]  # fmt: skip
+        status, results, failures = _ask(
+            client, "QueryJobs", [job], ["status", "opresult", "opfailure"]
+        )[0]
     except KeyboardInterrupt:
         raise Interrupted(
             f"Job {job} goes on: “gnt-job watch {job}” shows it again, “gnt-job cancel {job}” "

@@ -88,8 +88,12 @@ def autoarchive(command: str, words: Sequence[str]) -> int:
 def change_priority(command: str, words: Sequence[str]) -> int:
     """``gnt-job change-priority``."""
     parser = _parser(command, "Have jobs that wait go earlier or later.", many=True)
-    parser.add_argument("--priority", required=True, metavar="low|normal|high",
-                        help="or a number, -20 being the most urgent")  # fmt: skip
+    parser.add_argument(
+        "--priority",
+        required=True,
+        metavar="low|normal|high",
+        help="or a number, -20 being the most urgent",
+    )
     return _for_each(parser, words, "ChangeJobPriority")
 
 

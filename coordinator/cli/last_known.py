@@ -44,8 +44,12 @@ def with_last_known(fields: Sequence[str], what: str) -> list[str]:
 def read_last_known(value: Any) -> LastKnown | None:
     """Read the value of the field; None where the node has answered, or is not asked."""
     match value:
-        case {"node": str(node), "why": str(why), "age": float() | int() | None as age_s,
-              "values": dict(values)}:  # fmt: skip
+        case {
+            "node": str(node),
+            "why": str(why),
+            "age": float() | int() | None as age_s,
+            "values": dict(values),
+        }:
             return LastKnown(node, why, age_s, values)
         case _:
             return None

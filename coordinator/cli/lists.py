@@ -68,8 +68,9 @@ def list_objects(command: str, words: Sequence[str]) -> int:
     """``gnt-instance list`` and ``gnt-node list``."""
     listing = _LISTINGS[command.split()[0]]
     parser = Parser(command, f"List {listing.what}s, all of them or those named.")
-    parser.add_argument("names", nargs="*", metavar=listing.what.upper(),
-                        help="name, glob or filter")  # fmt: skip
+    parser.add_argument(
+        "names", nargs="*", metavar=listing.what.upper(), help="name, glob or filter"
+    )
     add_list_options(parser)
     options = parser.parse_args(words)
     return _show(listing, _condition(options, listing), options)
@@ -94,8 +95,9 @@ def list_jobs(command: str, words: Sequence[str]) -> int:
         ["?", "archived"] if options.archived else None,
     ]
     given = [condition for condition in conditions if condition is not None]
-    return _show(listing, given[0] if len(given) == 1 else ["&", *given] if given else None,
-                 options)  # fmt: skip
+    return _show(
+        listing, given[0] if len(given) == 1 else ["&", *given] if given else None, options
+    )
 
 
 def list_locks(command: str, words: Sequence[str]) -> int:

@@ -45,10 +45,12 @@ def _help(prog: str) -> argparse.HelpFormatter:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json`` and ``--yaml``: ``options.json`` is then the name of one, or nothing."""
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--json", action="store_const", const="json", default="",
-                       help="print JSON, for programs")  # fmt: skip
-    forms.add_argument("--yaml", dest="json", action="store_const", const="yaml",
-                       help="print the same as YAML")  # fmt: skip
+    forms.add_argument(
+        "--json", action="store_const", const="json", default="", help="print JSON, for programs"
+    )
+    forms.add_argument(
+        "--yaml", dest="json", action="store_const", const="yaml", help="print the same as YAML"
+    )
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:

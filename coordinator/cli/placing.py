@@ -20,8 +20,11 @@ def allocate(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster allocate``."""
     parser = Parser(command, "Tell where an instance would go; nothing is done.")
     _add_wish(parser)
-    parser.add_argument("--explain", action="store_true",
-                        help="tell the score, the runners-up, and who was left out")  # fmt: skip
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="tell the score, the runners-up, and who was left out",
+    )
     add_json(parser)
     options = parser.parse_args(words)
     with connect() as client:
@@ -64,13 +67,16 @@ def balance(command: str, words: Sequence[str]) -> int:
     )
     parser.add_argument("-l", "--max-moves", type=int, metavar="N", help="at most so many moves")
     parser.add_argument("-g", "--node-group", metavar="GROUP", help="only in this group")
-    parser.add_argument("-X", "--exec", action="store_true", dest="execute",
-                        help="make the moves, one after the other, as jobs")  # fmt: skip
+    parser.add_argument(
+        "-X",
+        "--exec",
+        action="store_true",
+        dest="execute",
+        help="make the moves, one after the other, as jobs",
+    )
     add_job_options(parser)
     options = parser.parse_args(words)
-    question = {
-        "type": "balance", "max_operations": options.max_moves, "group": options.node_group,
-    }  # fmt: skip
+    question = {"type": "balance", "max_operations": options.max_moves, "group": options.node_group}
     common = common_fields("gnt-cluster", options)
     with connect() as client:
         told = client.call("AskAllocator", question)
@@ -92,12 +98,24 @@ def _moves(told: dict[str, Any]) -> Iterator[str]:
 def _add_wish(parser: argparse.ArgumentParser) -> None:
     """Add what describes an instance, as ``gnt-instance add`` has it."""
     templates = [template.value for template in DiskTemplate]
-    parser.add_argument("-t", "--disk-template", required=True, choices=templates,
-                        metavar="|".join(templates), help="how its disks are kept")  # fmt: skip
-    parser.add_argument("--disk", action="append", default=[], metavar="N:size=SIZE",
-                        help="one for each disk")  # fmt: skip
-    parser.add_argument("-B", "--backend-parameters", default="", metavar="NAME=VALUE,…",
-                        help="memory=SIZE,vcpus=N,…; else the cluster's")  # fmt: skip
+    parser.add_argument(
+        "-t",
+        "--disk-template",
+        required=True,
+        choices=templates,
+        metavar="|".join(templates),
+        help="how its disks are kept",
+    )
+    parser.add_argument(
+        "--disk", action="append", default=[], metavar="N:size=SIZE", help="one for each disk"
+    )
+    parser.add_argument(
+        "-B",
+        "--backend-parameters",
+        default="",
+        metavar="NAME=VALUE,…",
+        help="memory=SIZE,vcpus=N,…; else the cluster's",
+    )
     parser.add_argument("--tags", default="", metavar="A,B,…", help="its tags")
     parser.add_argument("-g", "--node-group", metavar="GROUP", help="only in this group")
 

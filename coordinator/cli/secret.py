@@ -28,10 +28,17 @@ class OverSsh(str):
 def add_ways(parser: argparse.ArgumentParser, name: str, parameter: Parameter) -> None:
     """Add the two options, of which one has to be given, that tell where a join token is."""
     ways = parser.add_mutually_exclusive_group(required=True)
-    ways.add_argument(*parameter.flags, dest=name, metavar="FILE", default=argparse.SUPPRESS,
-                      help=parameter.help)  # fmt: skip
-    ways.add_argument("--ssh", dest=name, metavar="[USER@]HOST", default=argparse.SUPPRESS,
-                      type=OverSsh, help="have ssh run “gantry join-token” there")  # fmt: skip
+    ways.add_argument(
+        *parameter.flags, dest=name, metavar="FILE", default=argparse.SUPPRESS, help=parameter.help
+    )
+    ways.add_argument(
+        "--ssh",
+        dest=name,
+        metavar="[USER@]HOST",
+        default=argparse.SUPPRESS,
+        type=OverSsh,
+        help="have ssh run “gantry join-token” there",
+    )
 
 
 def read_secret(word: str) -> str:

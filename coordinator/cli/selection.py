@@ -59,8 +59,13 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what the command's words are; without one, they are instances."""
     group = parser.add_argument_group("which instances")
     ways = group.add_mutually_exclusive_group()
-    ways.add_argument("--instance", dest="way", action="store_const", const=None,
-                      help="those of these names; * ? [a-c] stand for some (default)")  # fmt: skip
+    ways.add_argument(
+        "--instance",
+        dest="way",
+        action="store_const",
+        const=None,
+        help="those of these names; * ? [a-c] stand for some (default)",
+    )
     for number, way in enumerate(_WAYS):
         ways.add_argument(way.flag, dest="way", action="store_const", const=number, help=way.help)
     group.add_argument("--force-multiple", action="store_true", help="do not ask about several")

@@ -18,8 +18,11 @@ def watcher(command: str, words: Sequence[str]) -> int:
         "Have the watcher, which starts instances that should run and do not, pause for some time, "
         "go on, or tell.",
     )
-    parser.add_argument("action", choices=("pause", "continue", "info"),
-                        help="let it do nothing for a while, let it work, or tell")  # fmt: skip
+    parser.add_argument(
+        "action",
+        choices=("pause", "continue", "info"),
+        help="let it do nothing for a while, let it work, or tell",
+    )
     parser.add_argument("duration", nargs="?", help="of the pause, as 30m, 1h or 2d")
     add_json(parser)
     options = parser.parse_args(words)

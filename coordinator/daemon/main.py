@@ -74,17 +74,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gantry-coordinator", description="The master daemon.")
     parser.add_argument("--port", type=port, default=1811, help="of this node's noded (1811)")
     parser.add_argument(
-        "--take-over", action="store_true",
+        "--take-over",
+        action="store_true",
         help="become master in place of another node; gnt-cluster master-failover does this",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--no-voting", action="store_true",
+        "--no-voting",
+        action="store_true",
         help="without a quorum: you know that no other master runs; needs --yes-do-it",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--local-is-right", action="store_true",
+        "--local-is-right",
+        action="store_true",
         help="with --no-voting: start from this node's state even if another one's is newer",
-    )  # fmt: skip
+    )
     parser.add_argument("--yes-do-it", action="store_true", help="confirm --no-voting")
     return parser
 
@@ -156,8 +159,9 @@ async def _be_master(
             me.name,
             lambda mode, word, above: Master.confirm(me, outside, mode, word, above=above),
             lambda master: _serve_as(master, server, is_ready),
-            mode, word,
-        )  # fmt: skip
+            mode,
+            word,
+        )
     finally:
         await alive.close()
 

@@ -26,9 +26,12 @@ class StateAuthority:
 
         addresses = {node.primary_ip, node.secondary_ip or node.primary_ip}
         return issue(
-            KeyPair(self._secret(AUTHORITY_KEY), self.pem), csr, node=node.name,
-            addresses=sorted(addresses), now=self._now(),
-        )  # fmt: skip
+            KeyPair(self._secret(AUTHORITY_KEY), self.pem),
+            csr,
+            node=node.name,
+            addresses=sorted(addresses),
+            now=self._now(),
+        )
 
     def _secret(self, what: str) -> str:
         if what not in self._state.secrets:

@@ -147,16 +147,29 @@ def _first_state(wanted: NewCluster) -> State:
     authority = make_authority(wanted.name, now=now)
     group = Group(uuid=GroupId(new_uuid(random)), ctime=now, mtime=now, name=wanted.group)
     node = Node(
-        uuid=NodeId(new_uuid(random)), ctime=now, mtime=now, name=wanted.node,
-        primary_ip=wanted.primary_ip, secondary_ip=wanted.secondary_ip, port=wanted.port,
-        group=group.uuid, master_candidate=True,
-    )  # fmt: skip
+        uuid=NodeId(new_uuid(random)),
+        ctime=now,
+        mtime=now,
+        name=wanted.node,
+        primary_ip=wanted.primary_ip,
+        secondary_ip=wanted.secondary_ip,
+        port=wanted.port,
+        group=group.uuid,
+        master_candidate=True,
+    )
     cluster = Cluster(
-        uuid=ClusterId(new_uuid(random)), ctime=now, mtime=now, name=wanted.name, master=node.uuid,
-        default_iallocator=wanted.default_iallocator, hvparams=wanted.hvparams,
-        beparams=wanted.beparams, nicparams=wanted.nicparams, ndparams=wanted.ndparams,
+        uuid=ClusterId(new_uuid(random)),
+        ctime=now,
+        mtime=now,
+        name=wanted.name,
+        master=node.uuid,
+        default_iallocator=wanted.default_iallocator,
+        hvparams=wanted.hvparams,
+        beparams=wanted.beparams,
+        nicparams=wanted.nicparams,
+        ndparams=wanted.ndparams,
         **wanted.settings.given(),
-    )  # fmt: skip
+    )
     secrets = (
         Secret(id=AUTHORITY_KEY, value=authority.key),
         Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
@@ -179,10 +192,15 @@ async def _join(state: State, node: Node, token: JoinToken) -> State:
     certificate = authority.certificate(request.csr, node)
     state = state.apply([Put(replace(node, key=read_pem(certificate).key))])
     membership = Membership(
-        cluster=cluster.name, cluster_uuid=cluster.uuid, node=node.name, node_uuid=node.uuid,
-        authority=authority.pem, certificate=certificate, roster=roster_of(state),
+        cluster=cluster.name,
+        cluster_uuid=cluster.uuid,
+        node=node.name,
+        node_uuid=node.uuid,
+        authority=authority.pem,
+        certificate=certificate,
+        roster=roster_of(state),
         ssconf=ssconf_files(state.config),
-    )  # fmt: skip
+    )
     proof = token.prove("join.accept", {"membership": to_builtins(membership)})
     await join.accept(membership=membership, proof=proof)
     return state

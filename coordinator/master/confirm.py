@@ -176,10 +176,14 @@ class _Campaign:
 
     def _question(self) -> Question:
         return Question(
-            me=self._me, voters=frozenset(self._electorate.voters),
-            candidates=self._electorate.candidates, mode=self._mode, word=self._word,
-            above=self._above, yields=self._past_s < YIELD_S,
-        )  # fmt: skip
+            me=self._me,
+            voters=frozenset(self._electorate.voters),
+            candidates=self._electorate.candidates,
+            mode=self._mode,
+            word=self._word,
+            above=self._above,
+            yields=self._past_s < YIELD_S,
+        )
 
     async def _is_the_electorate_of(self, won: Won, asked: Asked) -> bool:
         """Look whether the newest state has the nodes that were asked; if not, take its."""

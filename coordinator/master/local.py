@@ -51,9 +51,12 @@ def this_node(paths: Paths, port: int) -> Node:
         )
     member = from_json(file.read_bytes(), _Member, what=str(file))
     return Node(
-        uuid=member.node_uuid, name=member.node, primary_ip="127.0.0.1", port=port,
+        uuid=member.node_uuid,
+        name=member.node,
+        primary_ip="127.0.0.1",
+        port=port,
         group=GroupId(""),
-    )  # fmt: skip
+    )
 
 
 @asynccontextmanager

@@ -88,20 +88,29 @@ class Master:
         self._nodes = outside.nodes.with_epoch(epoch)
         state = confirmed.loaded.state
         self.store = Store(
-            state, epoch, lambda node: self._nodes.service(Replica, node),
+            state,
+            epoch,
+            lambda node: self._nodes.service(Replica, node),
             recent=confirmed.loaded.recent,
             excused=confirmed.unheard if confirmed.won.overridden else (),
-        )  # fmt: skip
+        )
         self.locks = LockManager()
         self._around = Surroundings(
-            self.store, self._nodes.heeding(self._heed), now=outside.now, new_uuid=outside.new_uuid,
-            authority=lambda now: StateAuthority(now, outside.now), strangers=outside.strangers,
-            run_program=outside.run_program, search_path=outside.search_path,
-        )  # fmt: skip
+            self.store,
+            self._nodes.heeding(self._heed),
+            now=outside.now,
+            new_uuid=outside.new_uuid,
+            authority=lambda now: StateAuthority(now, outside.now),
+            strangers=outside.strangers,
+            run_program=outside.run_program,
+            search_path=outside.search_path,
+        )
         executor = Executor(
-            self.store, self.locks,
-            lambda job, index: JobContext(self._around, job, index), outside.now,
-        )  # fmt: skip
+            self.store,
+            self.locks,
+            lambda job, index: JobContext(self._around, job, index),
+            outside.now,
+        )
         self.archive = Archive(
             lambda: self._nodes.service(Replica, self._node()), lambda: self.store.state.stamp
         )
@@ -199,9 +208,10 @@ class Master:
                     return self._be_in_doubt(
                         Deposed(
                             f"{self._me.name} granted epoch {ballot.epoch} to {ballot.holder}.",
-                            epoch=ballot.epoch, master=ballot.holder,
+                            epoch=ballot.epoch,
+                            master=ballot.holder,
                         )
-                    )  # fmt: skip
+                    )
             await asyncio.sleep(WATCH_PAUSE_S)
 
     def _be_in_doubt(self, error: Deposed) -> None:
@@ -233,10 +243,12 @@ class Master:
             # work done by the other. What silent nodes know of can only be guessed.
             unknown = UNKNOWN_JOBS if self.confirmed.unheard else 0
             override = Override(
-                time=self._outside.now(), epoch=won.epoch, master=node.uuid,
+                time=self._outside.now(),
+                epoch=won.epoch,
+                master=node.uuid,
                 unheard=tuple(self.confirmed.unheard),
                 last_job=JobId(max(state.newest_job, won.newest_job) + unknown),
-            )  # fmt: skip
+            )
             overrides = (*overrides, override)
         return [Put(replace(cluster, master=node.uuid, overrides=overrides))]
 

@@ -93,8 +93,9 @@ class Watchfulness:
             error = Deposed(
                 f"{self._me} is not the master any more: most nodes have granted "
                 f"{master or 'another'} a later epoch than {self._epoch}.{told}",
-                epoch=newest, master=master,
-            )  # fmt: skip
+                epoch=newest,
+                master=master,
+            )
             self._doubt(error)
             raise error
         self._asked_s, self._offset_s = began_s, offset_s

@@ -48,9 +48,11 @@ async def take_over(paths: Paths, port: int, word: Word = Word.NONE) -> TakenOve
         await master.take_over()
     won = master.confirmed.won
     return TakenOver(
-        master=me.name, epoch=won.epoch, unheard=master.confirmed.unheard,
+        master=me.name,
+        epoch=won.epoch,
+        unheard=master.confirmed.unheard,
         overridden=tuple(str(objection) for objection in won.overridden),
-    )  # fmt: skip
+    )
 
 
 async def _until_free(server: LuxiServer, me: Node, nodes: Nodes) -> None:

@@ -95,8 +95,9 @@ class _Line:
         if self.node.offline:
             raise Unreachable(
                 f"Node {self.peer} is marked offline; it was not asked for {call.name}.",
-                node=self.peer, offline=True,
-            )  # fmt: skip
+                node=self.peer,
+                offline=True,
+            )
         silence = self.nodes.silence
         since_s = silence.since(self.node.uuid, call.name)
         if not call.looks or since_s is None:
@@ -110,8 +111,9 @@ class _Line:
         raise outcome or Unreachable(
             f"Node {self.peer} has not answered for {silent_s:.0f} s; is it up, and does "
             "gantry-noded run there?",
-            node=self.peer, silent_s=silent_s,
-        )  # fmt: skip
+            node=self.peer,
+            silent_s=silent_s,
+        )
 
     async def _ask(self, call: CallSpec, body: bytes) -> bytes:
         loop, silence = asyncio.get_running_loop(), self.nodes.silence

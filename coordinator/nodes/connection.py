@@ -125,6 +125,8 @@ def _read_head(text: bytes) -> _Head:
         raise ValueError(f"its length is {length[:40] or 'not told'}")
     shown = fields.get(SHOWN.lower())
     return _Head(
-        int(status), int(length), fields.get("connection", "").lower() != "close",
+        int(status),
+        int(length),
+        fields.get("connection", "").lower() != "close",
         None if shown is None else Reading.parse(shown),
-    )  # fmt: skip
+    )

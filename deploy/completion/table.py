@@ -7,8 +7,12 @@ from coordinator.cli.commands import AREAS, UMBRELLA
 from deploy.manpages.parsers import commands, parser_of, shown_actions
 
 KINDS = {
-    "INSTANCE": "instances", "NODE": "nodes", "JOB": "jobs", "FILE": "files", "FIELD": "fields",
-}  # fmt: skip
+    "INSTANCE": "instances",
+    "NODE": "nodes",
+    "JOB": "jobs",
+    "FILE": "files",
+    "FIELD": "fields",
+}
 """Words of usages for what a shell can list: names of the cluster's objects, or files."""
 
 

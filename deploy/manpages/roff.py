@@ -47,8 +47,11 @@ def example(command: str, what: str) -> str:
 def synopsis(parser: argparse.ArgumentParser) -> str:
     """Return one line: the command, its arguments, and whether it has options."""
     words = [bold(parser.prog)]
-    words += [_spelled(action) for action in shown_actions(parser) if action.required
-              and action.option_strings]  # fmt: skip
+    words += [
+        _spelled(action)
+        for action in shown_actions(parser)
+        if action.required and action.option_strings
+    ]
     if any(a.option_strings and not a.required for a in shown_actions(parser)):
         words.append(f"[{italic('OPTION')} ...]")
     words += [_argument(action) for action in shown_actions(parser) if not action.option_strings]

@@ -43,9 +43,14 @@ class Machine:
     def run(self, line: str, *, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command without showing it."""
         return subprocess.run(
-            self._inside(shlex.split(line)), input=stdin, capture_output=True, text=True,
-            env=self._environment(), timeout=120, check=False,
-        )  # fmt: skip
+            self._inside(shlex.split(line)),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self._environment(),
+            timeout=120,
+            check=False,
+        )
 
     def begin(self, line: str, log: str = "") -> subprocess.Popen[bytes]:
         """Start something that goes on by itself."""
@@ -55,9 +60,13 @@ class Machine:
             output.parent.mkdir(parents=True, exist_ok=True)
         with Path(output).open("ab") as sink:
             return subprocess.Popen(
-                self._inside(shlex.split(line)), stdin=subprocess.DEVNULL, stdout=sink,
-                stderr=sink, env=self._environment(), start_new_session=True,
-            )  # fmt: skip
+                self._inside(shlex.split(line)),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                env=self._environment(),
+                start_new_session=True,
+            )
 
     def start_noded(self) -> None:
         """Start the node daemon, as systemd would, and return when it is ready."""

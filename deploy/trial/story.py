@@ -158,8 +158,9 @@ class Story:
         self.told.act("6. Everything in order; then the end")
         wait_until(
             lambda: self.beta.run("gnt-cluster verify").returncode == 0,
-            "alpha to catch up with what it missed", 15,
-        )  # fmt: skip
+            "alpha to catch up with what it missed",
+            15,
+        )
         text = self.beta.type("gnt-cluster verify")
         self.told.check("ERROR" not in text and "WARNING" not in text, "verify is clean")
         self.counter.stop()
@@ -203,9 +204,9 @@ class Story:
         spaces = network.left_over(self.place)
         left = [*processes, *taps, *disks, *members, *spaces]
         self.told.check(
-            not left, f"no process, file, tap or namespace is left{': ' if left else ''}"
-            + "; ".join(left),
-        )  # fmt: skip
+            not left,
+            f"no process, file, tap or namespace is left{': ' if left else ''}" + "; ".join(left),
+        )
 
     def _add(self, name: str) -> str:
         guest = self.place.guest

@@ -130,8 +130,14 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     up = command("up", _up, "start the nodes, make a cluster of them; or go on with it")
-    up.add_argument("count", nargs="?", type=int, default=3, metavar="N",
-                    help=f"of nodes, up to {len(NAMES)} (3): {', '.join(NAMES)}")  # fmt: skip
+    up.add_argument(
+        "count",
+        nargs="?",
+        type=int,
+        default=3,
+        metavar="N",
+        help=f"of nodes, up to {len(NAMES)} (3): {', '.join(NAMES)}",
+    )
     up.add_argument("--bare", action="store_true", help="stop before gnt-cluster init")
     command("prepare", _prepare, "fetch and make what nodes are started from, start none")
     guest = command("guest", _guest, "add an instance that runs Linux, unless it is there")
@@ -153,18 +159,36 @@ def _parser() -> argparse.ArgumentParser:
     slow = command("slow", _on_node(_slow), "delay what a node sends; 0 ends it", "node")
     slow.add_argument("--delay", type=int, default=200, metavar="MS", help="(200)")
     slow.add_argument("--loss", type=float, default=0.0, metavar="PERCENT", help="(0)")
-    command("fill", _on_node(lambda node, o: faults.fill(node, o.path)),
-            "leave no room in the file system of a directory", "node", "path")  # fmt: skip
-    command("empty", _on_node(lambda node, o: faults.empty(node, o.path)), "end fill",
-            "node", "path")  # fmt: skip
-    command("break-disk", _on_node(lambda node, _: faults.break_disk(node)),
-            "let all I/O below the volume group fail", "node")  # fmt: skip
-    command("mend-disk", _on_node(lambda node, _: faults.mend_disk(node)), "end break-disk",
-            "node")  # fmt: skip
-    command("break-system", _on_node(lambda node, _: faults.break_system(node)),
-            "let the system disk fail until the node starts anew", "node")  # fmt: skip
-    command("clock", _on_node(_clock), "put a node's clock forward (+300) or back (-300)",
-            "node", "seconds")  # fmt: skip
+    command(
+        "fill",
+        _on_node(lambda node, o: faults.fill(node, o.path)),
+        "leave no room in the file system of a directory",
+        "node",
+        "path",
+    )
+    command(
+        "empty", _on_node(lambda node, o: faults.empty(node, o.path)), "end fill", "node", "path"
+    )
+    command(
+        "break-disk",
+        _on_node(lambda node, _: faults.break_disk(node)),
+        "let all I/O below the volume group fail",
+        "node",
+    )
+    command("mend-disk", _on_node(lambda node, _: faults.mend_disk(node)), "end break-disk", "node")
+    command(
+        "break-system",
+        _on_node(lambda node, _: faults.break_system(node)),
+        "let the system disk fail until the node starts anew",
+        "node",
+    )
+    command(
+        "clock",
+        _on_node(_clock),
+        "put a node's clock forward (+300) or back (-300)",
+        "node",
+        "seconds",
+    )
     return parser
 
 

@@ -45,9 +45,14 @@ def begin(words: Sequence[str]) -> subprocess.Popen[str]:
     """
     try:
         return subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, errors="replace", start_new_session=True,
-        )  # fmt: skip
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     except FileNotFoundError as error:
         raise Trouble(f"“{words[0]}” is not installed; deploy/lab up installs it.") from error
 

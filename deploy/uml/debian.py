@@ -53,14 +53,22 @@ def ensure_debian(work: Path, say: Callable[[str], None]) -> None:
     part = work / archive().name
     run(
         (
-            *LEASH, "env", f"TMPDIR={work}",
-            "mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
-            f"--include={','.join(PACKAGES)}", f"--aptopt={settings}",
+            *LEASH,
+            "env",
+            f"TMPDIR={work}",
+            "mmdebstrap",
+            "--variant=minbase",
+            "--mode=root",
+            "--format=tar",
+            f"--include={','.join(PACKAGES)}",
+            f"--aptopt={settings}",
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in UNREAD),
-            DEBIAN_12, str(part), *sources(),
+            DEBIAN_12,
+            str(part),
+            *sources(),
         ),
         timeout_s=BUILD_S,
-    )  # fmt: skip
+    )
     say(f"packed Debian for the nodes ({part.stat().st_size >> 20} MiB)")
     part.rename(archive())
 

@@ -47,10 +47,12 @@ def _foreign(release: str, directory: Path) -> tuple[str, ...]:
     source = directory / "sources.list"
     source.write_text(f"deb [signed-by={KEYS}] {uri} {release} main\n")
     settings = {
-        "Dir::Etc::SourceList": source, "Dir::Etc::SourceParts": "/dev/null",
-        "Dir::State::Lists": directory / "lists", "Dir::Cache": directory,
+        "Dir::Etc::SourceList": source,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": directory / "lists",
+        "Dir::Cache": directory,
         "Acquire::Languages": "none",
-    }  # fmt: skip
+    }
     return tuple(word for key, value in settings.items() for word in ("-o", f"{key}={value}"))
 
 

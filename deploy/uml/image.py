@@ -72,10 +72,21 @@ def _make(image: Path, root: Path, place: Place, kernel: Kernel) -> None:
     _configure(root, place)
     install_gantry(root)
     run(
-        (*LEASH, "mke2fs", "-q", "-t", "ext4", "-L", "system", "-d", str(root), str(image),
-         f"{SIZE_MIB}M"),
+        (
+            *LEASH,
+            "mke2fs",
+            "-q",
+            "-t",
+            "ext4",
+            "-L",
+            "system",
+            "-d",
+            str(root),
+            str(image),
+            f"{SIZE_MIB}M",
+        ),
         timeout_s=BUILD_S,
-    )  # fmt: skip
+    )
 
 
 def _configure(root: Path, place: Place) -> None:

@@ -64,8 +64,16 @@ class Kernel:
             # It starts itself anew by its own name, so that it can't be started by the loader's.
             loader = self.directory / "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
             libraries = "$ORIGIN/../lib/x86_64-linux-gnu"
-            run(("patchelf", "--set-interpreter", str(loader), "--set-rpath", libraries,
-                 str(program)))  # fmt: skip
+            run(
+                (
+                    "patchelf",
+                    "--set-interpreter",
+                    str(loader),
+                    "--set-rpath",
+                    libraries,
+                    str(program),
+                )
+            )
         part.rename(self.directory)
         say(f"fetched user-mode Linux {self.version} of Debian's {self.release}")
 
@@ -92,9 +100,8 @@ class Kernel:
 # and it runs programs a quarter faster by seccomp than by ptrace, but does not choose so itself.
 KERNELS = (
     Kernel("bookworm"),
-    Kernel("unstable", libc=True,
-           parameters=("sysctl.kernel.io_uring_disabled=2", "seccomp=on")),
-)  # fmt: skip
+    Kernel("unstable", libc=True, parameters=("sysctl.kernel.io_uring_disabled=2", "seccomp=on")),
+)
 
 
 def choose(work: Path, say: Callable[[str], None]) -> Kernel:

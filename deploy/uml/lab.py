@@ -37,8 +37,9 @@ class Lab:
         if name not in nodes:
             raise Trouble(
                 f"There is no node {name} in the lab; there are {', '.join(nodes)}."
-                if nodes else "The lab is empty; “deploy/lab up” makes it."
-            )  # fmt: skip
+                if nodes
+                else "The lab is empty; “deploy/lab up” makes it."
+            )
         return nodes[name]
 
     def up(self, count: int, say: Say) -> list[Node]:

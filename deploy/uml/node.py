@@ -74,13 +74,24 @@ class Node:
     def _command(self, image: Path, kernel: Kernel) -> tuple[str, ...]:
         spot = self.spot
         return (
-            str(BOOT), f"umid={spot.name}", f"uml_dir={spot.directory}/", f"mem={MEMORY_MIB}M",
-            f"ubd0={spot.system},{image}", f"ubd1={spot.disk}", "root=/dev/ubda", "rw",
-            f"vec0:transport=tap,ifname={spot.tap},mac={spot.mac}", "con=null", "con0=null,fd:1",
-            "quiet", f"systemd.hostname={spot.name}",
-            f"systemd.machine_id={spot.number:032x}", f"lab.address={spot.address}",
-            f"lab.shared={self.place.shared}", *kernel.parameters,
-        )  # fmt: skip
+            str(BOOT),
+            f"umid={spot.name}",
+            f"uml_dir={spot.directory}/",
+            f"mem={MEMORY_MIB}M",
+            f"ubd0={spot.system},{image}",
+            f"ubd1={spot.disk}",
+            "root=/dev/ubda",
+            "rw",
+            f"vec0:transport=tap,ifname={spot.tap},mac={spot.mac}",
+            "con=null",
+            "con0=null,fd:1",
+            "quiet",
+            f"systemd.hostname={spot.name}",
+            f"systemd.machine_id={spot.number:032x}",
+            f"lab.address={spot.address}",
+            f"lab.shared={self.place.shared}",
+            *kernel.parameters,
+        )
 
     def run(self, line: str, *, stdin: str = "", timeout_s: float = 120.0) -> str:
         """Run a shell command on the node and return what it printed.
@@ -102,8 +113,14 @@ class Node:
 
     def ssh(self) -> tuple[str, ...]:
         """Return the words that reach the node's shell over a connection of their own."""
-        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR",
-                   "ConnectTimeout=5", "ServerAliveInterval=10", "IdentitiesOnly=yes")  # fmt: skip
+        options = (
+            "StrictHostKeyChecking=no",
+            "UserKnownHostsFile=/dev/null",
+            "LogLevel=ERROR",
+            "ConnectTimeout=5",
+            "ServerAliveInterval=10",
+            "IdentitiesOnly=yes",
+        )
         flags = [word for option in options for word in ("-o", option)]
         key = str(self.place.key)
         return (*network.inside(self.place), "ssh", *flags, "-i", key, f"root@{self.spot.address}")

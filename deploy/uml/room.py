@@ -27,10 +27,18 @@ def check_room_for_nodes(place: Place, count: int) -> None:
         Trouble: there is not enough room for what they write, or for their memory.
     """
     what = f"{count} node{'s' if count > 1 else ''}"
-    _check(place.base, count * DISK_MIB, f"what {what} will write takes",
-           "Make room there, or let TMPDIR name another directory.")  # fmt: skip
-    _check(MEMORY, count * MEMORY_MIB, f"the memory of {what} takes",
-           "A container can be given more (docker run --shm-size).")  # fmt: skip
+    _check(
+        place.base,
+        count * DISK_MIB,
+        f"what {what} will write takes",
+        "Make room there, or let TMPDIR name another directory.",
+    )
+    _check(
+        MEMORY,
+        count * MEMORY_MIB,
+        f"the memory of {what} takes",
+        "A container can be given more (docker run --shm-size).",
+    )
     lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     free = int(lines["MemAvailable"].split()[0]) >> 10
     if free < count * MEMORY_MIB:

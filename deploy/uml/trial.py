@@ -27,13 +27,31 @@ def why_not(program: Path, parameters: tuple[str, ...]) -> str:
         init = root / "init"
         init.write_text(INIT)
         init.chmod(0o755)
-        words = (str(program), "mem=64M", f"uml_dir={directory}/", "con=null", "con0=null,fd:1",
-                 "rootfstype=hostfs", f"rootflags={root}", "rw", "init=/init", "panic=-1",
-                 "noreboot", *parameters)  # fmt: skip
+        words = (
+            str(program),
+            "mem=64M",
+            f"uml_dir={directory}/",
+            "con=null",
+            "con0=null,fd:1",
+            "rootfstype=hostfs",
+            f"rootflags={root}",
+            "rw",
+            "init=/init",
+            "panic=-1",
+            "noreboot",
+            *parameters,
+        )
         try:
             shutil.copy(SHELL, root / "bin")
-            done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, text=True,
-                                  errors="replace", timeout=TRIAL_S, check=False)  # fmt: skip
+            done = subprocess.run(
+                words,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                timeout=TRIAL_S,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return f"No program has run in it after {TRIAL_S:g} s."
         except OSError as error:

@@ -71,13 +71,15 @@ class EpochFence:
             if epoch == self._grant.epoch and master != self._grant.master:
                 raise Deposed(
                     f"Epoch {epoch} was granted to {self._grant.master}, not to {master}.",
-                    epoch=epoch, master=self._grant.master,
-                )  # fmt: skip
+                    epoch=epoch,
+                    master=self._grant.master,
+                )
             if only_if_named and master not in (self._grant.named, self._grant.master):
                 raise Deposed(
                     f"This node's master is {self._grant.named or 'nobody yet'}, not {master}.",
-                    epoch=self._grant.epoch, master=self._grant.named,
-                )  # fmt: skip
+                    epoch=self._grant.epoch,
+                    master=self._grant.named,
+                )
             if epoch > self._grant.epoch:
                 await self._keep(self._grant.promising(epoch, master))
         await self._wait_for_older(epoch)
@@ -100,8 +102,9 @@ class EpochFence:
         if self._grant.master not in (None, caller):
             raise Deposed(
                 f"Epoch {epoch} is {self._grant.master}'s here, not {caller}'s.",
-                epoch=epoch, master=self._grant.master,
-            )  # fmt: skip
+                epoch=epoch,
+                master=self._grant.master,
+            )
         if epoch and self._grant.named != caller:
             async with self._granting:
                 self.check(epoch)

@@ -138,9 +138,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--address", help="listen on this address only")
     parser.add_argument("--port", type=own_port, default=PORT, help=f"listen on this port ({PORT})")
     parser.add_argument(
-        "--every", type=_seconds, default=EVERY_S, metavar="SECONDS",
+        "--every",
+        type=_seconds,
+        default=EVERY_S,
+        metavar="SECONDS",
         help=f"how often to look at the processors ({EVERY_S:g})",
-    )  # fmt: skip
+    )
     parser.add_argument("--version", action="version", version=f"gantry-monitor {VERSION}")
     return parser
 

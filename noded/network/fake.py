@@ -36,9 +36,11 @@ class FakeNetwork(NetworkDriver):
         for nic in nics:
             name = tap_name(nic.id)
             self._taps[name] = TapReport(
-                name=name, nic=nic.id, instance=nic.instance,
+                name=name,
+                nic=nic.id,
+                instance=nic.instance,
                 link=nic.link if nic.mode == "bridged" else "",
-            )  # fmt: skip
+            )
         return tuple(tap_name(nic.id) for nic in nics)
 
     async def remove_taps(self, nics: tuple[NicId, ...]) -> None:
