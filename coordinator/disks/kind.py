@@ -11,10 +11,12 @@ from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import Backing, Disk
 from common.model.instance import Instance
+from common.model.node import NodeRef
 from common.model.pool import Pool
 from common.model.template import DiskTemplate, Traits
 from common.names import DiskId, InstanceId, NodeId
 from common.noderpc.disks import DiskSpec
+from coordinator.disks.holding import Handover, none, shared, sole
 
 
 class DiskKind(ABC):
@@ -56,6 +58,13 @@ class DiskKind(ABC):
         if self.traits.has_disks and not disks:
             raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
 
+    def may_move_to(self, nodes: Sequence[NodeId]) -> tuple[NodeId, ...] | None:
+        """Return the nodes on which an instance of ``nodes`` can run instead; None: on any.
+
+        That is without its disks being copied first.
+        """
+        return None if self.traits.is_external else tuple(nodes[1:])
+
     def holders(self, nodes: Sequence[NodeId]) -> tuple[NodeId, ...]:
         """Return which of an instance's nodes, the primary one first, hold the data."""
         return tuple(nodes[: self.traits.holders])
@@ -66,3 +75,27 @@ class DiskKind(ABC):
             id=disk.uuid, instance=instance.uuid, size=disk.size,
             backing=disk.backing, mode=disk.mode,
         )  # fmt: skip
+
+    def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
+        """Have the disks ready for a guest on the first of its ``nodes``."""
+        if not self.traits.has_disks:
+            return Handover()
+        return Handover(do=sole(nodes[0]), undo=none(nodes[0]))
+
+    def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
+        """Let go of the disks on all ``nodes``; undone, a guest can run on the first again."""
+        if not self.traits.has_disks:
+            return Handover()
+        return Handover(do=none(*nodes), undo=sole(nodes[0]) if was_running else ())
+
+    def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
+        """Let another node have the disks as well, for the time of a move."""
+        if not self.traits.has_disks:
+            return Handover()
+        return Handover(do=shared(source, target), undo=(*none(target), *sole(source)))
+
+    def after_move(self, home: NodeRef, others: Sequence[NodeRef]) -> Handover:
+        """Leave the disks to the node where the guest is now; there is no way back."""
+        if not self.traits.has_disks:
+            return Handover()
+        return Handover(do=(*none(*others), *sole(home)))

@@ -9,10 +9,8 @@ from typing import Any, Literal
 from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
-from common.model.cluster import Cluster
-from common.model.disk import Backing, FileBacking, Mode
+from common.model.disk import Mode
 from common.model.parameters import NicParameters, filled
-from common.model.template import DiskTemplate
 from common.names import MiB
 from common.units import parse_mib
 from coordinator.state.config import Config
@@ -108,27 +106,6 @@ def check_macs(config: Config, macs: Iterable[str]) -> None:
     for mac, uuid in taken.items():
         owner = next((i.name for i in config.instances.values() if uuid in i.nics), "another")
         raise Conflict(f"The MAC address {mac} is taken by a nic of {owner}.", mac=mac)
-
-
-def new_backing(
-    cluster: Cluster, template: DiskTemplate, instance_uuid: str, disk_uuid: str
-) -> Backing:
-    """Decide where a new disk's bytes will be.
-
-    Raises:
-        InvalidRequest: the cluster has no place for disks of this template.
-    """
-    shared = template is DiskTemplate.SHAREDFILE
-    if not shared and template is not DiskTemplate.FILE:
-        raise InvalidRequest(f"Disks of the template {template} cannot be made yet.")
-    directory = cluster.shared_file_storage_dir if shared else cluster.file_storage_dir
-    if not directory:
-        option = "--shared-file-storage-dir" if shared else "--file-storage-dir"
-        raise InvalidRequest(
-            f"This cluster has no directory for {template} disks; it is set with "
-            f"“gnt-cluster init {option}”."
-        )
-    return FileBacking(path=f"{directory}/{instance_uuid}/{disk_uuid}.raw", shared=shared)
 
 
 def new_mac(config: Config, nic_uuid: str) -> str:

@@ -9,10 +9,12 @@ hang, die, lose its power or its wires between two of them.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import InstanceId, TaskId
+from common.names import DiskId, InstanceId, TaskId
+from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
 from noded.hypervisor.fake_moves import ANSWER_S, Moves
@@ -31,6 +33,7 @@ class FakeHypervisor:
 
     world: FakeWorld
     address: str
+    open_disk: Callable[[DiskSpec], object] = lambda _: None  # refuses what is not attached
     _guests: dict[InstanceId, Guest] = field(default_factory=dict)
     _moves: Moves = field(init=False)
 
@@ -60,6 +63,7 @@ class FakeHypervisor:
                     state=state,
                 )
             case _:
+                self._open_disks(guest)
                 self._guests[guest.id] = Guest(guest, GuestState.RUNNING, _now())
 
     async def ensure_gone(self, instance: InstanceId) -> None:
@@ -112,6 +116,7 @@ class FakeHypervisor:
                     instance=guest.name,
                 )
         await self.ensure_gone(guest.id)
+        self._open_disks(guest)
         port = self.world.new_port()
         reception = Reception(port=port, secret=f"{port:08x}")
         shell = Guest(guest, GuestState.INCOMING, _now(), move=move, reception=reception)
@@ -184,7 +189,19 @@ class FakeHypervisor:
     async def close(self) -> None:
         """Do nothing: the machine goes on."""
 
+    def _open_disks(self, guest: GuestSpec) -> None:
+        for disk in guest.disks:
+            self.open_disk(disk)
+
     # What only tests and simulations do
+
+    def uses(self, disk: DiskId) -> bool:
+        """Tell whether a process of a guest, or of the shell of one, has a disk open."""
+        self.world.settle()
+        return any(
+            guest.has_process and any(each.id == disk for each in guest.spec.disks)
+            for guest in self._guests.values()
+        )
 
     def number(self, instance: InstanceId) -> int:
         """Return how far a guest has counted."""

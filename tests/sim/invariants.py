@@ -6,7 +6,8 @@ from typing import Any
 from common.messages import to_json
 from common.model.job import Job, OperationRecord, Status
 from common.model.stamp import Stamp
-from common.names import JobId
+from common.names import DiskId, JobId
+from common.noderpc.disks import Access
 from common.noderpc.instances import GuestState
 from coordinator.master.master import Master
 from coordinator.operations.locking import from_rows
@@ -47,6 +48,7 @@ class Invariants:
                 if not is_old and state.jobs is not self._jobs:
                     self._check_jobs(state.jobs)
                 self._check_locks(master)
+        self.check_disks()
         await self.check_guests()
 
     async def check_guests(self) -> None:
@@ -57,6 +59,16 @@ class Invariants:
                 if guest.state is GuestState.RUNNING:
                     other = running.setdefault(guest.id, machine.name)
                     assert other == machine.name, f"{guest.name} runs on {other} and {machine.name}"
+
+    def check_disks(self) -> None:
+        """Where several nodes have a disk, each of them knows of the others."""
+        held: dict[DiskId, dict[str, Access]] = {}
+        for machine in self._cluster.machines.values():
+            for disk, access in machine.storage.attached.items():
+                held.setdefault(disk, {})[machine.name] = access
+        for disk_id, by in held.items():
+            alone = Access.SOLE in by.values()
+            assert not alone or len(by) == 1, f"the disk {disk_id} is attached by several: {by}"
 
     async def check_in_the_end(self) -> None:
         """In peace nothing is missing: no commit, no job; all have ended, as was promised."""

@@ -55,8 +55,10 @@ class Machine:
         self.guests = FakeHypervisor(world, self.ip)
         self.files, self.shared = FakeFiles(), shared
         self.storage = FakeStorage(
-            partial(read_directories, self.paths.ssconf), local=self.files, shared=shared
-        )
+            partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
+            uses=self.guests.uses,
+        )  # fmt: skip
+        self.guests.open_disk = self.storage.open
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
@@ -106,6 +108,7 @@ class Machine:
         # First the guests: nothing that noded does on its way down may be seen by them.
         self._life.ended = True
         self.guests.power_off()
+        self.storage.attached.clear()
         left = self._disk.after_a_power_cut(self.paths.root)
         await self.kill_noded()
         self._disk.become(self.paths.root, left)

@@ -25,6 +25,7 @@ class Snapshot:
     config: dict[str, Any]
     guests: dict[str, Any]
     disks: dict[str, Any]
+    attached: dict[str, Any]
     taps: dict[str, Any]
     tasks: dict[str, Any]
     members: dict[str, Any]
@@ -57,6 +58,7 @@ async def take_snapshot(
         guests={name: await _guests(machine) for name, machine in every},
         disks={name: sorted(machine.files.disks) for name, machine in every}
         | {"shared": sorted(shared.disks)},
+        attached={name: dict(sorted(machine.storage.attached.items())) for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
         members={name: _membership(machine) for name, machine in every},

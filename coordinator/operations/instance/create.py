@@ -13,6 +13,8 @@ from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -21,7 +23,6 @@ from coordinator.operations.devices import (
     NicRequest,
     check_counts,
     check_macs,
-    new_backing,
     new_mac,
 )
 from coordinator.operations.fields import AllocatorOption
@@ -55,6 +56,7 @@ class CreatePlan(Order, kw_only=True):
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
     guest: GuestSpec
+    attach: Handover
     start: bool
 
 
@@ -163,6 +165,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return CreatePlan(
             node=node.ref, instance=instance, disks=disks, nics=nics,
             guest=guest, start=self.start,
+            attach=kind_of(self.disk_template).before_start([node.ref]),
         )  # fmt: skip
 
     def wish(self, cluster: Cluster) -> Wish:
@@ -191,7 +194,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             undo=lambda _: [Delete(item) for item in _items(plan)],
         )
         if plan.start:
-            yield start_guest(cluster, plan.guest, plan.node)
+            yield start_guest(cluster, plan.guest, plan.node, plan.attach)
 
     def result(self, plan: CreatePlan) -> list[str]:
         return [str(plan.node)]
@@ -220,10 +223,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 f"The disk template {self.disk_template} is not enabled on this cluster; "
                 f"enabled are: {enabled}."
             )
-        if self.disk_template is DiskTemplate.DISKLESS and self.disks:
-            raise InvalidRequest("An instance with the template diskless has no disks.")
-        if self.disk_template is not DiskTemplate.DISKLESS and not self.disks:
-            raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
+        kind_of(self.disk_template).check_number(self.disks)
         enabled_hypervisors = config.cluster.enabled_hypervisors
         if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:
             raise InvalidRequest(
@@ -244,13 +244,13 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         self, cluster: Cluster, node: NodeId
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
-        uuid = InstanceId(cluster.new_uuid())
+        uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
         disks = tuple(
             Disk(
                 uuid=(disk_uuid := DiskId(cluster.new_uuid())), ctime=now, mtime=now,
                 name=request.name, size=request.size_mib, mode=request.mode,
-                backing=new_backing(config.cluster, self.disk_template, uuid, disk_uuid),
-                nodes=() if self.disk_template is DiskTemplate.SHAREDFILE else (node,),
+                backing=kind.new_backing(config.cluster, uuid, disk_uuid),
+                nodes=kind.holders([node]),
             )
             for request in self.disks
         )  # fmt: skip

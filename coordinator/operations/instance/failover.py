@@ -9,6 +9,8 @@ from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
 from common.names import InstanceId
 from common.noderpc.instances import GuestSpec, Instances
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -20,7 +22,7 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
-from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
@@ -32,6 +34,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
+from coordinator.operations.steps.disks import detach_elsewhere, homes
 from coordinator.operations.steps.edits import set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
@@ -42,7 +45,10 @@ class FailoverPlan(Order, kw_only=True):
     source: NodeRef
     source_offline: bool
     target: NodeRef
+    others: tuple[NodeRef, ...] = ()  # on which it might have been, too
     guest: GuestSpec
+    detach: Handover  # from where it was
+    attach: Handover  # to where it is going to be
     was_running: bool
     start: bool
     wait_s: float
@@ -72,7 +78,7 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
 
     def locks(self, config: Config, place: Place) -> Wanted:
         instance, target = config.instance(self.instance_name), place.node.uuid
-        nodes = [instance.primary_node, target]
+        nodes = [*config.nodes_of(instance), target]
         return wanted(instance=instance.name, nodes=nodes, room=[target])
 
     async def choose(self, cluster: Cluster) -> Place:
@@ -98,7 +104,7 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                     f"“gnt-instance migrate --cleanup {instance.name}” records that.",
                     node=target.name,
                 )
-        start = instance.admin_state is AdminState.UP
+        start, kind = instance.admin_state is AdminState.UP, kind_of(instance.disk_template)
         if start:
             with another_if_stale(cluster, place):
                 await take_memory(cluster, target, guest.memory, instance)
@@ -106,6 +112,9 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
         return FailoverPlan(
             instance=instance.uuid, source=source.ref, source_offline=source.offline,
             target=target.ref, guest=guest, was_running=alive, start=start,
+            others=tuple(ref for ref in others(cluster, instance) if ref != target.ref),
+            detach=kind.after_stop([source.ref], was_running=alive),
+            attach=kind.before_start(homes(config, instance, target.ref)),
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
         )  # fmt: skip
 
@@ -118,9 +127,10 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
         if not plan.source_offline:
             yield shut_down_guest(
-                cluster, plan.guest, plan.source,
+                cluster, plan.guest, plan.source, plan.detach,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
+        yield from detach_elsewhere(cluster, plan.guest, plan.others)
         instances = cluster.call(Instances, plan.target)
         yield act(
             f"clear away what is left of {plan.guest.name} on {plan.target}",
@@ -132,7 +142,7 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             undo=set_primary(plan.instance, plan.source.uuid, plan.now),
         )
         if plan.start:
-            yield start_guest(cluster, plan.guest, plan.target)
+            yield start_guest(cluster, plan.guest, plan.target, plan.attach)
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:

@@ -10,6 +10,7 @@ from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -18,6 +19,7 @@ from coordinator.operations.instance.moving import check_can_move, choose_target
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.transfer import (
     MigratePlan,
+    clear_shell,
     receive,
     stop_transfer,
     transfer,
@@ -34,6 +36,7 @@ from coordinator.operations.steps.checks import (
     check_online,
     find_guest,
 )
+from coordinator.operations.steps.disks import leave_disks
 from coordinator.operations.steps.edits import set_maybe_on, set_primary
 from coordinator.state.config import Config
 
@@ -60,7 +63,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
     def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
         target = [place.node.uuid] if place else []
-        nodes = config.nodes if self.cleanup else [instance.primary_node, *target]
+        nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
         return wanted(instance=instance.name, nodes=nodes, room=target)
 
     async def choose(self, cluster: Cluster) -> Place | None:
@@ -89,6 +92,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
                 f"“gnt-instance failover {instance.name}”.",
                 instance=instance.name,
             )
+        kind = kind_of(instance.disk_template)
         guest = _as_it_runs(present_guest(config, instance), found)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
@@ -97,6 +101,8 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             instance=instance.uuid, source=source.ref, target=target.ref,
             target_host=target.secondary_ip or target.primary_ip,
             guest=guest, shells=(source.ref,), now=cluster.now(),
+            share=kind.before_move(source.ref, target.ref),
+            leave=kind.after_move(target.ref, [source.ref]),
         )  # fmt: skip
 
     def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
@@ -112,12 +118,28 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
 
 async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     found = await find_whereabouts(cluster, instance)
-    node = cluster.config.nodes[found.node]
+    node, kind = cluster.config.nodes[found.node], kind_of(instance.disk_template)
+    runs = found.runs or found.resume is not None
+    elsewhere = _elsewhere(cluster.config, node.ref)
     return MigratePlan(
         instance=instance.uuid, source=node.ref, target=node.ref, target_host="",
         guest=present_guest(cluster.config, instance),
+        leave=(
+            kind.after_move(node.ref, elsewhere)
+            if runs
+            else kind.after_stop([node.ref, *elsewhere])
+        ),
         shells=found.shells, runs=found.runs, resume=found.resume, now=cluster.now(),
     )  # fmt: skip
+
+
+def _elsewhere(config: Config, home: NodeRef) -> list[NodeRef]:
+    """Return the nodes that may have its disks still.
+
+    A move may have failed after its point of no return; nothing tells then where it came from.
+    """
+    nodes = (node for node in config.sorted_nodes() if node.vm_capable and not node.offline)
+    return [node.ref for node in nodes if node.uuid != home.uuid]
 
 
 def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
@@ -137,6 +159,7 @@ def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         )
     for node in plan.shells:
         yield _clear(cluster, plan, node)
+    yield from leave_disks(cluster, plan.guest, plan.source, plan.leave)
     yield record(
         f"record that {plan.guest.name} is on {plan.source}",
         set_primary(plan.instance, plan.source.uuid, plan.now),
@@ -144,7 +167,6 @@ def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
 
 
 def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-    target, guest = cluster.call(Instances, plan.target), plan.guest.id
     # From here on whoever finds it gone from its node has to look for it on the other, too.
     yield record(
         f"record that {plan.guest.name} may be on {plan.target}",
@@ -154,7 +176,7 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     yield act(
         f"prepare {plan.target} to receive {plan.guest.name}",
         lambda: receive(cluster, plan),
-        undo=lambda: target.ensure_no_shell(instance=guest),
+        undo=lambda: clear_shell(cluster, plan),
     )
     # It is nowhere but on the target once the source says that it has left: having it run
     # there, and recording that, is part of the same step, and nothing before it can be undone
@@ -169,6 +191,7 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     )
     for node in plan.shells:
         yield _clear(cluster, plan, node)
+    yield from leave_disks(cluster, plan.guest, plan.target, plan.leave)
 
 
 def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:

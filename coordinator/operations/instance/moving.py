@@ -3,7 +3,8 @@
 from common.errors import Conflict, InvalidRequest
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from common.model.template import DiskTemplate
+from common.names import NodeId
+from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.place import Place
 from coordinator.operations.placement.allocators import RequestType, allocators_for
@@ -12,9 +13,6 @@ from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import backend
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
-
-MOVABLE = frozenset({DiskTemplate.SHAREDFILE, DiskTemplate.DISKLESS})
-"""Templates whose disks are on every node already."""
 
 
 def room_for(config: Config, name: str, place: Place) -> tuple[Promise, ...]:
@@ -33,7 +31,8 @@ async def choose_target(
         raise InvalidRequest("Name a target node or an allocator, not both.")
     if target:
         return Place(node=cluster.config.node(target).ref)
-    _check_template(instance)
+    if targets := _targets(cluster.config, instance):
+        return Place(node=cluster.config.nodes[targets[0]].ref)
     allocators = allocators_for(
         cluster.config.cluster, RequestType.RELOCATE, allocator, instead="a target node with -n"
     )
@@ -45,20 +44,34 @@ def check_can_move(config: Config, instance: Instance, place: Place) -> tuple[No
     """Return source and target of a move.
 
     Raises:
-        Conflict: its disks stay where they are, or the target takes no instances.
+        Conflict: its disks are not there, or the target takes no instances.
         NotFound: the target has left the cluster.
     """
-    _check_template(instance)
+    targets = _targets(config, instance)
     source, node = config.nodes[instance.primary_node], place.find(config)
     if node.uuid == source.uuid:
         raise Conflict(f"Instance {instance.name} is on {node.name} already.")
+    if targets is not None and node.uuid not in targets:
+        names = " and ".join(config.nodes[uuid].name for uuid in targets)
+        raise Conflict(
+            f"The disks of {instance.name} are on {source.name} and {names} only; it cannot run on "
+            f"{node.name}.",
+            instance=instance.name,
+        )
     check_takes_instances(node)
     return source, node
 
 
-def _check_template(instance: Instance) -> None:
-    if instance.disk_template not in MOVABLE:
+def _targets(config: Config, instance: Instance) -> tuple[NodeId, ...] | None:
+    """Return the nodes on which it can run instead, with its disks as they are; None: on any.
+
+    Raises:
+        Conflict: on none.
+    """
+    targets = kind_of(instance.disk_template).may_move_to(config.nodes_of(instance))
+    if targets == ():
         raise Conflict(
             f"Instance {instance.name} has {instance.disk_template} disks, which are on its "
             "node only; it can be moved by exporting it."
         )
+    return targets

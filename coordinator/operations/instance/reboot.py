@@ -10,10 +10,13 @@ from common.model.instance import AdminState
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
+from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import option
 from coordinator.operations.placement.fit import take_memory
@@ -27,6 +30,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
+from coordinator.operations.steps.disks import detach_elsewhere, homes
 from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import settle, shut_down_guest, start_guest
 from coordinator.state.config import Config
@@ -44,6 +48,8 @@ class RebootPlan(Order, kw_only=True):
     instance: InstanceId
     node: NodeRef
     guest: GuestSpec
+    attach: Handover
+    others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
@@ -64,8 +70,8 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        node = instance.primary_node
-        return wanted(instance=instance.name, nodes=[node], room=[node])
+        nodes = config.nodes_of(instance)
+        return wanted(instance=instance.name, nodes=nodes, room=nodes[:1])
 
     async def prepare(self, cluster: Cluster, _: None) -> RebootPlan:
         config = cluster.config
@@ -90,6 +96,8 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             await take_memory(cluster, node, guest.memory, instance)
         return RebootPlan(
             instance=instance.uuid, node=node.ref, guest=guest,
+            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            others=() if was_running else others(cluster, instance),
             was_running=was_running, before=instance.admin_state, reset=soft,
             maybe_on=() if was_running else instance.maybe_on,
             wait_s=float(self.shutdown_timeout), now=cluster.now(),
@@ -113,6 +121,8 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
         if plan.was_running:
-            yield shut_down_guest(cluster, plan.guest, plan.node, wait_s=plan.wait_s)
+            stays = Handover(undo=plan.attach.do)  # its disks are needed again in a moment
+            yield shut_down_guest(cluster, plan.guest, plan.node, stays, wait_s=plan.wait_s)
+        yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
-        yield start_guest(cluster, plan.guest, plan.node)
+        yield start_guest(cluster, plan.guest, plan.node, plan.attach)

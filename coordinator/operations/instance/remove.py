@@ -1,6 +1,6 @@
 """Delete an instance with all it has."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 from common.errors import GntError
@@ -9,8 +9,9 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import NodeRef
-from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -21,6 +22,7 @@ from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import disk_spec, present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
+from coordinator.operations.steps.disks import delete_disk, hold, homes
 from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
 from coordinator.state.config import Config
@@ -28,11 +30,12 @@ from coordinator.state.rows import Delete
 
 
 class RemovePlan(Order, kw_only=True):
-    node: NodeRef
+    homes: tuple[NodeRef, ...]  # its primary node first
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
     guest: GuestSpec
+    detach: Handover
     was_running: bool
     ignore_failures: bool
     wait_s: float
@@ -56,7 +59,7 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        return wanted(instance=instance.name, nodes=[instance.primary_node])
+        return wanted(instance=instance.name, nodes=config.nodes_of(instance))
 
     async def prepare(self, cluster: Cluster, _: None) -> RemovePlan:
         config = cluster.config
@@ -71,24 +74,27 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             if not self.ignore_failures:
                 raise
             was_running = False
+        at = homes(config, instance, node.ref)
         return RemovePlan(
-            node=node.ref, instance=instance,
+            homes=at, instance=instance,
             disks=config.disks_of(instance), nics=config.nics_of(instance),
             guest=present_guest(config, instance), was_running=was_running,
+            detach=kind_of(instance.disk_template).after_stop(at, was_running=was_running),
             ignore_failures=self.ignore_failures, wait_s=float(self.shutdown_timeout),
             now=cluster.now(),
         )  # fmt: skip
 
     def recipe(self, cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
+        node = plan.homes[0]
         if plan.ignore_failures:
-            yield self._try(
-                cluster,
-                f"shut down {plan.guest.name} on {plan.node}",
-                lambda: shut_down(cluster, plan.guest.id, plan.node, plan.wait_s),
-            )
+            title = f"shut down {plan.guest.name} on {node}"
+            stop = act(title, lambda: shut_down(cluster, plan.guest.id, node, plan.wait_s))
+            yield _tolerant(cluster, stop)
+            title = f"detach the disks of {plan.guest.name}"
+            yield _tolerant(cluster, act(title, lambda: hold(cluster, plan.guest, plan.detach.do)))
         else:
             yield shut_down_guest(
-                cluster, plan.guest, plan.node,
+                cluster, plan.guest, node, plan.detach,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
         # From the first deleted disk on there is no way back; whatever fails after this
@@ -98,30 +104,31 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now),
             point_of_no_return=True,
         )
-        for index, disk in enumerate(plan.disks):
-            yield self._delete(cluster, plan, index, disk)
+        for step in _clear_away(cluster, plan):
+            yield _tolerant(cluster, step) if plan.ignore_failures else step
         yield record(
             f"remove {plan.guest.name} from the configuration",
             lambda _: _deletions(plan),
         )
 
-    def _delete(self, cluster: Cluster, plan: RemovePlan, index: int, disk: Disk) -> Step:
-        spec = disk_spec(plan.instance, disk)
-        title = f"delete disk {index} on {plan.node}"
 
-        async def delete() -> None:
-            await cluster.call(Disks, plan.node).ensure_absent(disk=spec)
+def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
+    for index, disk in enumerate(plan.disks):
+        for home in plan.homes:
+            yield delete_disk(cluster, index, disk_spec(plan.instance, disk), home)
 
-        return self._try(cluster, title, delete) if plan.ignore_failures else act(title, delete)
 
-    def _try(self, cluster: Cluster, title: str, do: Callable[[], Awaitable[None]]) -> Step:
-        async def attempt() -> None:
-            try:
-                await do()
-            except GntError as error:
-                cluster.log(f"Could not {title}, going on as asked: {error}")
+def _tolerant(cluster: Cluster, step: Step) -> Step:
+    """Try a step, and go on if it fails."""
 
-        return act(title, attempt)
+    async def attempt() -> None:
+        try:
+            if step.do:
+                await step.do()
+        except GntError as error:
+            cluster.log(f"Could not {step.title}, going on as asked: {error}")
+
+    return act(step.title, attempt)
 
 
 def _deletions(plan: RemovePlan) -> list[Delete]:

@@ -8,6 +8,8 @@ from common.model.instance import AdminState
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -18,6 +20,7 @@ from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
+from coordinator.operations.steps.disks import homes
 from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import end_elsewhere, settle, shut_down_guest
 from coordinator.state.config import Config
@@ -27,6 +30,7 @@ class StopPlan(Order, kw_only=True):
     instance: InstanceId
     node: NodeRef | None  # None: it is offline, and nothing can be done there
     guest: GuestSpec
+    detach: Handover
     was_running: bool
     others: tuple[NodeRef, ...] = ()  # on which it may be, too
     maybe_on: tuple[NodeId, ...] = ()  # before
@@ -56,7 +60,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        return wanted(instance=instance.name, nodes=[instance.primary_node])
+        return wanted(instance=instance.name, nodes=config.nodes_of(instance))
 
     async def prepare(self, cluster: Cluster, _: None) -> StopPlan:
         config = cluster.config
@@ -69,6 +73,9 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         return StopPlan(
             instance=instance.uuid, node=None if out_of_reach else node.ref,
             guest=present_guest(config, instance), was_running=was_running,
+            detach=kind_of(instance.disk_template).after_stop(
+                homes(config, instance, node.ref), was_running=was_running
+            ),
             others=others(cluster, instance), maybe_on=instance.maybe_on,
             before=instance.admin_state, remember=not self.no_remember,
             wait_s=0.0 if self.force else float(self.timeout), now=cluster.now(),
@@ -85,8 +92,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
             yield shut_down_guest(
-                cluster, plan.guest, plan.node,
+                cluster, plan.guest, plan.node, plan.detach,
                 wait_s=plan.wait_s, was_running=plan.was_running,
             )  # fmt: skip
-        if plan.node:
             yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)

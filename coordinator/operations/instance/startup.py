@@ -9,10 +9,13 @@ from common.model.instance import AdminState
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember
+from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.fit import take_memory
@@ -26,6 +29,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     is_alive,
 )
+from coordinator.operations.steps.disks import detach_elsewhere, homes
 from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import settle, start_guest
 from coordinator.state.config import Config
@@ -35,6 +39,8 @@ class StartPlan(Order, kw_only=True):
     instance: InstanceId
     node: NodeRef
     guest: GuestSpec
+    attach: Handover
+    others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
@@ -60,8 +66,8 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        node = instance.primary_node
-        return wanted(instance=instance.name, nodes=[node], room=[node])
+        nodes = config.nodes_of(instance)
+        return wanted(instance=instance.name, nodes=nodes, room=nodes[:1])
 
     async def prepare(self, cluster: Cluster, _: None) -> StartPlan:
         config = cluster.config
@@ -87,6 +93,8 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             await take_memory(cluster, node, guest.memory, instance)
         return StartPlan(
             instance=instance.uuid, node=node.ref, guest=guest,
+            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            others=() if was_running else others(cluster, instance),
             was_running=was_running, before=instance.admin_state,
             maybe_on=() if was_running else instance.maybe_on,
             remember=not self.no_remember, now=cluster.now(),
@@ -103,4 +111,5 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
                 undo=set_admin_state(plan.instance, plan.before, plan.now),
             )
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
-        yield start_guest(cluster, plan.guest, plan.node, was_running=plan.was_running)
+        yield from detach_elsewhere(cluster, plan.guest, plan.others)
+        yield start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)

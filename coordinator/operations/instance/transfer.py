@@ -8,8 +8,10 @@ from common.model.node import NodeRef
 from common.names import InstanceId, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances, Reception
 from common.noderpc.tasks import Tasks
+from coordinator.disks.holding import Handover
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.checks import is_alive
+from coordinator.operations.steps.disks import hold
 
 INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
 
@@ -22,6 +24,8 @@ class MigratePlan(Order, kw_only=True):
     target: NodeRef
     target_host: str
     guest: GuestSpec
+    share: Handover = Handover()  # of its disks, for the time of the move
+    leave: Handover  # of its disks to where it is then
     shells: tuple[NodeRef, ...]  # nodes to be cleared
     runs: bool = True  # on the source, at first
     resume: TaskId | None = None  # the move by which it has come to the source before
@@ -29,8 +33,15 @@ class MigratePlan(Order, kw_only=True):
 
 
 async def receive(cluster: Cluster, plan: MigratePlan) -> Reception:
+    await hold(cluster, plan.guest, plan.share.do)
     target = cluster.call(Instances, plan.target)
     return await target.ensure_receiving(guest=plan.guest, move=_move_id(cluster))
+
+
+async def clear_shell(cluster: Cluster, plan: MigratePlan) -> None:
+    """Undo ``receive``."""
+    await cluster.call(Instances, plan.target).ensure_no_shell(instance=plan.guest.id)
+    await hold(cluster, plan.guest, plan.share.undo)
 
 
 def _move_id(cluster: Cluster) -> TaskId:

@@ -1,9 +1,22 @@
-"""Steps that make disks."""
+"""Making disks, and having nodes attach and detach them."""
 
+from collections.abc import Iterable, Iterator
+
+from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.disks import Disks, DiskSpec
+from common.noderpc.instances import GuestSpec
+from coordinator.disks.holding import Handover, Hold, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
+from coordinator.state.config import Config
+
+
+def homes(config: Config, instance: Instance, primary: NodeRef) -> tuple[NodeRef, ...]:
+    """Return the nodes of an instance when ``primary`` is its primary node."""
+    refs = tuple(config.nodes[uuid].ref for uuid in config.nodes_of(instance))
+    mirrored = instance.disk_template.traits.is_mirrored
+    return (primary, *(ref for ref in refs if mirrored and ref != primary))
 
 
 def create_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
@@ -14,3 +27,49 @@ def create_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> 
         lambda: disks.ensure_present(disk=disk),
         undo=lambda: disks.ensure_absent(disk=disk),
     )
+
+
+def delete_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
+    """Delete a disk, for good."""
+    return act(
+        f"delete disk {index} on {node}",
+        lambda: cluster.call(Disks, node).ensure_absent(disk=disk),
+    )
+
+
+def leave_disks(
+    cluster: Cluster, guest: GuestSpec, home: NodeRef, handover: Handover
+) -> Iterator[Step]:
+    """Leave the disks to the node where the guest is now, and to no other."""
+    if guest.disks:
+        yield act(
+            f"leave the disks of {guest.name} to {home}",
+            lambda: hold(cluster, guest, handover.do),
+        )
+
+
+def detach_elsewhere(
+    cluster: Cluster, guest: GuestSpec, others: tuple[NodeRef, ...]
+) -> Iterator[Step]:
+    """Have nodes let go of the disks on which a move that was cut off may have left them."""
+    for node in others if guest.disks else ():
+        yield _detach(cluster, guest, node)
+
+
+def _detach(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Step:
+    title = f"detach the disks of {guest.name} on {node}, where they may be"
+    return act(title, lambda: hold(cluster, guest, none(node)))
+
+
+async def hold(cluster: Cluster, guest: GuestSpec, holds: Iterable[Hold]) -> None:
+    """Have each node hold the disks of a guest as it is to.
+
+    That is asked again by whoever needs it, instead of being relied on: a node that has lost its
+    power has nothing attached any more.
+    """
+    for each in holds if guest.disks else ():
+        disks = cluster.call(Disks, each.node)
+        if each.access is None:
+            await disks.detach(disks=guest.disks)
+        else:
+            await disks.attach(disks=guest.disks, access=each.access)

@@ -6,21 +6,32 @@ from common.model.node import NodeRef
 from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.tasks import Tasks
+from coordinator.disks.holding import Handover, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
+from coordinator.operations.steps.disks import hold
 from coordinator.operations.steps.edits import set_maybe_on
 
 
 def start_guest(
-    cluster: Cluster, guest: GuestSpec, node: NodeRef, *, was_running: bool = False
+    cluster: Cluster,
+    guest: GuestSpec,
+    node: NodeRef,
+    attach: Handover,
+    *,
+    was_running: bool = False,
 ) -> Step:
-    """Start a guest; undone, it is gone again, unless it ran before."""
-    instances = cluster.call(Instances, node)
-    return act(
-        f"start {guest.name} on {node}",
-        lambda: instances.ensure_running(guest=guest),
-        undo=None if was_running else lambda: instances.ensure_gone(instance=guest.id),
-    )
+    """Start a guest, its disks attached; undone, it is gone again, unless it ran before."""
+
+    async def start() -> None:
+        await hold(cluster, guest, attach.do)
+        await cluster.call(Instances, node).ensure_running(guest=guest)
+
+    async def end() -> None:
+        await cluster.call(Instances, node).ensure_gone(instance=guest.id)
+        await hold(cluster, guest, attach.undo)
+
+    return act(f"start {guest.name} on {node}", start, undo=None if was_running else end)
 
 
 def settle(
@@ -38,43 +49,49 @@ def settle(
 def end_elsewhere(
     cluster: Cluster, guest: GuestSpec, others: tuple[NodeRef, ...]
 ) -> Iterator[Step]:
-    """Kill a guest on nodes where it may be; it is to end anyway."""
+    """Kill a guest on nodes where it may be, which let go of its disks; it is to end anyway."""
     for node in others:
         yield _end(cluster, guest, node)
 
 
 def _end(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Step:
-    instances = cluster.call(Instances, node)
-    return act(
-        f"end {guest.name} on {node}, where it may be",
-        lambda: instances.ensure_gone(instance=guest.id),
-    )
+    async def end() -> None:
+        await cluster.call(Instances, node).ensure_gone(instance=guest.id)
+        await hold(cluster, guest, none(node))
+
+    return act(f"end {guest.name} on {node}, where it may be", end)
 
 
 def shut_down_guest(
     cluster: Cluster,
     guest: GuestSpec,
     node: NodeRef,
+    detach: Handover,
     *,
     wait_s: float,
     was_running: bool = True,
 ) -> Step:
-    """Ask a guest to power off, kill it after ``wait_s``; undone, it runs again.
+    """Ask a guest to power off, kill it after ``wait_s``, detach its disks; undone, it runs again.
 
     One that did not run is not asked; whatever is left of it is cleared away.
     """
     instances = cluster.call(Instances, node)
-    title = f"shut down {guest.name} on {node}"
-    if not was_running:
-        return act(title, lambda: instances.ensure_gone(instance=guest.id))
+
+    async def stop() -> None:
+        if was_running:
+            await shut_down(cluster, guest.id, node, wait_s)
+        else:
+            await instances.ensure_gone(instance=guest.id)
+        await hold(cluster, guest, detach.do)
 
     async def restart() -> None:
         # The task may still be waiting for the guest to go: starting the guest before that
         # has ended would see it killed a moment later.
         await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))
+        await hold(cluster, guest, detach.undo)
         await instances.ensure_running(guest=guest)
 
-    return act(title, lambda: shut_down(cluster, guest.id, node, wait_s), undo=restart)
+    return act(f"shut down {guest.name} on {node}", stop, undo=restart if was_running else None)
 
 
 async def shut_down(cluster: Cluster, guest: InstanceId, node: NodeRef, wait_s: float) -> None:

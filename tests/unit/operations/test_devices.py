@@ -7,9 +7,8 @@ from common.messages import from_builtins
 from common.model.cluster import Cluster
 from common.model.disk import Mode
 from common.model.nic import Nic
-from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, NicId, NodeId
-from coordinator.operations.devices import DiskRequest, NicRequest, new_backing, new_mac
+from coordinator.operations.devices import DiskRequest, NicRequest, new_mac
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -77,16 +76,6 @@ def test_only_what_is_told_of_a_nic_is_kept() -> None:
     assert _nic(bridge="br2").parameters() == {"link": "br2"}
     assert _nic(guarded="no").parameters() == _nic(guarded=False).parameters()
     assert _nic(guarded="yes").parameters() == {"guarded": True}
-
-
-def test_a_disk_is_below_the_directory_of_its_template() -> None:
-    backing = new_backing(CLUSTER, DiskTemplate.SHAREDFILE, "instance", "disk")
-    assert backing.path == "/srv/shared/instance/disk.raw"
-    assert backing.shared
-    with pytest.raises(InvalidRequest, match=r"no directory for file disks.*--file-storage-dir"):
-        new_backing(CLUSTER, DiskTemplate.FILE, "instance", "disk")
-    with pytest.raises(InvalidRequest, match="cannot be made yet"):
-        new_backing(CLUSTER, DiskTemplate.DRBD, "instance", "disk")
 
 
 def test_a_new_address_has_the_prefix_and_is_nobody_elses() -> None:

@@ -1,0 +1,109 @@
+"""What the coordinator decides about disks of each template."""
+
+import pytest
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.disk import Disk, FileBacking
+from common.model.node import NodeRef
+from common.model.pool import Pool, PoolKind
+from common.model.template import DiskTemplate
+from common.names import ClusterId, ClusterName, DiskId, InstanceId, MiB, NodeId, NodeName
+from common.noderpc.disks import Access
+from coordinator.disks.holding import Handover, Hold
+from coordinator.disks.kind import DiskKind
+from coordinator.disks.kinds import KINDS, enabled_kinds, kind_of, pools_of, shared_pools
+from coordinator.disks.space import taken_by
+from tests.support.disks import directory
+
+CLUSTER = Cluster(
+    uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("alpha"),
+    shared_file_storage_dir="/srv/shared",
+)  # fmt: skip
+INSTANCE, DISK = InstanceId("instance"), DiskId("disk")
+ALPHA, BETA = (NodeRef(uuid=NodeId(name), name=NodeName(name)) for name in ("alpha", "beta"))
+
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.template)
+
+
+def test_a_disk_is_below_the_directory_of_its_template() -> None:
+    backing = kind_of(DiskTemplate.SHAREDFILE).new_backing(CLUSTER, INSTANCE, DISK)
+    assert backing == FileBacking(path="/srv/shared/instance/disk.raw", shared=True)
+    with pytest.raises(InvalidRequest, match=r"no directory for file disks.*--file-storage-dir"):
+        kind_of(DiskTemplate.FILE).new_backing(CLUSTER, INSTANCE, DISK)
+    with pytest.raises(InvalidRequest, match="cannot be made yet"):
+        kind_of(DiskTemplate.DRBD)
+    with pytest.raises(InvalidRequest, match="has no disks"):
+        kind_of(DiskTemplate.DISKLESS).new_backing(CLUSTER, INSTANCE, DISK)
+
+
+@kinds
+def test_a_kind_keeps_to_its_traits(kind: DiskKind) -> None:
+    assert KINDS[kind.template] is kind
+    holders = kind.holders([ALPHA.uuid, BETA.uuid])
+    assert len(holders) == kind.traits.holders
+    assert (kind.may_move_to([ALPHA.uuid, BETA.uuid]) is None) == kind.traits.is_external
+    with pytest.raises(InvalidRequest):
+        kind.check_number(() if kind.traits.has_disks else ("a disk",))
+    kind.check_number(("a disk",) if kind.traits.has_disks else ())
+
+
+@kinds
+def test_a_pool_is_of_the_sort_that_the_traits_name(kind: DiskKind) -> None:
+    pool = kind.pool(CLUSTER)
+    assert pool is None or pool.kind is kind.traits.space
+    assert pool is None or kind.unusable, "verify has to have a word for it"
+
+
+def test_pools_are_told_in_the_order_in_which_templates_are_preferred() -> None:
+    cluster = Cluster(
+        uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("alpha"),
+        file_storage_dir="/srv/files", shared_file_storage_dir="/srv/shared",
+        enabled_disk_templates=("file", "sharedfile", "diskless"),
+    )  # fmt: skip
+    assert [kind.template for kind in enabled_kinds(cluster)] == ["file", "sharedfile", "diskless"]
+    assert pools_of(cluster) == (directory("/srv/files"), directory("/srv/shared"))
+    assert shared_pools(cluster) == {directory("/srv/shared")}
+    assert pools_of(CLUSTER) == (directory("/srv/shared"),)
+
+
+def test_disks_take_space_of_the_pool_that_they_are_in() -> None:
+    def disk(path: str, size: int) -> Disk:
+        return Disk(uuid=DISK, size=MiB(size), backing=FileBacking(path=path, shared=True))
+
+    disks = (disk("/srv/shared/a", 8), disk("/srv/shared-no-more/b", 16))
+    assert taken_by(disks, directory("/srv/shared")) == 8
+    assert taken_by(disks, Pool(kind=PoolKind.VOLUME_GROUP, name="/srv/shared")) == 0
+
+
+@kinds
+def test_handovers_lead_from_rest_to_running_and_to_the_other_node(
+    kind: DiskKind,
+) -> None:
+    start, stop = kind.before_start([ALPHA]), kind.after_stop([ALPHA], was_running=True)
+    share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
+    if not kind.traits.has_disks:
+        assert [start, stop, share, leave] == [Handover()] * 4
+        return
+    running, at_rest = {"alpha": Access.SOLE}, {"alpha": None}
+    assert _after(start.do) == _after(stop.undo) == running
+    assert _after(stop.do) == _after(start.undo) == at_rest
+    assert _after(share.do) == {"alpha": Access.SHARED, "beta": Access.SHARED}
+    assert _after((*share.do, *share.undo)) == running | {"beta": None}
+    assert _after((*share.do, *leave.do)) == at_rest | {"beta": Access.SOLE}
+    assert not leave.undo
+
+
+@kinds
+def test_nobody_has_disks_alone_while_another_has_them(kind: DiskKind) -> None:
+    share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
+    for path in ((*share.do, *share.undo), (*share.do, *leave.do)):
+        has: dict[str, Access | None] = {"alpha": Access.SOLE}
+        for each in path:
+            has[each.node.name] = each.access
+            holders = [access for access in has.values() if access]
+            assert len(holders) == 1 or Access.SOLE not in holders
+
+
+def _after(holds: tuple[Hold, ...]) -> dict[str, Access | None]:
+    return {each.node.name: each.access for each in holds}
