@@ -4,11 +4,8 @@ See ``coordinator.operations.parameter`` for how a field says what it looks like
 """
 
 import argparse
-import enum
-import math
 import typing
 from collections.abc import Iterable
-from types import NoneType, UnionType
 from typing import Any
 
 import msgspec
@@ -16,9 +13,7 @@ import msgspec
 from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.hypervisors import HYPERVISORS
-from common.model.parameters import DEFAULT, Backend, NicParameters, NodeParameters
-from common.names import MiB
-from common.units import parse_mib
+from common.model.parameters import Backend, NicParameters, NodeParameters
 from coordinator.cli.address import find_address
 from coordinator.cli.keyval import (
     parse_devices,
@@ -28,9 +23,9 @@ from coordinator.cli.keyval import (
 )
 from coordinator.cli.parser import Parser
 from coordinator.cli.secret import add_ways, read_secret
+from coordinator.cli.typed import bare, is_enum, read_plain, read_yes_no, typed
 from coordinator.operations.parameter import Parameter, Shorthand, Syntax, parameters_of
 
-_YES_NO = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what declares its keys
     "beparams": (Backend,),
     "hvparams": tuple(HYPERVISORS.values()),
@@ -98,28 +93,6 @@ def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any
     return given
 
 
-def typed(values: dict[str, Any], *kinds: type[msgspec.Struct]) -> dict[str, Any]:
-    """Turn the text in ``values`` into what the parameters of ``kinds`` are declared to be.
-
-    A key that nobody declares keeps its text; whoever gets it will say that it is unknown.
-
-    Raises:
-        InvalidRequest: a text is not of the declared type.
-    """
-    hints: dict[str, Any] = {"memory": MiB}  # Ganeti's word for maxmem and minmem
-    for kind in kinds:
-        hints |= typing.get_type_hints(kind)
-    for key, value in values.items():
-        if value is True and key in hints and _bare(hints[key]) is not bool:
-            raise InvalidRequest(f"{key} needs a value, as in {key}=VALUE.")
-    return {
-        key: _named(key, value, hints[key])
-        if isinstance(value, str) and value != DEFAULT and key in hints
-        else value
-        for key, value in values.items()
-    }
-
-
 _METAVARS = {
     Syntax.ADDRESS: "IP|HOST",
     Syntax.DEVICES: "N:NAME=VALUE,…",
@@ -140,8 +113,8 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
         case Syntax.DEVICES | Syntax.HYPERVISORS as repeated:
             return {"action": "append", "metavar": _METAVARS[repeated]}
         case syntax:
-            kind = _bare(hint)
-            plain = "|".join(kind) if _is_enum(kind) else _shown(name, parameter)
+            kind = bare(hint)
+            plain = "|".join(kind) if is_enum(kind) else _shown(name, parameter)
             return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
 
 
@@ -184,15 +157,15 @@ def _shown(name: str, parameter: Parameter) -> str:
 def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, Any]:
     match parameter.syntax:
         case Syntax.FLAG | Syntax.NO_FLAG | Syntax.PLAIN:
-            return {name: _plain(word, _bare(hint))}
+            return {name: read_plain(word, hint)}
         case Syntax.YES_NO:
-            return {name: _yes_no(word)}
+            return {name: read_yes_no(word)}
         case Syntax.KEYVAL:
             return {name: typed(parse_keyval(word), *_PARAMETERS.get(name, ()))}
         case Syntax.HYPERVISOR:
             return _hypervisor(name, word)
         case Syntax.HYPERVISORS:
-            return {name: read_hypervisors(word)}
+            return {name: _hypervisors(word)}
         case Syntax.DEVICES:
             return {name: parse_devices(word)}
         case Syntax.LIST:
@@ -203,12 +176,8 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: read_secret(word)}
 
 
-def read_hypervisors(words: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Read ``kvm:acpi=no``, any number of times, as the parameters of each hypervisor.
-
-    Raises:
-        InvalidRequest: a word has another form, or a value is not of its declared type.
-    """
+def _hypervisors(words: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Read ``kvm:acpi=no``, any number of times, as the parameters of each hypervisor."""
     layers: dict[str, dict[str, Any]] = {}
     for word in words:
         name, values = parse_identkeyval(word)
@@ -223,47 +192,3 @@ def _hypervisor(name: str, word: str) -> dict[str, Any]:
         kind, values = parse_identkeyval(word)
         return {"hypervisor": kind, name: typed(values, *_PARAMETERS[name])}
     return {name: typed(parse_keyval(word), *_PARAMETERS[name])}
-
-
-def _named(key: str, text: str, hint: Any) -> Any:
-    try:
-        return _plain(text, _bare(hint))
-    except InvalidRequest as error:
-        raise InvalidRequest(f"{key}: {error.message}") from error
-
-
-def _plain(text: str, kind: Any) -> Any:
-    if kind is MiB:
-        return parse_mib(text)
-    if kind is bool:
-        return _yes_no(text)
-    if kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError as error:
-            raise InvalidRequest(f"“{text}” is no number.") from error
-        if isinstance(number, float) and not math.isfinite(number):  # of which JSON knows none
-            raise InvalidRequest(f"“{text}” is no number that can be sent.")
-        return number
-    if _is_enum(kind) and text not in list(kind):
-        raise InvalidRequest(f"“{text}” is none of {', '.join(kind)}.")
-    return text
-
-
-def _yes_no(text: str) -> bool:
-    if text.lower() not in _YES_NO:
-        raise InvalidRequest(f"“{text}” is neither yes nor no.")
-    return _YES_NO[text.lower()]
-
-
-def _bare(hint: Any) -> Any:
-    """Return the type without Annotated and without None."""
-    if typing.get_origin(hint) is typing.Annotated:
-        return _bare(hint.__origin__)
-    if typing.get_origin(hint) in (typing.Union, UnionType):
-        return next(_bare(kind) for kind in typing.get_args(hint) if kind is not NoneType)
-    return hint
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, enum.EnumMeta)

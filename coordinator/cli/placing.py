@@ -8,12 +8,12 @@ from common.errors import NoCapacity
 from common.model.parameters import Backend
 from common.model.template import DiskTemplate
 from coordinator.cli.connection import connect
-from coordinator.cli.derive import typed
 from coordinator.cli.keyval import parse_devices, parse_keyval, split_escaped
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.submit import add_job_options, common_fields, run_jobs
 from coordinator.cli.table import table
 from coordinator.cli.telling import tell
+from coordinator.cli.typed import typed
 
 
 def allocate(command: str, words: Sequence[str]) -> int:
