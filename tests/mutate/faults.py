@@ -249,7 +249,7 @@ FAULTS = (
     Fault(
         "shell left behind", "what was prepared for a move that failed is cleared away",
         "coordinator/operations/instance/migrate.py",
-        "undo=lambda: target.ensure_no_shell(instance=guest),", "undo=None,",
+        "undo=lambda: clear_shell(cluster, plan),", "undo=None,",
         (f"{OPERATIONS} migrate",),
     ),
     Fault(
