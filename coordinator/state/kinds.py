@@ -34,7 +34,8 @@ class Home(Enum):
     """Where the objects of a kind are."""
 
     CONFIG = auto()  # operations and lists see them
-    STATE = auto()  # beside the configuration: jobs, secrets
+    BESIDES = auto()  # the state has them beside the configuration: secrets
+    JOBS = auto()  # a map of their own: most commits change nothing else
     ARCHIVE = auto()  # in the replicas only
 
 
@@ -88,13 +89,13 @@ NODE = Kind[NodeId, Node]("node", Node, named=True)
 INSTANCE = Kind[InstanceId, Instance]("instance", Instance, named=True, indexes=(ON_PRIMARY,))
 DISK = Kind[DiskId, Disk]("disk", Disk)
 NIC = Kind[NicId, Nic]("nic", Nic)
-SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.STATE)
-JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.STATE)
+SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.BESIDES)
+JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.JOBS)
 ARCHIVED_JOB = Kind[JobId, ArchivedJob](  # of the version of the job that is in it
     ARCHIVE, ArchivedJob, key=attrgetter("job.id"), home=Home.ARCHIVE,
     upgrades=(lambda values: values,) * len(JOB.upgrades), since=JOB.since,
 )  # fmt: skip
-FOREIGN = Kind[str, Foreign]("", Foreign, key=lambda row: f"{row.kind} {row.id}", home=Home.STATE)
+FOREIGN = Kind[str, Foreign]("", Foreign, key=lambda row: f"{row.kind} {row.id}", home=Home.BESIDES)
 
 
 class Kinds:

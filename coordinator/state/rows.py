@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from common.messages import to_json
 from common.model.commit import GONE, Change
 from common.model.stored import Foreign, Stored
 from common.noderpc.replica import Row
-from coordinator.state.kinds import KINDS, kind_of
+from coordinator.state.kinds import KINDS, Kind, kind_of
 from coordinator.state.unknown import MARK
 from coordinator.state.versions import from_values, read_foreign, to_values, with_version
 
@@ -45,26 +46,30 @@ def settle(update: Update) -> tuple[Update, Change]:
         InvalidRequest: the object is nested too deeply to be stored.
         Bug: it cannot be read back: some field is not of its declared type.
     """
-    kind, key = name_of(update.item)
-    if isinstance(update, Delete):
-        return update, Change(kind=kind, id=key, body=GONE)
+    item = update.item
+    if isinstance(update, Delete) or isinstance(item, Foreign):
+        row = GONE if isinstance(update, Delete) else to_row(item).body
+        name, key = name_of(item)
+        return update, Change(kind=name, id=key, body=row)
+    kind = kind_of(item)
+    key = str(kind.key(item))
     try:
-        row = to_row(update.item)
-        if _is_too_deep(bytes(row.body)):
+        body = _written(item, kind)
+        if _is_too_deep(body):
             raise InvalidRequest(
-                f"The {kind} {key} cannot be stored: its values are nested more than {DEEPEST} "
-                "levels deep."
+                f"The {kind.name} {key} cannot be stored: its values are nested more than "
+                f"{DEEPEST} levels deep."
             )
-        same = _read(row)
+        same = _read(body, kind)
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
         raise Bug(
-            f"The {kind} {key} cannot be stored: it would not be readable ({error})."
+            f"The {kind.name} {key} cannot be stored: it would not be readable ({error})."
         ) from error
     except RecursionError as error:
         raise InvalidRequest(
-            f"The {kind} {key} cannot be stored: its values are nested too deeply."
+            f"The {kind.name} {key} cannot be stored: its values are nested too deeply."
         ) from error
-    return Put(same), Change(kind=kind, id=key, body=row.body)
+    return Put(same), Change(kind=kind.name, id=key, body=msgspec.Raw(body))
 
 
 def name_of(item: Stored) -> tuple[str, str]:
@@ -80,10 +85,7 @@ def to_row(item: Stored) -> Row:
     name, key = name_of(item)
     if isinstance(item, Foreign):
         return Row(kind=name, id=key, body=item.body)
-    body = to_json(with_version(item, kind_of(item)))
-    if MARK in body:
-        body = to_json(to_values(item, type(item)))
-    return Row(kind=name, id=key, body=msgspec.Raw(body))
+    return Row(kind=name, id=key, body=msgspec.Raw(_written(item, kind_of(item))))
 
 
 def from_row(row: Row) -> Stored:
@@ -93,24 +95,27 @@ def from_row(row: Row) -> Stored:
         InvalidRequest: the row is damaged, or of a version too new; names it.
     """
     try:
-        return _read(row)
+        kind = KINDS.by_name.get(row.kind)
+        return read_foreign(row) if kind is None else _read(row.body, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(
             f"The state's row {row.kind} {row.id} cannot be read: {error}."
         ) from error
 
 
-def _read(row: Row) -> Stored:
-    kind = KINDS.by_name.get(row.kind)
-    if kind is None:
-        return read_foreign(row)
+def _written(item: Stored, kind: Kind[Any, Any]) -> bytes:
+    body = to_json(with_version(item, kind))
+    return to_json(to_values(item, type(item))) if MARK in body else body
+
+
+def _read(body: bytes | msgspec.Raw, kind: Kind[Any, Any]) -> Stored:
     try:
-        item: Stored = kind.decoder.decode(row.body)
+        item: Stored = kind.decoder.decode(body)
         if item.schema == kind.schema:
             return item
     except msgspec.ValidationError:
         pass  # it may be of another version
-    read: Stored = from_values(msgspec.json.decode(row.body), kind.type)
+    read: Stored = from_values(msgspec.json.decode(body), kind.type)
     return read
 
 
