@@ -21,6 +21,7 @@ from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.quorum.question import Word
 from coordinator.state.kinds import INSTANCE, JOB, Kind
 from coordinator.state.rows import Put
 from noded.replica.store import ReplicaFile
@@ -224,7 +225,8 @@ def test_a_version_that_would_misread_the_state_does_not_become_master_and_says_
         simulate(scenario(versions))
 
 
-def test_a_version_that_is_behind_does_not_go_on_from_its_older_state() -> None:
+@pytest.mark.parametrize("word", [Word.NONE, Word.NO_VOTING])
+def test_a_version_that_is_behind_does_not_go_on_from_its_older_state(word: Word) -> None:
     """What it has it could read; what the others have, and was acknowledged, it could not."""
 
     async def scenario(versions: Versions) -> None:
@@ -239,7 +241,7 @@ def test_a_version_that_is_behind_does_not_go_on_from_its_older_state() -> None:
             versions.become(newer=False)
             gamma = cluster.config.node("gamma").uuid
             with pytest.raises(NotMaster, match=f"row node {gamma} is of version 2, .* knows 1"):
-                await cluster.take_over("alpha")
+                await cluster.take_over("alpha", word)
             versions.become(newer=True, kinds=(STRICT,))
             await cluster.take_over("gamma")
             await cluster.settle()

@@ -1,5 +1,6 @@
 """Rows that versions share: each keeps what it does not know, and refuses what it would misread."""
 
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +14,9 @@ from common.model.entity import Entity
 from common.model.instance import Instance
 from common.model.job import Job
 from common.model.stamp import Stamp
-from common.model.stored import Stored
+from common.model.stored import Part, Stored
 from common.noderpc.replica import Row
-from coordinator.state.kinds import Kind
+from coordinator.state.kinds import KINDS, Kind
 from coordinator.state.rows import Put, from_row, settle, to_row
 from coordinator.state.state import state_of
 from tests.golden.states import versions, written_states
@@ -87,6 +88,23 @@ def test_what_nodes_are_told_is_no_place_for_what_is_not_known() -> None:
     value["backing"]["colour"] = "red"
     with pytest.raises(InvalidRequest, match=f"row disk {known.id} cannot be read: .*`colour`"):
         from_row(replace(known, body=msgspec.Raw(to_json(value))))
+
+
+def _structs(hint: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield all classes of which a value of a type may have instances in it."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+        for name, each in typing.get_type_hints(hint).items():
+            if name not in ("schema", "backing"):  # what nodes are told is read strictly
+                yield from _structs(each)
+    for each in typing.get_args(hint):
+        yield from _structs(each)
+
+
+@pytest.mark.parametrize("kind", KINDS.by_name.values(), ids=lambda kind: kind.name)
+def test_whatever_is_in_a_row_can_keep_what_is_not_known(kind: Kind[Any, Any]) -> None:
+    cannot = {each for each in _structs(kind.type) if not issubclass(each, Part)}
+    assert not cannot, "they are not derived from Part"
 
 
 def test_a_change_leaves_alone_what_is_not_known() -> None:
