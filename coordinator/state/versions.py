@@ -31,7 +31,7 @@ def from_values(values: Any, kind: type[T]) -> T:
     """Read JSON values of a type that a version wrote with ``to_values``, or with rows in them.
 
     Raises:
-        InvalidRequest: this version would misread a row; names it.
+        InvalidRequest: this version would misread a row, or it is damaged; names it.
         msgspec.ValidationError: something does not fit.
     """
     return msgspec.convert(gather(values, kind, _made_new), kind)
@@ -67,17 +67,22 @@ def _made_new(values: Values, struct: Struct) -> Values:
     if not issubclass(struct, Stored):
         return values
     kind, schema = KINDS.by_type[struct], _schema_of(values)
+    row = f"{kind.name} {values.get('uuid') or values.get('id')}"
     if schema.version > kind.version:
         if schema.since > kind.version:
-            name = values.get("uuid") or values.get("id")
             raise InvalidRequest(
-                f"The row {kind.name} {name} is of version {schema.version}, and this version of "
-                f"Gantry knows {kind.version}: it would misread it. Make a node master that has "
-                "the newer one."
+                f"The row {row} is of version {schema.version}, and this version of Gantry knows "
+                f"{kind.version}: it would misread it. Make a node master that has the newer one."
             )
         return values
-    for upgrade in kind.upgrades[schema.version - 1 :]:
-        values = upgrade(values)
+    try:
+        for upgrade in kind.upgrades[schema.version - 1 :]:
+            values = upgrade(values)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequest(
+            f"The row {row} is damaged: what version {schema.version} of it has cannot be made "
+            f"what version {kind.version} has ({type(error).__name__}: {error})."
+        ) from error
     return _marked(values, kind)
 
 

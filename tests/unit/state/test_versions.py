@@ -189,6 +189,12 @@ def test_a_newer_row_is_refused_by_name_where_it_would_be_misread() -> None:
         from_row(_row("disc", _BASE | {"size": 64, "schema": [5, 4]}))
 
 
+@pytest.mark.parametrize("written", [{}, {"mib": "many"}, {"mib": {}}])
+def test_an_older_row_that_cannot_be_made_new_is_named(written: dict[str, Any]) -> None:
+    with knowing(THIRD), pytest.raises(InvalidRequest, match="row disc d is damaged: .*version 1"):
+        from_row(_row("disc", _BASE | written))
+
+
 @pytest.mark.parametrize("schema", [{}, {"schema": [3, 1]}])
 def test_a_row_of_an_unknown_kind_is_refused_by_name(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match=r"unknown kind “disc” \(d\)"):
