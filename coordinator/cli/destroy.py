@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from common.paths import Paths
 from coordinator.cli import service
+from coordinator.cli.confirm import NeedsConfirmation
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.submit import NeedsConfirmation
 from coordinator.cli.telling import tell
 
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from common.errors import Conflict, GntError, NoCapacity
+from common.errors import GntError, NoCapacity
 from common.luxi.client import Client, ConnectionLost
 from common.luxi.failures import from_ganeti
+from coordinator.cli.confirm import confirm
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
@@ -20,13 +21,6 @@ from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.catalogue import Entry
 from coordinator.operations.registry import find_operation
-
-
-class NeedsConfirmation(Conflict):
-    """Nobody was there to ask, or the answer was no."""
-
-    code = "conflict.needs-confirmation"
-    exit_code = 13
 
 
 def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
@@ -206,19 +200,6 @@ def _about(row: Any) -> str:
             return summary.rpartition("(")[2].removesuffix(")")
         case _:
             return ""
-
-
-def confirm(question: str) -> None:
-    """Ask the operator.
-
-    Raises:
-        NeedsConfirmation: the answer is not yes, or there is no terminal.
-    """
-    if not sys.stdin.isatty():
-        raise NeedsConfirmation(f"{question} Give --force to say yes where nobody can be asked.")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NeedsConfirmation("Nothing was done.")
 
 
 def _submit(client: Client, jobs: Sequence[list[dict[str, Any]]]) -> list[int | GntError]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from common.paths import Paths
 from coordinator.cli import service
+from coordinator.cli.confirm import NeedsConfirmation
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.submit import NeedsConfirmation
 from coordinator.cli.telling import tell
 
 
