@@ -1,4 +1,4 @@
-"""Which instances a command is about: names, globs, or a property that they have.
+"""Which objects a command is about: names, globs, or a property that they have.
 
 Source: gnt-instance(8), section “Startup”: --all, --primary, --tags and their like.
 """
@@ -16,14 +16,14 @@ Row = dict[str, Any]
 
 
 class Chosen(NamedTuple):
-    """Names of instances; ``named`` when the operator typed each of them, perhaps shortened."""
+    """Names of objects; ``named`` when the operator typed each of them, perhaps shortened."""
 
     names: tuple[str, ...]
     named: bool
 
 
 class _Way(NamedTuple):
-    """One option; ``fits`` tells whether an instance has what the words ask for."""
+    """One option; ``fits`` tells whether an object has what the words ask for."""
 
     flag: str
     help: str
@@ -43,77 +43,95 @@ def _is_at(row: Row, nodes: set[str]) -> bool:
     return _is_on(row, nodes) or _is_mirrored_on(row, nodes)
 
 
-_WAYS = (
+def _has_a_tag(row: Row, tags: set[str]) -> bool:
+    return not tags.isdisjoint(row["tags"])
+
+
+_OF_INSTANCES = (
     _Way("--all", "all instances", lambda *_: True),
     _Way("--node", "those on these nodes, mirrors included", _is_at, "names"),
     _Way("--primary", "those that run on these nodes", _is_on, "names"),
     _Way("--secondary", "those mirrored on these nodes", _is_mirrored_on, "names"),
-    _Way("--tags", "those with one of these tags", lambda row, tags: bool(tags & set(row["tags"]))),
+    _Way("--tags", "those with one of these tags", _has_a_tag),
     _Way("--node-tags", "those on nodes with one of these tags", _is_at, "tags"),
     _Way("--pri-node-tags", "those that run on nodes with one of these tags", _is_on, "tags"),
     _Way("--sec-node-tags", "those mirrored on nodes with such a tag", _is_mirrored_on, "tags"),
 )
+_OF_NODES = (
+    _Way("--all", "all nodes", lambda *_: True),
+    _Way("--tags", "those with one of these tags", _has_a_tag),
+)
+_WAYS = {"instance": _OF_INSTANCES, "node": _OF_NODES}
+_FIELDS = {"instance": ("name", "pnode", "snodes", "tags"), "node": ("name", "tags")}
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what the command's words are; without one, they are instances."""
-    group = parser.add_argument_group("which instances")
+def add_selection(parser: argparse.ArgumentParser, kind: str) -> None:
+    """Add the options that say what the command's words are; without one, they are names.
+
+    Args:
+        parser: to add them to.
+        kind: of the objects, as "instance".
+    """
+    group = parser.add_argument_group(f"which {kind}s")
     ways = group.add_mutually_exclusive_group()
     ways.add_argument(
-        "--instance",
+        f"--{kind}",
         dest="way",
         action="store_const",
         const=None,
         help="those of these names; * ? [a-c] stand for some (default)",
     )
-    for number, way in enumerate(_WAYS):
+    for number, way in enumerate(_WAYS[kind]):
         ways.add_argument(way.flag, dest="way", action="store_const", const=number, help=way.help)
     group.add_argument("--force-multiple", action="store_true", help="do not ask about several")
 
 
-def choose(client: Client, words: Sequence[str], way: int | None, *, exist: bool = False) -> Chosen:
+def choose(
+    client: Client, kind: str, words: Sequence[str], way: int | None, *, exist: bool = False
+) -> Chosen:
     """Return what was chosen, asking the coordinator only if need be.
 
     Args:
         client: whom to ask.
+        kind: of the objects, as "instance".
         words: of the command line.
         way: what they are, as ``add_selection`` has it.
-        exist: see first that there are instances of these names.
+        exist: see first that there are objects of these names.
 
     Raises:
         InvalidRequest: no words where there should be, or the other way round.
         NotFound: nothing fits.
     """
-    if way is not None and (_WAYS[way].flag == "--all") == bool(words):
-        raise InvalidRequest(
-            "--all takes no names." if words else f"Say which: {_WAYS[way].flag} takes names."
-        )
     if way is None:
         if not words:
-            raise InvalidRequest("Say which instances: names, globs as web*, or --all; see --help.")
-        return _by_name(client, words, exist=exist)
-    chosen = _WAYS[way]
+            raise InvalidRequest(f"Say which {kind}s: names, globs as web*, or --all; see --help.")
+        return _by_name(client, kind, words, exist=exist)
+    chosen = _WAYS[kind][way]
+    if (chosen.flag == "--all") == bool(words):
+        raise InvalidRequest(
+            "--all takes no names." if words else f"Say which: {chosen.flag} takes names."
+        )
     wanted = set(_nodes(client, words, chosen.nodes) if chosen.nodes else words)
-    fields = ("name", "pnode", "snodes", "tags")
-    names = [row["name"] for row in _ask(client, "instance", fields) if chosen.fits(row, wanted)]
+    rows = _ask(client, kind, _FIELDS[kind])
+    names = [row["name"] for row in rows if chosen.fits(row, wanted)]
     if not names:
-        raise NotFound(f"No instance is chosen by {' '.join((chosen.flag, *words))}.")
+        raise NotFound(f"No {kind} is chosen by {' '.join((chosen.flag, *words))}.")
     return Chosen(tuple(names), named=False)
 
 
-def _by_name(client: Client, words: Sequence[str], *, exist: bool) -> Chosen:
+def _by_name(client: Client, kind: str, words: Sequence[str], *, exist: bool) -> Chosen:
     if not any(map(is_glob, words)):
-        names = full_names(client, "instance", words) if exist else words
+        names = full_names(client, kind, words) if exist else words
         return Chosen(tuple(dict.fromkeys(names)), named=True)
     chosen: list[str] = []
     for word in words:
         if not is_glob(word):
-            chosen += full_names(client, "instance", [word])
+            chosen += full_names(client, kind, [word])
             continue
         condition = name_filter([word], "name", force=False)
-        found = [row["name"] for row in _ask(client, "instance", ("name",), condition)]
+        found = [row["name"] for row in _ask(client, kind, ("name",), condition)]
         if not found:
-            raise NotFound(f"No instance fits “{word}”.")
+            raise NotFound(f"No {kind} fits “{word}”.")
         chosen += found
     return Chosen(tuple(dict.fromkeys(chosen)), named=False)
 

@@ -31,7 +31,8 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
     with connect() as client:
         chosen = None
         if entry.many:
-            chosen = choose(client, getattr(options, entry.many), options.way, exist=asks)
+            names = getattr(options, entry.many)
+            chosen = choose(client, _kind(entry), names, options.way, exist=asks)
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
         if asks and chosen is None:
             fields |= _whole_name(client, entry, fields)
@@ -45,8 +46,12 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
 def _whole_name(client: Client, entry: Entry, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the field that says which object it is, of one that exists."""
     key, word = next(iter(fields.items()))
-    what = entry.command.partition(" ")[0].removeprefix("gnt-")
-    return {key: full_names(client, what, [word])[0]}
+    return {key: full_names(client, _kind(entry), [word])[0]}
+
+
+def _kind(entry: Entry) -> str:
+    """Return what a command is about: ``node`` where it is one of ``gnt-node``."""
+    return entry.command.partition(" ")[0].removeprefix("gnt-")
 
 
 def _jobs(
@@ -78,7 +83,7 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
     parser = Parser(name, (operation.__doc__ or "").strip())
     add_fields(parser, operation, many=entry.many)
     if entry.many:
-        add_selection(parser)
+        add_selection(parser, _kind(entry))
     add_job_options(parser, verbose="verbose" not in operation.parameters())
     if entry.confirm and "force" not in operation.parameters():
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")

@@ -168,8 +168,10 @@ _ENTRIES = (
         "OP_NODE_SET_PARAMS",
         "node.modify",
         command="gnt-node modify",
-        help="change what a node is for",
+        help="change what nodes are for",
         route="POST /2/nodes/{node_name}/modify",
+        many="node_name",
+        confirm_many="Change {}?",
     ),
     Entry(
         "OP_TEST_DELAY",

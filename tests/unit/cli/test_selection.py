@@ -53,6 +53,29 @@ def test_an_empty_choice_is_told(
     assert coordinator.submitted == []
 
 
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [("beta gamma", ["beta", "gamma"]), ("[bg]*", ["beta", "gamma"]), ("gamma", ["gamma"])],
+)
+def test_nodes_are_chosen(
+    run: Run, coordinator: ScriptedCoordinator, words: str, chosen: list[str]
+) -> None:
+    coordinator.script_job()
+    assert run(f"gnt-node modify -D yes --submit --force-multiple {words}").code == 0
+    given = [(job[0]["node_name"], job[0]["drained"]) for job in coordinator.submitted]
+    assert given == [(name, True) for name in chosen]
+
+
+def test_nodes_that_nobody_named_are_asked_about(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    ran = run("gnt-node modify -D yes [bg]*")
+    assert (ran.code, coordinator.submitted) == (13, [])
+    assert "Change beta and gamma?" in ran.err
+    ran = run("gnt-node modify -D yes zz*")
+    assert (ran.code, ran.err) == (3, "Failure: No node fits “zz*”.\n")
+
+
 def test_only_what_nobody_named_is_asked_about(run: Run, coordinator: ScriptedCoordinator) -> None:
     coordinator.script_job()
     ran = run("gnt-instance shutdown web*")

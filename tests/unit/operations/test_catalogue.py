@@ -36,6 +36,8 @@ def test_a_command_takes_many_of_what_it_takes_first(entry: Entry) -> None:
     parameters = find_operation(entry.opcode).parameters()
     arguments = [name for name, parameter in parameters.items() if parameter.is_argument]
     assert entry.many in ("", *arguments[:1])
+    kind = entry.command.partition(" ")[0].removeprefix("gnt-")
+    assert entry.many in ("", f"{kind}_name")  # what the words of a command choose
 
 
 @every_entry
