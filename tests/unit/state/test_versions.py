@@ -191,7 +191,7 @@ def test_a_newer_row_is_refused_by_name_where_it_would_be_misread() -> None:
 
 @pytest.mark.parametrize("written", [{}, {"mib": "many"}, {"mib": {}}])
 def test_an_older_row_that_cannot_be_made_new_is_named(written: dict[str, Any]) -> None:
-    with knowing(THIRD), pytest.raises(InvalidRequest, match="row disc d is damaged: .*version 1"):
+    with knowing(THIRD), pytest.raises(InvalidRequest, match=r"row disc d is damaged: .*version 1"):
         from_row(_row("disc", _BASE | written))
 
 
