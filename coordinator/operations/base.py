@@ -66,13 +66,17 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
             StaleChoice: another choice has to be made.
         """
 
-    @abc.abstractmethod
-    def recipe(self, cluster: Cluster, plan: PlanT) -> Iterator[Step]:
+    def recipe(
+        self,
+        cluster: Cluster,  # noqa: ARG002 -- for those that change something
+        plan: PlanT,  # noqa: ARG002
+    ) -> Iterator[Step]:
         """Yield the steps in order. They depend on ``plan`` and on nothing else.
 
         The recipe is made anew by whoever goes on with the job, so looking at anything
         that changes meanwhile would make it another one.
         """
+        return iter(())
 
     def promises(self, plan: PlanT) -> Iterable[Promise]:  # noqa: ARG002 -- for those that take room
         """Say what a plan takes of nodes; until it has ended, others count with that.

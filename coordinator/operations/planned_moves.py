@@ -1,6 +1,6 @@
 """Operations that have several moves planned at once, and leave each to a job of its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from common.messages import Order
@@ -12,7 +12,6 @@ from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.instance.place import Place
 from coordinator.operations.placement.moves import promises_of
 from coordinator.operations.placement.promises import Promise
-from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 
@@ -62,9 +61,6 @@ class PlannedMoves(Operation[MovesPlan, MovesPlan], kw_only=True):
 
     def promises(self, plan: MovesPlan) -> Iterable[Promise]:
         return plan.promises
-
-    def recipe(self, cluster: Cluster, plan: MovesPlan) -> Iterator[Step]:  # noqa: ARG002
-        yield from ()
 
     def jobs(self, plan: MovesPlan) -> FollowUps:
         return plan.jobs

@@ -1,6 +1,5 @@
 """Look over the whole cluster and tell what is wrong."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from common.messages import Order
@@ -14,7 +13,6 @@ from coordinator.operations.fields import ResultIsFindings, SkippedChecks
 from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
-from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 
@@ -59,9 +57,6 @@ class VerifyCluster(Operation[None, VerifyClusterPlan], kw_only=True):
         parts: list[Operation[Any, Any]] = [] if self.group_name else [VerifyConfig(**how)]
         parts += [VerifyGroup(group_name=group.name, **how) for group in groups]
         return VerifyClusterPlan(jobs=tuple((FollowUp(input=part.to_input()),) for part in parts))
-
-    def recipe(self, cluster: Cluster, plan: VerifyClusterPlan) -> Iterator[Step]:  # noqa: ARG002
-        return iter(())
 
     def jobs(self, plan: VerifyClusterPlan) -> FollowUps:
         return plan.jobs

@@ -1,6 +1,5 @@
 """Look over the configuration, without a look at any node."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from common.version import VERSION
@@ -12,7 +11,6 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import IgnoredCodes, NamedCodes, ResultIsFindings, ToldChecks
 from coordinator.operations.locking import wanted
-from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 
@@ -42,9 +40,6 @@ class VerifyConfig(Operation[None, VerifyPlan], kw_only=True):
             OF_CONFIGURATION, seen, cluster.log,
             codes=self.error_codes, ignored=self.ignore_errors,
         )  # fmt: skip
-
-    def recipe(self, cluster: Cluster, plan: VerifyPlan) -> Iterator[Step]:  # noqa: ARG002
-        return iter(())
 
     def result(self, plan: VerifyPlan) -> Any:
         return plan.told(findings=self.findings)

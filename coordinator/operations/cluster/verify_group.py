@@ -1,7 +1,7 @@
 """Look over the nodes of one group, and the instances on them."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from common.errors import InvalidRequest
@@ -34,7 +34,6 @@ from coordinator.operations.fields import (
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
-from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 SKIPPABLE = ("hvparam_assessment", "nplusone_mem")  # Ganeti's; neither is made here
@@ -81,9 +80,6 @@ class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
         return report(
             OF_GROUP, seen, cluster.log, codes=self.error_codes, ignored=self.ignore_errors
         )
-
-    def recipe(self, cluster: Cluster, plan: VerifyPlan) -> Iterator[Step]:  # noqa: ARG002
-        return iter(())
 
     def result(self, plan: VerifyPlan) -> Any:
         return plan.told(findings=self.findings)

@@ -1,7 +1,5 @@
 """Tell how to reach an instance's console."""
 
-from collections.abc import Iterator
-
 from common.errors import Conflict
 from common.messages import Order, to_builtins
 from common.names import InstanceId, InstanceName, KeyId
@@ -11,7 +9,6 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, find_guest, is_alive
 from coordinator.state.config import Config
 
@@ -49,9 +46,6 @@ class FindConsole(Operation[None, ConsolePlan], kw_only=True):
             instance=instance.name, uuid=instance.uuid, **to_builtins(told),
             host=node.primary_ip, port=node.port, node=node.name, key=node.key,
         )  # fmt: skip
-
-    def recipe(self, cluster: Cluster, plan: ConsolePlan) -> Iterator[Step]:  # noqa: ARG002
-        return iter(())
 
     def result(self, plan: ConsolePlan) -> ConsolePlan:
         return plan

@@ -1,6 +1,6 @@
 """Have many new instances placed in one go, and make each in a job of its own."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from coordinator.operations.parameter import hidden
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.many import place_many
 from coordinator.operations.placement.promises import Promise
-from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
 
@@ -80,9 +79,6 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
 
     def promises(self, plan: CreateManyPlan) -> Iterable[Promise]:
         return plan.promises
-
-    def recipe(self, cluster: Cluster, plan: CreateManyPlan) -> Iterator[Step]:  # noqa: ARG002
-        yield from ()
 
     def jobs(self, plan: CreateManyPlan) -> FollowUps:
         return [[order] for order in plan.orders]

@@ -22,7 +22,7 @@ from coordinator.operations.parameter import option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import (
     check_answers,
     check_not_elsewhere,
@@ -31,8 +31,7 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.disks import detach_elsewhere, homes
-from coordinator.operations.steps.edits import set_admin_state
-from coordinator.operations.steps.guests import settle, shut_down_guest, start_guest
+from coordinator.operations.steps.guests import mark, settle, shut_down_guest, start_guest
 from coordinator.state.config import Config
 
 
@@ -114,12 +113,9 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
                 lambda: instances.reset(instance=plan.guest.id),
             )
             return
-        if plan.before is not AdminState.UP:
-            yield record(
-                f"mark {plan.guest.name} as up",
-                set_admin_state(plan.instance, AdminState.UP, plan.now),
-                undo=set_admin_state(plan.instance, plan.before, plan.now),
-            )
+        yield from mark(
+            plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.UP
+        )
         if plan.was_running:
             stays = Handover(undo=plan.attach.do)  # its disks are needed again in a moment
             yield shut_down_guest(cluster, plan.guest, plan.node, stays, wait_s=plan.wait_s)

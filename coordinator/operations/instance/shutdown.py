@@ -18,11 +18,10 @@ from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step, record
+from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import homes
-from coordinator.operations.steps.edits import set_admin_state
-from coordinator.operations.steps.guests import end_elsewhere, settle, shut_down_guest
+from coordinator.operations.steps.guests import end_elsewhere, mark, settle, shut_down_guest
 from coordinator.state.config import Config
 
 
@@ -83,11 +82,9 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: StopPlan) -> Iterator[Step]:
         # Recorded first: should the coordinator die in between, nobody starts it again.
-        if plan.remember and plan.before is not AdminState.DOWN:
-            yield record(
-                f"mark {plan.guest.name} as down",
-                set_admin_state(plan.instance, AdminState.DOWN, plan.now),
-                undo=set_admin_state(plan.instance, plan.before, plan.now),
+        if plan.remember:
+            yield from mark(
+                plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.DOWN
             )
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:

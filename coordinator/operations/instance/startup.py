@@ -21,7 +21,7 @@ from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import guest_spec
-from coordinator.operations.step import Step, record
+from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
     check_answers,
     check_not_elsewhere,
@@ -30,8 +30,7 @@ from coordinator.operations.steps.checks import (
     is_alive,
 )
 from coordinator.operations.steps.disks import detach_elsewhere, homes
-from coordinator.operations.steps.edits import set_admin_state
-from coordinator.operations.steps.guests import settle, start_guest
+from coordinator.operations.steps.guests import mark, settle, start_guest
 from coordinator.state.config import Config
 
 
@@ -104,11 +103,9 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
-        if plan.remember and plan.before is not AdminState.UP:
-            yield record(
-                f"mark {plan.guest.name} as up",
-                set_admin_state(plan.instance, AdminState.UP, plan.now),
-                undo=set_admin_state(plan.instance, plan.before, plan.now),
+        if plan.remember:
+            yield from mark(
+                plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.UP
             )
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield from detach_elsewhere(cluster, plan.guest, plan.others)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from common.model.instance import AdminState
 from common.model.node import NodeRef
 from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestSpec, Instances
@@ -10,7 +11,7 @@ from coordinator.disks.holding import Handover, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import hold
-from coordinator.operations.steps.edits import set_maybe_on
+from coordinator.operations.steps.edits import set_admin_state, set_maybe_on
 
 
 def start_guest(
@@ -32,6 +33,18 @@ def start_guest(
         await hold(cluster, guest, attach.undo)
 
     return act(f"start {guest.name} on {node}", start, undo=None if was_running else end)
+
+
+def mark(
+    instance: InstanceId, name: InstanceName, now: float, *, before: AdminState, after: AdminState
+) -> Iterator[Step]:
+    """Record what the operator wants of an instance, where that is not so already."""
+    if before is not after:
+        yield record(
+            f"mark {name} as {after}",
+            set_admin_state(instance, after, now),
+            undo=set_admin_state(instance, before, now),
+        )
 
 
 def settle(
