@@ -1,43 +1,33 @@
 """Carry out a job: its operations one after the other, each under its locks."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from common.errors import Bug, Cancelled, Conflict, GntError, InvalidRequest
+from common.errors import Bug, Cancelled, GntError, InvalidRequest
 from common.model.job import Failure, Status
 from common.names import JobId
 from coordinator.jobs.bounds import failure_of, result_of
 from coordinator.jobs.context import JobContext
 from coordinator.jobs.foreign import read_choice, read_plan, read_queued
 from coordinator.jobs.journal import JobJournal
+from coordinator.jobs.preparation import Places, Preparation
 from coordinator.jobs.recipe import run
-from coordinator.jobs.running import Doing, RunningJob, ended
-from coordinator.locks.manager import LockManager, LocksBusy
-from coordinator.locks.names import LockName, Owner, Wanted
-from coordinator.operations.base import Operation, StaleChoice
+from coordinator.jobs.running import RunningJob
+from coordinator.locks.manager import LockManager
+from coordinator.locks.names import LockName, Owner
 from coordinator.operations.follow_up import FollowUps
-from coordinator.operations.locking import from_rows, to_rows
+from coordinator.operations.locking import from_rows
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.store import Store
-from coordinator.state.versions import to_values
 
 log = logging.getLogger(__name__)
-
-CHOICES = 5  # times a choice may go stale before the job gives up
 
 Context = Callable[[RunningJob, int], JobContext]
 
 
-class Queue(Protocol):
+class Queue(Places, Protocol):
     """The queue, as a job that runs sees it: places to run, and jobs that it has others do."""
-
-    def leave_place(self, running: RunningJob) -> None:
-        """Let another job run while this one can only wait."""
-
-    async def take_place(self, running: RunningJob) -> None:
-        """Wait for a place to run."""
 
     def read(self, jobs: FollowUps) -> tuple[list[JobId | GntError], list[RunningJob]]:
         """Read and number jobs of an operation; an answer for each, and those that make sense."""
@@ -89,7 +79,11 @@ class Executor:
         try:
             if record.plan is None:
                 operation, choice = read_queued(running.id, record, running.secrets(index))
-                plan = await self._get_ready(running, index, operation, choice, context)
+                preparation = Preparation(
+                    running, index, operation, context,
+                    self._store, self._locks, self.queue, self._now,
+                )  # fmt: skip
+                plan = await preparation.plan(choice)
             else:
                 operation, plan = read_plan(running.id, record, running.secrets(index), context)
                 # What it held and had promised; nobody else has asked yet.
@@ -111,84 +105,6 @@ class Executor:
         finally:
             self._locks.release(running.owner)
             self.reserve(running)
-
-    async def _get_ready(
-        self,
-        running: RunningJob,
-        index: int,
-        operation: Operation[Any, Any],
-        choice: Any,
-        context: JobContext,
-    ) -> Any:
-        """Choose, lock, check: until the choice still holds under the locks.
-
-        A choice that is there already is the one of whoever submitted the job, or of a predecessor.
-        """
-        started = running.op(index).started or self._now()
-        running.change_op(index, status=Status.WAITING, started=started)
-        why = ""
-        for _ in range(CHOICES):
-            if choice is None:
-                self._is_doing(running, "its choice of nodes")
-                choice = await self._unless_cancelled(running, operation.choose(context))
-                running.change_op(
-                    index, version=operation.version,
-                    choice=to_values(choice, operation.choice_type),
-                )  # fmt: skip
-            wanted = operation.locks(self._store.state.config, choice)
-            await self._unless_cancelled(running, self._lock(running, index, wanted))
-            self._is_doing(running, "its checks")
-            try:
-                if operation.locks(self._store.state.config, choice) != wanted:
-                    raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
-                plan = await self._unless_cancelled(running, operation.prepare(context, choice))
-            except StaleChoice as stale:
-                self._locks.release(running.owner)
-                why = f" {stale.__cause__}" if isinstance(stale.__cause__, GntError) else ""
-                choice = None
-                continue
-            except BaseException:
-                self._locks.release(running.owner)
-                raise
-            context.promise(*operation.promises(plan))
-            running.change_op(
-                index, status=Status.RUNNING, executed=self._now(),
-                choice=None, plan=to_values(plan, operation.plan_type), version=operation.version,
-                locks=to_rows(wanted),
-            )  # fmt: skip
-            return plan
-        raise Conflict(
-            f"Whatever was chosen for {operation.summary()} was taken by others meanwhile, "
-            f"{CHOICES} times; try again, or name a node.{why}"
-        )
-
-    async def _lock(self, running: RunningJob, index: int, wanted: Wanted) -> None:
-        """Get locks; while others hold them, somebody else may have this job's place."""
-        owner = running.owner
-        try:
-            await self._locks.acquire(owner, wanted, timeout=0, priority=running.op(index).priority)
-        except LocksBusy:
-            self._is_doing(running, "its locks")
-            self.queue.leave_place(running)
-            await self._locks.acquire(
-                owner, wanted, timeout=None, priority=running.op(index).priority
-            )
-            await self.queue.take_place(running)
-
-    def _is_doing(self, running: RunningJob, what: str) -> None:
-        running.doing = Doing(what, self._now())
-
-    async def _unless_cancelled(self, running: RunningJob, work: Any) -> Any:
-        """Do something that changes nothing, unless the operator ends the job first."""
-        wish = asyncio.ensure_future(running.cancel_wanted.wait())
-        task = asyncio.ensure_future(work)
-        try:
-            await asyncio.wait({task, wish}, return_when=asyncio.FIRST_COMPLETED)
-            if running.cancel_wanted.is_set():
-                raise Cancelled(f"Job {running.id} was cancelled before it began.")
-            return task.result()
-        finally:
-            await ended(task, wish)
 
     async def _end_well(
         self, running: RunningJob, index: int, result: Any, follow_ups: FollowUps = ()

@@ -180,8 +180,8 @@ FAULTS = (
     ),
     Fault(
         "locks that are not those needed", "what was waited for is looked at again",
-        "coordinator/jobs/executor.py",
-        "if operation.locks(self._store.state.config, choice) != wanted:", "if False:",
+        "coordinator/jobs/preparation.py",
+        "if operation.locks(self.store.state.config, choice) != wanted:", "if False:",
         (QUEUE, "tests/unit/jobs"),
     ),
     Fault(
