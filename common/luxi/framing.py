@@ -39,11 +39,6 @@ class Decoder:
             self._check_size(size)
         return messages
 
-    @property
-    def is_amid_message(self) -> bool:
-        """Whether some bytes of an unfinished message have come."""
-        return bool(self._pending)
-
     def _check_size(self, size: int) -> None:
         if size > self._largest:
             raise InvalidRequest(f"A LUXI message may have {self._largest} bytes, not more.")

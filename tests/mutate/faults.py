@@ -9,6 +9,7 @@ QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
 UPGRADE = "tests/sim/test_rolling_upgrade.py"
 REPLICA = "tests/contract/test_replica.py"
 CANCELLING = "tests/sim/test_cancelling.py"
+CHOICES = "tests/sim/test_choices.py"
 FENCE = "tests/unit/noded/test_fence.py"
 
 FAULTS = (
@@ -231,6 +232,30 @@ FAULTS = (
         "                    self._executor.reserve(running)\n                    "
         "self._enqueue(running)\n",
         "                    self._enqueue(running)\n",
+        ("tests/sim/test_placement.py kept_at_a_take_over",),
+    ),
+    Fault(
+        "choice forgotten", "a choice that was stored is kept by the next master",
+        "coordinator/jobs/executor.py",
+        "plan = await preparation.plan(choice)", "plan = await preparation.plan(None)",
+        (CHOICES,),
+    ),
+    Fault(
+        "stale choice insisted on", "a choice that will not do any more is made anew",
+        "coordinator/jobs/preparation.py",
+        "                choice = None\n", "",
+        (CHOICES,),
+    ),
+    Fault(
+        "named node replaced", "only what an allocator chose by itself is chosen again",
+        "coordinator/operations/instance/place.py",
+        "        if not place.allocator:\n            raise\n", "",
+        (CHOICES,),
+    ),
+    Fault(
+        "room not handed over", "jobs that another one has planned have their room",
+        "coordinator/jobs/submission.py",
+        "choice=to_values(choice, operation.choice_type),", "choice=None,",
         ("tests/sim/test_placement.py kept_at_a_take_over",),
     ),
     # coordinator: operations
