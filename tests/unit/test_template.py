@@ -1,5 +1,9 @@
 """What the table of disk templates says."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from common.model.pool import PoolKind
@@ -36,3 +40,54 @@ def test_disks_are_in_the_pools_that_nodes_report() -> None:
     kinds = {kind: {t for t in DiskTemplate if t.traits.space is kind} for kind in PoolKind}
     assert kinds[PoolKind.DIRECTORY] == {"file", "sharedfile", "gluster"}
     assert kinds[PoolKind.VOLUME_GROUP] == {"plain", "drbd"}
+
+
+PROJECT = Path(__file__).parents[2]
+OWNERS = ("common/model/template.py", "coordinator/disks/")
+EXCEPTED = frozenset({
+    "coordinator/allocator/placing/second_node.py",  # asks for a mirrored instance, of that name
+    "coordinator/allocator/policy.py",  # is read for small requests, where every import counts
+    "coordinator/iallocator/quick.py",  # so is this, which takes the commonest request only
+})  # fmt: skip
+
+
+def comparisons(path: Path) -> Iterator[str]:
+    """Yield where a file names one template, or compares something with the name of one."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Attribute(value=ast.Name(id="DiskTemplate"), attr=name) if name.isupper():
+                yield f"{path}:{node.lineno} names {name}"
+            case ast.Compare() | ast.MatchValue():
+                texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+                yield from (f"{path}:{node.lineno} compares {t!r}" for t in texts if t in TRAITS)
+            case _:
+                pass
+
+
+def test_nobody_but_their_owner_tells_templates_apart() -> None:
+    tops = (PROJECT / top for top in ("common", "coordinator", "noded"))
+    files = [path for top in tops for path in top.rglob("*.py")]
+    found = [
+        each
+        for path in files
+        if not (name := str(path.relative_to(PROJECT))).startswith(OWNERS) and name not in EXCEPTED
+        for each in comparisons(path)
+    ]
+    assert not found, "ask the template's traits, or its kind:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_comparison"),
+    [
+        ("instance.disk_template is DiskTemplate.DRBD", True),
+        ("instance.disk_template == 'drbd'", True),
+        ("template in ('plain', 'drbd')", True),
+        ("instance.disk_template.traits.is_mirrored", False),
+        ("DiskTemplate('drbd')", False),
+        ("names = ('plain', 'drbd')", False),
+    ],
+)
+def test_a_comparison_is_found(tmp_path: Path, text: str, is_comparison: bool) -> None:
+    path = tmp_path / "sample.py"
+    path.write_text(text, encoding="utf-8")
+    assert bool(list(comparisons(path))) is is_comparison
