@@ -278,6 +278,30 @@ FAULTS = (
         (f"{OPERATIONS} migrate",),
     ),
     Fault(
+        "disks not shared for a move", "a target has a guest's disks before it receives it",
+        "coordinator/operations/instance/transfer.py",
+        "    await hold(cluster, plan.guest, plan.share.do)\n", "",
+        (f"{OPERATIONS} migrate",),
+    ),
+    Fault(
+        "disks left shared", "a target that a move did not reach lets go of the disks",
+        "coordinator/operations/instance/transfer.py",
+        "    await hold(cluster, plan.guest, plan.share.undo)\n", "",
+        (f"{OPERATIONS} migrate",),
+    ),
+    Fault(
+        "disks left behind", "after a move nobody but its target has the disks",
+        "coordinator/disks/kind.py",
+        "return Handover(do=(*none(*others), *sole(home)))", "return Handover(do=sole(home))",
+        ("tests/sim/test_migrations.py", INVARIANTS, "tests/unit/disks"),
+    ),
+    Fault(
+        "disks attached beside others", "nobody has disks alone while another node has them",
+        "coordinator/disks/kind.py",
+        "Handover(do=shared(source, target)", "Handover(do=(*sole(source), *shared(target))",
+        ("tests/unit/disks",),
+    ),
+    Fault(
         "run before its source has left", "a guest runs on the target once its source has left",
         "coordinator/operations/instance/transfer.py",
         "left = left or await _has_left(cluster, plan)", "left = True",
