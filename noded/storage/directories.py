@@ -6,9 +6,22 @@ from pathlib import Path
 
 from common.errors import InvalidRequest
 from common.model.disk import FileBacking
+from common.noderpc.disks import DiskSpec
 
 SSCONF_FILE_DIRECTORY = "file_storage_dir"
 SSCONF_SHARED_DIRECTORY = "shared_file_storage_dir"
+
+
+def path_of(disk: DiskSpec) -> str:
+    """Return the path of a disk that is a file."""
+    return as_file(disk.backing).path
+
+
+def as_file(backing: object) -> FileBacking:
+    """Return where a disk is that is a file; whoever keeps files is asked for no others."""
+    if isinstance(backing, FileBacking):
+        return backing
+    raise InvalidRequest("This disk is kept in no file.")
 
 
 @dataclass(frozen=True, slots=True)

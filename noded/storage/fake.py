@@ -8,7 +8,7 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 from common.units import format_mib
-from noded.storage.directories import Directories, check_listable, locate
+from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
 from noded.storage.interface import PoolDriver, Storage
 
 TEBIBYTE = MiB(1 << 20)
@@ -54,12 +54,12 @@ class FakeStorage(Storage, PoolDriver):
         self.attached: dict[DiskId, Access] = {}  # until the machine loses its power
 
     def check_place(self, disk: DiskSpec) -> None:
-        locate(disk.backing, self._directories())
+        locate(as_file(disk.backing), self._directories())
 
     async def ensure_present(self, disk: DiskSpec) -> None:
-        files, path = self._locate(disk), disk.backing.path
+        files, path = self._locate(disk), path_of(disk)
         if not files.mounted:
-            directory = self._directories().of(disk.backing)
+            directory = self._directories().of(as_file(disk.backing))
             raise NodeFailure(
                 f"The directory {directory} does not exist on this node; create or mount it.",
                 path=directory,
@@ -80,20 +80,20 @@ class FakeStorage(Storage, PoolDriver):
         if await self.find(disk) is not None:
             self._check_unused(disk)
             if disk.id in self.attached:
-                raise NodeFailure(f"The disk {disk.backing.path} is attached; detach it first.")
-            del self._locate(disk).disks[disk.backing.path]
+                raise NodeFailure(f"The disk {path_of(disk)} is attached; detach it first.")
+            del self._locate(disk).disks[path_of(disk)]
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         files = self._locate(disk)
-        there = files.disks.get(disk.backing.path) if files.mounted else None
+        there = files.disks.get(path_of(disk)) if files.mounted else None
         return there if there is not None and there.id == disk.id else None
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:
         if await self.find(disk) is None:
-            path = disk.backing.path
+            path = path_of(disk)
             raise NodeFailure(f"The disk {path} cannot be attached: it is not there.", path=path)
         self.attached[disk.id] = access
-        return disk.backing.path
+        return path_of(disk)
 
     async def detach(self, disk: DiskSpec) -> None:
         self.check_place(disk)
@@ -106,7 +106,7 @@ class FakeStorage(Storage, PoolDriver):
         self.check_place(disk)
         if disk.id not in self.attached:
             raise NodeFailure(
-                f"The disk {disk.backing.path} cannot be opened: it is not attached.",
+                f"The disk {path_of(disk)} cannot be opened: it is not attached.",
                 disk=disk.id,
             )
         return -1
@@ -132,12 +132,12 @@ class FakeStorage(Storage, PoolDriver):
         )
 
     def _check_unused(self, disk: DiskSpec) -> None:
-        path = disk.backing.path
+        path = path_of(disk)
         if path in self._locate(disk).in_use or self._uses(disk.id):
             raise NodeFailure(
                 f"The disk {path} is in use by a running guest; stop it first.", path=path
             )
 
     def _locate(self, disk: DiskSpec) -> FakeFiles:
-        locate(disk.backing, self._directories())
-        return self.shared if disk.backing.shared else self.local
+        locate(as_file(disk.backing), self._directories())
+        return self.shared if as_file(disk.backing).shared else self.local

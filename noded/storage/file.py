@@ -12,7 +12,7 @@ from common.names import MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 from common.units import format_mib
-from noded.storage.directories import Directories, check_listable, locate
+from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
 from noded.storage.interface import PoolDriver, Storage
 from noded.storage.opening import open_disk
@@ -43,12 +43,12 @@ class FileStorage(Storage, PoolDriver):
         return await in_thread(self._at_place, "look at", _look, disk)
 
     def check_place(self, disk: DiskSpec) -> None:
-        locate(disk.backing, self._directories())
+        locate(as_file(disk.backing), self._directories())
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- a file is everybody's
         """Look whether it is there: a file needs no more."""
         os.close(await in_thread(self.open, disk))
-        return disk.backing.path
+        return path_of(disk)
 
     async def detach(self, disk: DiskSpec) -> None:
         """Do nothing: a file is not attached. Whoever shares it may go on using it."""
@@ -65,7 +65,7 @@ class FileStorage(Storage, PoolDriver):
         return await in_thread(_measure, pool)
 
     def _at_place(self, doing: str, action: Callable[[Place, DiskSpec], T], disk: DiskSpec) -> T:
-        root, names = locate(disk.backing, self._directories())
+        root, names = locate(as_file(disk.backing), self._directories())
         try:
             with Place(root, names) as place:
                 return action(place, disk)
@@ -86,8 +86,8 @@ def _create(place: Place, disk: DiskSpec) -> None:
             _make_file(place, disk)
         elif isinstance(found, str):
             raise Conflict(
-                f"{disk.backing.path} cannot become a disk: {found} is there.",
-                path=disk.backing.path,
+                f"{path_of(disk)} cannot become a disk: {found} is there.",
+                path=path_of(disk),
             )
     except (OSError, GntError):
         place.leave_no_empty_directories()
@@ -102,7 +102,7 @@ def _make_file(place: Place, disk: DiskSpec) -> None:
         raise NodeFailure(
             f"There is no space for a disk of {format_mib(disk.size)} in {place.root}: "
             f"{format_mib(free_mib)} are free.",
-            path=disk.backing.path, free_mib=free_mib,
+            path=path_of(disk), free_mib=free_mib,
         )  # fmt: skip
     _unlink(place.unfinished, place)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
@@ -141,8 +141,8 @@ def _check_unused(place: Place, disk: DiskSpec) -> None:
     try:
         if is_locked(descriptor):
             raise NodeFailure(
-                f"The disk {disk.backing.path} is in use by a running guest; stop it first.",
-                path=disk.backing.path,
+                f"The disk {path_of(disk)} is in use by a running guest; stop it first.",
+                path=path_of(disk),
             )
     finally:
         os.close(descriptor)

@@ -9,6 +9,7 @@ import struct
 from common.errors import NodeFailure
 from common.noderpc.disks import DiskSpec
 from common.units import format_mib
+from noded.storage.directories import path_of
 
 _LABEL = "user.gantry.disk"
 _NO_LABELS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.ENOSYS)
@@ -69,7 +70,7 @@ def is_locked(descriptor: int) -> bool:
 
 def explain(error: OSError, doing: str, disk: DiskSpec) -> NodeFailure:
     """Put an error of the system in a sentence about the disk."""
-    path, reason = disk.backing.path, error.strerror or str(error)
+    path, reason = path_of(disk), error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         text = f"There is no space for a disk of {format_mib(disk.size)} at {path}: {reason}."
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from common.errors import NodeFailure
 from common.model.disk import Mode
 from common.noderpc.disks import DiskSpec
-from noded.storage.directories import Directories, locate
+from noded.storage.directories import Directories, as_file, locate, path_of
 from noded.storage.file_calls import read_label
 from noded.storage.place import Place
 
@@ -22,7 +22,7 @@ def open_disk(disk: DiskSpec, allowed: Directories) -> int:
         NodeFailure: it is not there, or something else is.
     """
     access = os.O_RDONLY if disk.mode is Mode.READ_ONLY else os.O_RDWR
-    root, names = locate(disk.backing, allowed)
+    root, names = locate(as_file(disk.backing), allowed)
     try:
         with Place(root, names) as place:
             if not place.enter():
@@ -30,9 +30,9 @@ def open_disk(disk: DiskSpec, allowed: Directories) -> int:
             descriptor = place.open_file(access)
     except OSError as error:
         raise NodeFailure(
-            f"The disk {disk.backing.path} cannot be opened: {error.strerror}.",
+            f"The disk {path_of(disk)} cannot be opened: {error.strerror}.",
             disk=disk.id,
-            path=disk.backing.path,
+            path=path_of(disk),
         ) from error
     if descriptor is None:
         raise _unusable(disk, "it is no regular file")
@@ -45,7 +45,7 @@ def open_disk(disk: DiskSpec, allowed: Directories) -> int:
 
 def _unusable(disk: DiskSpec, why: str) -> NodeFailure:
     return NodeFailure(
-        f"The disk {disk.backing.path} cannot be used: {why}.",
+        f"The disk {path_of(disk)} cannot be used: {why}.",
         disk=disk.id,
-        path=disk.backing.path,
+        path=path_of(disk),
     )

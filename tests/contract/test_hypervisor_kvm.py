@@ -27,6 +27,7 @@ from noded.hypervisor.kvm.driver import PROGRAM
 from noded.hypervisor.kvm.greeting import ANSWER_BYTES, CHALLENGE_BYTES
 from noded.hypervisor.kvm.process import Process
 from noded.network.tuntap import make_tap
+from noded.storage.directories import path_of
 from noded.system.execute import CommandFailed, execute
 from tests.support.disks import file_disk
 from tests.support.https_node import TestCluster
@@ -68,7 +69,7 @@ def at(root: Path, changes: dict[str, Any]) -> dict[str, Any]:
     """Fill in the directory of a test in paths."""
     if "disks" in changes:
         (disk,) = changes["disks"]
-        path = disk.backing.path.format(root=root)
+        path = path_of(disk).format(root=root)
         return {"disks": (file_disk(disk.id, path),)}
     if "parameters" in changes:
         (item,) = changes["parameters"].items()

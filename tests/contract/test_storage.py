@@ -15,12 +15,14 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import FileBacking, Mode
+from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.storage import file_calls
-from noded.storage.directories import Directories, names_below
+from noded.storage.directories import Directories, names_below, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
+from noded.storage.interface import PoolDriver, Storage
 from noded.storage.opening import open_disk
 from tests.support.disks import directory, file_disk
 
@@ -32,23 +34,40 @@ IN_OPEN = 0x20
 PETABYTE = MiB(1 << 30)
 
 
+class KeepsDisks(Storage, PoolDriver, Protocol):
+    """What keeps disks of one kind, in pools of one kind."""
+
+
 class Rig(Protocol):
-    """A storage, and ways to change the world behind its back."""
+    """A storage of any kind, and ways to change the world behind its back."""
 
-    storage: FakeStorage | FileStorage
-    directories: Directories
-
+    @property
+    def storage(self) -> KeepsDisks: ...
+    @property
+    def pool(self) -> Pool: ...
+    def disk(self, name: str, *, id: DiskId, size: int) -> DiskSpec: ...
     def unmount(self) -> None: ...
     def use(self, path: str) -> None: ...
 
 
-class FakeRig:
+class OfFiles:
+    """Disks below a directory."""
+
+    directories: Directories
+
+    @property
+    def pool(self) -> Pool:
+        return directory(self.directories.local)
+
+    def disk(self, name: str, *, id: DiskId, size: int) -> DiskSpec:
+        return at(f"{self.directories.local}/{name}", id=id, size=size)
+
+
+class FakeRig(OfFiles):
     def __init__(self, root: Path) -> None:
         self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
         self.files = FakeFiles()
-        self.storage: FakeStorage | FileStorage = FakeStorage(
-            lambda: self.directories, local=self.files, shared=FakeFiles()
-        )
+        self.storage = FakeStorage(lambda: self.directories, local=self.files, shared=FakeFiles())
 
     def unmount(self) -> None:
         self.files.mounted = False
@@ -57,12 +76,12 @@ class FakeRig:
         self.files.in_use.add(path)
 
 
-class FileRig:
+class FileRig(OfFiles):
     def __init__(self, root: Path) -> None:
         self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
         Path(self.directories.local).mkdir()
         Path(self.directories.shared).mkdir()
-        self.storage: FakeStorage | FileStorage = FileStorage(lambda: self.directories)
+        self.storage = FileStorage(lambda: self.directories)
         self.opened: list[int] = []
 
     def unmount(self) -> None:
@@ -73,6 +92,13 @@ class FileRig:
         self.opened.append(os.open(path, os.O_RDONLY))
         lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, 100, 1, 0)
         fcntl.fcntl(self.opened[-1], fcntl.F_OFD_SETLK, lock)
+
+
+@pytest.fixture(params=[FakeRig, FileRig], ids=["fake", "file"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> FakeRig | FileRig:
+    """What keeps files, or pretends to."""
+    kind: Callable[[Path], FakeRig | FileRig] = request.param
+    return kind(tmp_path)
 
 
 @pytest.fixture(params=[FakeRig, FileRig], ids=["fake", "file"])
@@ -94,7 +120,7 @@ def run(work: Awaitable[T]) -> T:
 
 
 def disk(rig: Rig, name: str = "web1/disk0", *, id: DiskId = DISK_A, size: int = 8) -> DiskSpec:
-    return at(f"{rig.directories.local}/{name}", id=id, size=size)
+    return rig.disk(name, id=id, size=size)
 
 
 def at(path: str, *, id: DiskId = DISK_A, size: int = 8, shared: bool = False) -> DiskSpec:
@@ -111,7 +137,7 @@ def test_created_disk_is_found(rig: Rig) -> None:
 def test_creation_may_be_repeated(rig: Rig) -> None:
     run(rig.storage.ensure_present(disk(rig)))
     run(rig.storage.ensure_present(disk(rig)))
-    assert run(rig.storage.inventory(directory(rig.directories.local))) == (disk(rig).backing.path,)
+    assert run(rig.storage.inventory(rig.pool)) == (disk(rig).backing.paths[0],)
 
 
 def test_larger_disk_of_the_same_identity_stays_as_it_is(rig: Rig) -> None:
@@ -132,7 +158,7 @@ def test_deletion_may_be_repeated(rig: Rig) -> None:
     run(rig.storage.ensure_absent(disk(rig)))
     run(rig.storage.ensure_absent(disk(rig)))
     assert run(rig.storage.find(disk(rig))) is None
-    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
+    assert run(rig.storage.inventory(rig.pool)) == ()
 
 
 def test_another_disk_in_the_place_is_a_conflict_and_survives(rig: Rig) -> None:
@@ -146,7 +172,7 @@ def test_another_disk_in_the_place_is_a_conflict_and_survives(rig: Rig) -> None:
 
 def test_disk_in_use_is_not_deleted(rig: Rig) -> None:
     run(rig.storage.ensure_present(disk(rig)))
-    rig.use(disk(rig).backing.path)
+    rig.use(disk(rig).backing.paths[0])
     with pytest.raises(NodeFailure, match="in use"):
         run(rig.storage.ensure_absent(disk(rig)))
     assert run(rig.storage.find(disk(rig))) is not None
@@ -155,7 +181,7 @@ def test_disk_in_use_is_not_deleted(rig: Rig) -> None:
 def test_attached_disk_has_a_path_and_may_be_attached_again_for_others_too(rig: Rig) -> None:
     run(rig.storage.ensure_present(disk(rig)))
     for access in (Access.SOLE, Access.SHARED, Access.SHARED, Access.SOLE):
-        assert run(rig.storage.attach(disk(rig), access)) == disk(rig).backing.path
+        assert run(rig.storage.attach(disk(rig), access)) == disk(rig).backing.paths[0]
     run(rig.storage.detach(disk(rig)))
     run(rig.storage.ensure_absent(disk(rig)))
 
@@ -182,11 +208,11 @@ def test_too_large_a_disk_leaves_nothing(rig: Rig) -> None:
     with pytest.raises(NodeFailure, match=r"no space for a disk of .* are free") as caught:
         run(rig.storage.ensure_present(disk(rig, size=PETABYTE)))
     assert caught.value.detail["free_mib"] < PETABYTE
-    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
+    assert run(rig.storage.inventory(rig.pool)) == ()
 
 
 def test_space_is_told(rig: Rig) -> None:
-    space = run(rig.storage.space(directory(rig.directories.local)))
+    space = run(rig.storage.space(rig.pool))
     assert space.usable
     assert 0 < space.free <= space.total
 
@@ -194,7 +220,7 @@ def test_space_is_told(rig: Rig) -> None:
 def test_fake_disks_take_space(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path)
     run(rig.storage.ensure_present(disk(rig, size=512)))
-    space = run(rig.storage.space(directory(rig.directories.local)))
+    space = run(rig.storage.space(rig.pool))
     assert space.total - space.free == 512
 
 
@@ -204,20 +230,23 @@ def test_missing_directory_is_told_and_not_made(rig: Rig) -> None:
         run(rig.storage.ensure_present(disk(rig)))
     run(rig.storage.ensure_absent(disk(rig)))  # the undo
     assert run(rig.storage.find(disk(rig))) is None
-    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
-    space = run(rig.storage.space(directory(rig.directories.local)))
+    assert run(rig.storage.inventory(rig.pool)) == ()
+    space = run(rig.storage.space(rig.pool))
     assert not space.usable
     assert "No such file or directory" in space.problem
 
 
-def test_place_outside_is_refused(rig: Rig, tmp_path: Path) -> None:
-    local = rig.directories.local
+# From here on: what holds for files.
+
+
+def test_place_outside_is_refused(files: FakeRig | FileRig, tmp_path: Path) -> None:
+    local = files.directories.local
     for path in (
         f"{tmp_path}/elsewhere/disk0", f"{local}/../elsewhere/disk0", f"{local}/a/../../x",
         f"{local}", f"{local}/", f"{local}//disk0", f"{local}-more/disk0", "disk0", "",
         f"{local}/.hidden", f"{local}/a\0b", f"{local}/a\nb", "/etc/passwd",
     ):  # fmt: skip
-        storage = rig.storage
+        storage = files.storage
         for call in (storage.ensure_present, storage.ensure_absent, storage.find, storage.detach):
             with pytest.raises(InvalidRequest, match="is not below"):
                 run(call(at(path)))
@@ -226,28 +255,28 @@ def test_place_outside_is_refused(rig: Rig, tmp_path: Path) -> None:
         with pytest.raises(InvalidRequest, match="is not below"):
             storage.open(at(path))
         with pytest.raises(InvalidRequest, match="is not below"):
-            rig.storage.check_place(at(path))
+            files.storage.check_place(at(path))
     with pytest.raises(InvalidRequest, match="no directory for disks"):
-        run(rig.storage.inventory(directory("/etc")))
+        run(files.storage.inventory(directory("/etc")))
 
 
-def test_shared_disks_have_a_directory_of_their_own(rig: Rig) -> None:
+def test_shared_disks_have_a_directory_of_their_own(files: FakeRig | FileRig) -> None:
     with pytest.raises(InvalidRequest, match="shared file storage"):
-        run(rig.storage.ensure_present(at(disk(rig).backing.path, shared=True)))
-    path = f"{rig.directories.shared}/disk0"
-    rig.storage.check_place(at(path, shared=True))
-    run(rig.storage.ensure_present(at(path, shared=True)))
-    assert run(rig.storage.inventory(directory(rig.directories.shared))) == (path,)
-    assert run(rig.storage.inventory(directory(rig.directories.local))) == ()
+        run(files.storage.ensure_present(at(path_of(disk(files)), shared=True)))
+    path = f"{files.directories.shared}/disk0"
+    files.storage.check_place(at(path, shared=True))
+    run(files.storage.ensure_present(at(path, shared=True)))
+    assert run(files.storage.inventory(directory(files.directories.shared))) == (path,)
+    assert run(files.storage.inventory(directory(files.directories.local))) == ()
 
 
-def test_storage_without_a_directory_is_refused(rig: Rig) -> None:
-    spec = disk(rig)
-    rig.directories = Directories()
+def test_storage_without_a_directory_is_refused(files: FakeRig | FileRig) -> None:
+    spec = disk(files)
+    files.directories = Directories()
     with pytest.raises(InvalidRequest, match="no directory for file storage"):
-        run(rig.storage.ensure_present(spec))
+        run(files.storage.ensure_present(spec))
     with pytest.raises(InvalidRequest):
-        run(rig.storage.inventory(directory("")))
+        run(files.storage.inventory(directory("")))
 
 
 def test_fake_disks_are_as_strict_as_devices(tmp_path: Path) -> None:
@@ -259,7 +288,7 @@ def test_fake_disks_are_as_strict_as_devices(tmp_path: Path) -> None:
     rig.storage.open(disk(rig))
     with pytest.raises(NodeFailure, match="is attached; detach it first"):
         run(rig.storage.ensure_absent(disk(rig)))
-    rig.use(disk(rig).backing.path)
+    rig.use(path_of(disk(rig)))
     with pytest.raises(NodeFailure, match="in use by a running guest"):
         run(rig.storage.detach(disk(rig)))
 
@@ -276,11 +305,11 @@ def test_paths_below_a_root() -> None:
 
 def test_file_is_private_full_and_zero(real: FileRig) -> None:
     run(real.storage.ensure_present(disk(real)))
-    found = Path(disk(real).backing.path).stat()
+    found = Path(path_of(disk(real))).stat()
     assert found.st_mode & 0o777 == 0o600
     assert found.st_size == 8 << 20
     assert found.st_blocks * 512 >= 8 << 20  # nothing is left to fail for lack of space
-    assert not any(Path(disk(real).backing.path).read_bytes())
+    assert not any(Path(path_of(disk(real))).read_bytes())
 
 
 def test_guest_gets_its_disk_as_it_is_to_have_it(real: FileRig) -> None:
@@ -288,7 +317,7 @@ def test_guest_gets_its_disk_as_it_is_to_have_it(real: FileRig) -> None:
     for mode, access in ((Mode.READ_WRITE, os.O_RDWR), (Mode.READ_ONLY, os.O_RDONLY)):
         opened = real.storage.open(replace(disk(real), mode=mode))
         assert fcntl.fcntl(opened, fcntl.F_GETFL) & os.O_ACCMODE == access
-        assert os.path.samestat(os.fstat(opened), Path(disk(real).backing.path).stat())
+        assert os.path.samestat(os.fstat(opened), Path(path_of(disk(real))).stat())
         os.close(opened)
 
 
@@ -397,7 +426,7 @@ def test_file_system_that_cannot_reserve_gets_holes(
     monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EOPNOTSUPP)
     monkeypatch.setattr(file_calls, "_libc", _NoFallocate())
     run(real.storage.ensure_present(disk(real)))
-    found = Path(disk(real).backing.path).stat()
+    found = Path(path_of(disk(real))).stat()
     assert found.st_size == 8 << 20
     assert found.st_blocks * 512 <= 8192
 
@@ -410,7 +439,7 @@ class _NoFallocate:
 def test_what_is_no_disk_is_not_even_opened(real: FileRig) -> None:
     """The opening of some devices, as of a watchdog, does something; a pipe can tell of it."""
     wanted = disk(real)
-    place = Path(wanted.backing.path)
+    place = Path(path_of(wanted))
     place.parent.mkdir()
     os.mkfifo(place)
     opened = watch_opening(place)

@@ -15,7 +15,7 @@ from common.rpc.server import Dispatcher
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.network import NetworkHandlers
 from noded.network.fake import FakeNetwork
-from noded.storage.directories import Directories
+from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
 from tests.support.disks import directory, only_files
@@ -54,8 +54,8 @@ def test_disks_come_and_go() -> None:
         await disks.ensure_present(disk=spec())
         report = DiskReport(id=DISK_A, instance=WEB1, size=MiB(64))
         assert await disks.find(disks=(spec(DISK_B), spec(DISK_A))) == (None, report)
-        assert await disks.inventory(pools=(directory("/srv/local"),)) == (spec().backing.path,)
-        assert await disks.attach(disks=(spec(),), access=Access.SOLE) == (spec().backing.path,)
+        assert await disks.inventory(pools=(directory("/srv/local"),)) == (path_of(spec()),)
+        assert await disks.attach(disks=(spec(),), access=Access.SOLE) == (path_of(spec()),)
         await disks.detach(disks=(spec(), spec(DISK_B)))
         await disks.ensure_absent(disk=spec())
         assert await disks.find(disks=(spec(),)) == (None,)
