@@ -12,7 +12,7 @@ from common.names import ClusterName, NodeName
 from common.paths import Paths
 from coordinator.cli import service
 from coordinator.cli.derive import add_fields, read_fields
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.telling import tell
 from coordinator.operations.fields import (
     BackendDefaults,
@@ -90,8 +90,7 @@ def parser_of(command: str) -> Parser:
     add_fields(parser, Words)
     service.add_port(parser)
     add_json(parser)
-    for flag in IGNORED:
-        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)
+    add_ignored(parser, IGNORED)
     return parser
 
 

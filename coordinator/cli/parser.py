@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Iterable
 from typing import NoReturn
 
 from common.errors import InvalidRequest
@@ -51,6 +52,12 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     forms.add_argument(
         "--yaml", dest="json", action="store_const", const="yaml", help="print the same as YAML"
     )
+
+
+def add_ignored(parser: argparse.ArgumentParser, flags: Iterable[str]) -> None:
+    """Take options of Ganeti's that ask for nothing here."""
+    for flag in flags:
+        parser.add_argument(flag, dest="ignored", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:

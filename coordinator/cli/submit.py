@@ -14,7 +14,7 @@ from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.follow import Ended, follow
 from coordinator.cli.names import full_names
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.priority import read_priority
 from coordinator.cli.selection import Chosen, add_selection, choose
 from coordinator.cli.telling import in_words, print_failure, write
@@ -89,6 +89,7 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")
     if entry.confirm:
         parser.set_defaults(force=False)
+    add_ignored(parser, entry.ignored)
     return parser
 
 

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
         confirm: asked first, unless told not to; ``{}`` is the object, or the objects.
         confirm_many: asked where several objects were chosen that nobody named.
         for_json: fields that ``--json`` sets besides.
+        ignored: options of Ganeti's that ask for nothing here; scripts may give them.
     """
 
     opcode: str
@@ -32,6 +33,7 @@ class Entry(NamedTuple):
     confirm: str = ""
     confirm_many: str = ""
     for_json: Mapping[str, bool] = {}
+    ignored: tuple[str, ...] = ()
 
 
 _ENTRIES = (
@@ -64,6 +66,7 @@ _ENTRIES = (
         command="gnt-instance change-group",
         help="move an instance to another group of nodes",
         confirm="Move {} to another group of nodes?",
+        ignored=("--early-release",),
     ),
     Entry(
         "OP_INSTANCE_CONSOLE",
@@ -76,6 +79,13 @@ _ENTRIES = (
         command="gnt-instance add",
         help="create an instance",
         route="POST /2/instances",
+        ignored=(
+            "--no-conflicts-check",
+            "--no-ip-check",
+            "--no-name-check",
+            "--no-wait-for-sync",
+            "--opportunistic-locking",
+        ),
     ),
     Entry(
         "OP_INSTANCE_FAILOVER",
@@ -85,6 +95,7 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/failover",
         many="instance_name",
         confirm="Stop {}, to start on another node?",
+        ignored=("--ignore-consistency", "--ignore-ipolicy"),
     ),
     Entry(
         "OP_INSTANCE_MIGRATE",
@@ -94,6 +105,7 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/migrate",
         many="instance_name",
         confirm="Move {} to another node, running?",
+        ignored=("--ignore-hvversions", "--ignore-ipolicy", "--no-runtime-changes"),
     ),
     Entry(
         "OP_INSTANCE_MULTI_ALLOC",
@@ -108,6 +120,7 @@ _ENTRIES = (
         route="POST /2/instances/{instance_name}/reboot",
         many="instance_name",
         confirm_many="Reboot {}?",
+        ignored=("--ignore-secondaries",),
     ),
     Entry(
         "OP_INSTANCE_REMOVE",
@@ -135,6 +148,7 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/startup",
         many="instance_name",
         confirm_many="Start {}?",
+        ignored=("-f", "--force"),
     ),
     Entry(
         "OP_NODE_ADD",
@@ -149,6 +163,7 @@ _ENTRIES = (
         help="move all instances off a node",
         route="POST /2/nodes/{node_name}/evacuate",
         confirm="Move the instances of {} to other nodes?",
+        ignored=("--early-release",),
     ),
     Entry(
         "OP_NODE_POWERCYCLE",

@@ -15,8 +15,17 @@ from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_CLUSTER_SET_PARAMS": {"force": (True,)},  # it overrides checks that we do not make
     "OP_INSTANCE_CHANGE_GROUP": {"early_release": (True,)},  # there are no mirrors to give up
-    "OP_INSTANCE_CREATE": {"opportunistic_locking": (True,)},  # nobody waits: places are promised
-    "OP_INSTANCE_FAILOVER": {"ignore_ipolicy": (True,)},  # moves are not held to the policy
+    "OP_INSTANCE_CREATE": {
+        "conflicts_check": (False,),  # there are no networks
+        "ip_check": (False,),  # nobody looks for who has a name or an address
+        "name_check": (False,),
+        "opportunistic_locking": (True,),  # nobody waits for nodes: places are promised
+        "wait_for_sync": (False,),  # there are no mirrors
+    },
+    "OP_INSTANCE_FAILOVER": {
+        "ignore_consistency": (True,),  # there are no mirrors
+        "ignore_ipolicy": (True,),  # moves are not held to the policy
+    },
     "OP_INSTANCE_MIGRATE": {
         "ignore_ipolicy": (True,),
         "allow_failover": (True,),  # programs ask; what does not run is refused, and told how

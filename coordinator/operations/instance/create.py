@@ -118,20 +118,6 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
     mode: Annotated[str, hidden("only “create”")] = "create"
-    wait_for_sync: Annotated[
-        bool,
-        option("--no-wait-for-sync", help="as it is without mirrors", syntax=Syntax.NO_FLAG),
-    ] = True
-    name_check: Annotated[
-        bool, option("--no-name-check", help="as always here", syntax=Syntax.NO_FLAG)
-    ] = False
-    ip_check: Annotated[
-        bool, option("--no-ip-check", help="as always here", syntax=Syntax.NO_FLAG)
-    ] = False
-    conflicts_check: Annotated[
-        bool,
-        option("--no-conflicts-check", help="as it is without networks", syntax=Syntax.NO_FLAG),
-    ] = True
 
     def locks(self, config: Config, place: Place) -> Wanted:  # noqa: ARG002
         node = place.node.uuid

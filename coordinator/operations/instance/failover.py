@@ -1,7 +1,6 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -24,7 +23,6 @@ from coordinator.operations.instance.moving import check_can_move, choose_target
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -67,14 +65,6 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     target_node: TargetNodeOption = None
     iallocator: AllocatorOption = None
     shutdown_timeout: ShutdownTimeout = 120
-    ignore_consistency: Annotated[
-        bool,
-        option(
-            "--ignore-consistency",
-            help="Ganeti's, for mirrored disks; there are none yet",
-            syntax=Syntax.FLAG,
-        ),
-    ] = False
 
     def locks(self, config: Config, place: Place) -> Wanted:
         instance, target = config.instance(self.instance_name), place.node.uuid

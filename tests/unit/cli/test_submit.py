@@ -50,8 +50,12 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             "gnt-instance add web1 -t file -s 10G --no-nics --no-name-check --no-ip-check",
             {
                 "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1", "disk_template": "file",
-                "disks": [{"size": 10240}], "nics": [], "name_check": False, "ip_check": False,
+                "disks": [{"size": 10240}], "nics": [],
             },
+        ),
+        (
+            "gnt-instance start --force web1",
+            {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"},
         ),
         (
             "gnt-instance stop --timeout=5 --priority=high --reason=tidy web1",

@@ -47,6 +47,13 @@ def test_a_command_is_explained_in_lists_of_commands(entry: Entry) -> None:
 
 
 @every_entry
+def test_what_a_command_ignores_is_no_option_of_its_own(entry: Entry) -> None:
+    parameters = find_operation(entry.opcode).parameters().values()
+    options = {flag for parameter in parameters for flag in parameter.flags}
+    assert options.isdisjoint(entry.ignored)
+
+
+@every_entry
 def test_a_route_names_fields_of_its_operation(entry: Entry) -> None:
     fields = {name for _, name, _, _ in Formatter().parse(entry.route) if name}
     assert fields <= set(find_operation(entry.opcode).__struct_fields__)
