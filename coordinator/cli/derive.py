@@ -16,6 +16,7 @@ from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters
 from coordinator.cli.address import find_address
 from coordinator.cli.keyval import (
+    parse_changes,
     parse_devices,
     parse_identkeyval,
     parse_keyval,
@@ -55,7 +56,7 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
             add_ways(parser, name, parameter)
         else:
             # “None at all” and “this one” cannot be meant together.
-            denied = any(not shorthand.template for shorthand in parameter.shorthands)
+            denied = any(shorthand.denies for shorthand in parameter.shorthands)
             options = parser.add_mutually_exclusive_group() if denied else parser
             options.add_argument(
                 *parameter.flags,
@@ -95,6 +96,7 @@ def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any
 
 _METAVARS = {
     Syntax.ADDRESS: "IP|HOST",
+    Syntax.CHANGES: "add[:NAME=VALUE,…]|N[:NAME=VALUE,…]|N:remove",
     Syntax.DEVICES: "N:NAME=VALUE,…",
     Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
     Syntax.HYPERVISORS: "HYPERVISOR:NAME=VALUE,…",
@@ -110,7 +112,7 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"action": "store_true"}
         case Syntax.NO_FLAG:
             return {"action": "store_false"}
-        case Syntax.DEVICES | Syntax.HYPERVISORS as repeated:
+        case Syntax.CHANGES | Syntax.DEVICES | Syntax.HYPERVISORS as repeated:
             return {"action": "append", "metavar": _METAVARS[repeated]}
         case syntax:
             kind = bare(hint)
@@ -138,12 +140,13 @@ def _add_shorthand(options: argparse._ActionsContainer, name: str, shorthand: Sh
             default=argparse.SUPPRESS,
         )
     else:
+        const: Any = [] if shorthand.value is None else shorthand.value
         options.add_argument(
             *shorthand.flags,
             dest=name,
             help=shorthand.help,
             action="store_const",
-            const=[],
+            const=const,
             default=argparse.SUPPRESS,
         )
 
@@ -168,6 +171,8 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: _hypervisors(word)}
         case Syntax.DEVICES:
             return {name: parse_devices(word)}
+        case Syntax.CHANGES:
+            return {name: parse_changes(word)}
         case Syntax.LIST:
             return {name: split_escaped(word)}
         case Syntax.ADDRESS:

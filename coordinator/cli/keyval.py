@@ -16,6 +16,7 @@ SIZES = frozenset(
     {"size", "maxmem", "minmem", "memory"}
 )  # keys whose values may have a unit, as 10G
 
+_ACTIONS = ("add", "modify", "remove")
 _PART = re.compile(r"((?:[^\\,]|\\.)*)(,|\Z)", re.DOTALL)
 
 
@@ -112,3 +113,33 @@ def parse_devices(texts: list[str]) -> list[Values]:
     if missing is not None:
         raise InvalidRequest(f"Number {missing} is missing: count from 0, without gaps.")
     return [found[number] for number in sorted(found)]
+
+
+def parse_changes(texts: list[str]) -> list[list[Any]]:
+    """Read ``--net add:link=br0 --net 1:ip=192.0.2.7 --net eth2:remove``.
+
+    Returns:
+        For each what is done, to which (a number, a name or a UUID; -1 is the last), and the
+        parameters.
+
+    Raises:
+        InvalidRequest: two things are to be done at once, or something is removed with parameters.
+    """
+    return [_parse_change(text) for text in texts]
+
+
+def _parse_change(text: str) -> list[Any]:
+    ident, values = parse_identkeyval(text)
+    if ident in ("add", "remove"):  # the last one
+        action, ident = ident, "-1"
+    else:
+        # “add=VALUE” would be a parameter of that name, which is nobody's.
+        told = [word for word in _ACTIONS if values.get(word) is True]
+        if len(told) > 1:
+            raise InvalidRequest(f"“{text}” asks for {' and '.join(told)}; give one of them.")
+        action = told[0] if told else "modify"
+        values.pop(action, None)
+    if action == "remove" and values:
+        raise InvalidRequest(f"“{text}” removes it, so {', '.join(values)} cannot be set.")
+    number = ident.removeprefix("-").isdecimal() and ident.isascii()
+    return [action, int(ident) if number else ident, with_sizes(values)]

@@ -28,6 +28,7 @@ class Syntax(StrEnum):
     HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
     HYPERVISORS = "hypervisors"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
+    CHANGES = "changes"  # add:k=v, 0:k=v, 0:remove, repeated -> [["add", -1, {"k": "v"}], …]
     LIST = "list"  # a,b -> ["a", "b"]
     ADDRESS = "address"  # an IP address, or a host name that leads to one
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
@@ -36,12 +37,19 @@ class Syntax(StrEnum):
 class Shorthand(NamedTuple):
     """Another option for the same field: ``-s 10G`` for ``--disk 0:size=10G``.
 
-    ``template`` is what the field's option would be given; none: the field is an empty list.
+    ``template`` is what the field's option would be given. None: the option takes nothing, and the
+    field is ``value``; None: an empty list.
     """
 
     flags: tuple[str, ...]
     help: str
     template: str = ""
+    value: bool | None = None
+
+    @property
+    def denies(self) -> bool:
+        """Tell whether it cannot be given together with the field's option."""
+        return not self.template
 
 
 class Parameter(NamedTuple):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from common.errors import InvalidRequest
 from coordinator.cli.cell import cell, format_moment, plain
 from coordinator.cli.keyval import (
+    parse_changes,
     parse_devices,
     parse_identkeyval,
     parse_keyval,
@@ -34,7 +35,8 @@ def test_keyval_reads_back(values: dict[str, str]) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    for parse in (parse_keyval, parse_identkeyval, lambda text: parse_devices([text])):
+    for parse in (parse_keyval, parse_identkeyval, lambda text: parse_devices([text]),
+                  lambda text: parse_changes([text])):  # fmt: skip
         try:
             parse(text)
         except InvalidRequest as error:
@@ -63,6 +65,24 @@ def test_devices_are_numbered_from_nought_without_gaps() -> None:
     ):
         with pytest.raises(InvalidRequest, match=told):
             parse_devices(texts)
+
+
+def test_devices_are_added_changed_and_removed_as_with_ganeti() -> None:
+    texts = ["add", "add:link=br0", "1:add,ip=192.0.2.7", "0:ip=none", "eth2:modify,name=inner",
+             "remove", "2:remove", "eth2:remove", "-1:ip=192.0.2.8", "0:size=1G"]  # fmt: skip
+    assert parse_changes(texts) == [
+        ["add", -1, {}], ["add", -1, {"link": "br0"}], ["add", 1, {"ip": "192.0.2.7"}],
+        ["modify", 0, {"ip": "none"}], ["modify", "eth2", {"name": "inner"}],
+        ["remove", -1, {}], ["remove", 2, {}], ["remove", "eth2", {}],
+        ["modify", -1, {"ip": "192.0.2.8"}], ["modify", 0, {"size": 1024}],
+    ]  # fmt: skip
+    for text, told in (
+        ("0:add,remove", "add and remove"),
+        ("0:remove,ip=192.0.2.7", "ip cannot be set"),
+        ("remove:ip=192.0.2.7", "ip cannot be set"),
+    ):
+        with pytest.raises(InvalidRequest, match=told):
+            parse_changes([text])
 
 
 def test_sizes_may_be_default() -> None:
