@@ -48,36 +48,28 @@ the verdict, so that it gets recorded; a word that was not needed leaves no trac
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Collection, Iterator
 
 from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
-from common.noderpc.mastership import REACH, Ballot
-from coordinator.quorum.astray import Astray, claimed, newest_job, sort_out
+from common.noderpc.mastership import REACH
 from coordinator.quorum.majority import is_majority
 from coordinator.quorum.objection import (
-    Diverged,
     LocalSilent,
     NamedOther,
-    Newer,
     NoCandidateMajority,
     NoMajority,
-    NoState,
     NotCandidate,
     Objection,
     Overtaken,
     TakingOver,
-    Vanished,
 )
+from coordinator.quorum.poll import NOTHING_SEEN, Ballots, Poll, Stamps
 from coordinator.quorum.question import Mode, Question, Word
+from coordinator.quorum.state_choice import choose_state
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 
-Ballots = Mapping[NodeName, Ballot]
-Stamps = Mapping[NodeName, Stamp]
 TOO_FEW = (NoMajority, NoCandidateMajority)
-NOTHING_SEEN: Stamps = {}
 
 
 def decide(
@@ -97,7 +89,7 @@ def decide(
             the verdict is to wait: how long is up to the caller.
         seen: the newest states that candidates showed in earlier rounds.
     """
-    poll = _Poll.of(question, ballots, silent, seen)
+    poll = Poll.of(question, ballots, silent, seen)
     epoch = Epoch(1 + max((poll.claim_of(node) for node in poll.ballots), default=0))
     if epoch <= question.above < epoch + REACH:
         epoch = Epoch(question.above + 1)
@@ -124,7 +116,7 @@ def confirm(
         silent: as for ``decide``.
         seen: as for ``decide``, with the states of its ballots.
     """
-    poll = _Poll.of(question, ballots, silent, seen)
+    poll = Poll.of(question, ballots, silent, seen)
     ours = (epoch, question.me)
     granted = frozenset(n for n, b in poll.ballots.items() if (b.epoch, b.holder) == ours)
     others = {
@@ -142,53 +134,11 @@ def confirm(
 
 def states_shown(question: Question, ballots: Ballots) -> dict[NodeName, Stamp]:
     """Return which states candidates hold, by their answers."""
-    return _Poll.of(question, ballots, (), NOTHING_SEEN).states
-
-
-@dataclass(frozen=True, slots=True)
-class _Poll:
-    """The answers of the voters, and who may still answer."""
-
-    question: Question
-    ballots: dict[NodeName, Ballot]  # that count
-    astray: tuple[Astray, ...]
-    pending: frozenset[NodeName]
-    states: dict[NodeName, Stamp]  # of the candidates that hold one
-    seen: Stamps  # earlier
-
-    @classmethod
-    def of(
-        cls, question: Question, ballots: Ballots, silent: Collection[NodeName], seen: Stamps
-    ) -> Self:
-        answers = {node: ballots[node] for node in question.voters if node in ballots}
-        counted, astray = sort_out(answers, question.candidates)
-        # A candidate with an empty replica (new, or with a new disk) answers, but its answer
-        # says nothing about what the others acknowledged: it is no part of their majority.
-        states = {
-            node: ballot.stamp
-            for node, ballot in counted.items()
-            if node in question.candidates and ballot.stamp is not None and ballot.stamp.serial
-        }
-        pending = question.voters - answers.keys() - frozenset(silent)
-        return cls(question, counted, astray, pending, states, seen)
-
-    def claim_of(self, node: NodeName) -> Epoch:
-        return claimed(self.ballots[node], node in self.question.candidates)
-
-    def naming(self, me: NodeName, *, candidates: bool) -> set[NodeName]:
-        """Return who names ``me``; of the ``candidates`` only those who have obeyed it.
-
-        Whoever took over has given orders to candidates, its first commit; to other nodes perhaps
-        none yet, so that they granted it an epoch has to do for them.
-        """
-        if candidates:
-            answers = {n: b for n, b in self.ballots.items() if n in self.question.candidates}
-            return {node for node, ballot in answers.items() if ballot.master == me}
-        return {node for node, b in self.ballots.items() if me in (b.master, b.holder)}
+    return Poll.of(question, ballots, (), NOTHING_SEEN).states
 
 
 def _judge(
-    poll: _Poll, in_favour: frozenset[NodeName], epoch: Epoch, *, asked: Epoch | None
+    poll: Poll, in_favour: frozenset[NodeName], epoch: Epoch, *, asked: Epoch | None
 ) -> Verdict:
     question, me = poll.question, poll.question.me
     if me not in question.candidates:
@@ -204,7 +154,7 @@ def _judge(
     missing = tuple(_shortfalls(poll, in_favour, frozenset(), asked))
     if awaited := poll.pending & question.candidates:
         return _wait(awaited, missing)
-    verdict = _choose_state(poll, epoch, certain)
+    verdict = choose_state(poll, epoch, certain)
     if isinstance(verdict, Won) and missing and poll.pending:
         return _wait(poll.pending, missing)
     return verdict
@@ -216,7 +166,7 @@ def _wait(awaited: frozenset[NodeName], missing: tuple[Objection, ...]) -> Wait:
 
 
 def _shortfalls(
-    poll: _Poll,
+    poll: Poll,
     in_favour: frozenset[NodeName],
     hoped: frozenset[NodeName],
     asked: Epoch | None,
@@ -241,7 +191,7 @@ def _shortfalls(
         yield _named_other(poll, len(naming), voters)
 
 
-def _named_other(poll: _Poll, count: int, group: frozenset[NodeName]) -> NamedOther:
+def _named_other(poll: Poll, count: int, group: frozenset[NodeName]) -> NamedOther:
     me = poll.question.me
     named = {n: b.master for n, b in sorted(poll.ballots.items()) if n in group}
     others = Counter(other for other in named.values() if other not in (None, me))
@@ -251,37 +201,9 @@ def _named_other(poll: _Poll, count: int, group: frozenset[NodeName]) -> NamedOt
     return NamedOther(me, count, len(group), master, by, of)
 
 
-def _taking_over(poll: _Poll) -> TakingOver | None:
+def _taking_over(poll: Poll) -> TakingOver | None:
     """Return who is on the way to becoming master: a candidate whose own node granted it."""
     for node, ballot in sorted(poll.ballots.items()):
         if node in poll.question.candidates and ballot.granted_to == node != poll.question.me:
             return TakingOver(node, ballot.epoch)
     return None
-
-
-def _choose_state(poll: _Poll, epoch: Epoch, overridden: tuple[Objection, ...]) -> Verdict:
-    """Choose whose state to start from; every candidate that can be asked has answered."""
-    question, me = poll.question, poll.question.me
-    local_is_right = question.word is Word.LOCAL_IS_RIGHT
-    if not poll.states or (local_is_right and me not in poll.states):
-        return Refused(NoState(me))
-    newest = max(sorted(poll.states), key=lambda node: (poll.states[node].age, node == me))
-    stamp = poll.states[newest]
-    mine = poll.states.get(me, Stamp())
-    objections: list[Objection] = []
-    if newest != me and (local_is_right or (overridden and question.mode is Mode.START)):
-        objections.append(Newer(me, mine, newest, stamp))
-    if (local_is_right or overridden) and poll.seen:
-        lost = max(sorted(poll.seen), key=lambda node: poll.seen[node].age)
-        if poll.seen[lost].age > stamp.age:
-            objections.append(Vanished(lost, poll.seen[lost], newest, stamp))
-    for other in sorted(poll.states):
-        if poll.states[other].age == stamp.age and poll.states[other] != stamp:
-            objections.append(Diverged(newest, other, stamp))
-            break
-    if objections and not local_is_right:
-        return Refused(objections[0])
-    if local_is_right:
-        newest, stamp = me, mine
-    said = [b for node, b in poll.ballots.items() if node in question.candidates]
-    return Won(epoch, newest, stamp, newest_job(said), (*overridden, *objections))
