@@ -8,7 +8,7 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 from common.units import format_mib
-from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
+from noded.storage.directories import Directories, as_file, check_listable, locate
 from noded.storage.interface import PoolDriver, Storage
 
 TEBIBYTE = MiB(1 << 20)
@@ -57,7 +57,7 @@ class FakeStorage(Storage, PoolDriver):
         locate(as_file(disk.backing), self._directories())
 
     async def ensure_present(self, disk: DiskSpec) -> None:
-        files, path = self._locate(disk), path_of(disk)
+        files, path = self._locate(disk), disk.backing.paths[0]
         if not files.mounted:
             directory = self._directories().of(as_file(disk.backing))
             raise NodeFailure(
@@ -80,20 +80,20 @@ class FakeStorage(Storage, PoolDriver):
         if await self.find(disk) is not None:
             self._check_unused(disk)
             if disk.id in self.attached:
-                raise NodeFailure(f"The disk {path_of(disk)} is attached; detach it first.")
-            del self._locate(disk).disks[path_of(disk)]
+                raise NodeFailure(f"The disk {disk.backing.paths[0]} is attached; detach it first.")
+            del self._locate(disk).disks[disk.backing.paths[0]]
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         files = self._locate(disk)
-        there = files.disks.get(path_of(disk)) if files.mounted else None
+        there = files.disks.get(disk.backing.paths[0]) if files.mounted else None
         return there if there is not None and there.id == disk.id else None
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:
         if await self.find(disk) is None:
-            path = path_of(disk)
+            path = disk.backing.paths[0]
             raise NodeFailure(f"The disk {path} cannot be attached: it is not there.", path=path)
         self.attached[disk.id] = access
-        return path_of(disk)
+        return disk.backing.paths[0]
 
     async def detach(self, disk: DiskSpec) -> None:
         self.check_place(disk)
@@ -106,7 +106,7 @@ class FakeStorage(Storage, PoolDriver):
         self.check_place(disk)
         if disk.id not in self.attached:
             raise NodeFailure(
-                f"The disk {path_of(disk)} cannot be opened: it is not attached.",
+                f"The disk {disk.backing.paths[0]} cannot be opened: it is not attached.",
                 disk=disk.id,
             )
         return -1
@@ -132,7 +132,7 @@ class FakeStorage(Storage, PoolDriver):
         )
 
     def _check_unused(self, disk: DiskSpec) -> None:
-        path = path_of(disk)
+        path = disk.backing.paths[0]
         if path in self._locate(disk).in_use or self._uses(disk.id):
             raise NodeFailure(
                 f"The disk {path} is in use by a running guest; stop it first.", path=path

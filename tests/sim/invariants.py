@@ -64,7 +64,7 @@ class Invariants:
         """Where several nodes have a disk, each of them knows of the others."""
         held: dict[DiskId, dict[str, Access]] = {}
         for machine in self._cluster.machines.values():
-            for disk, access in machine.storage.attached.items():
+            for disk, access in machine.attached.items():
                 held.setdefault(disk, {})[machine.name] = access
         for disk_id, by in held.items():
             alone = Access.SOLE in by.values()

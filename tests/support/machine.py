@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.names import MiB
+from common.names import DiskId, MiB
+from common.noderpc.disks import Access
 from common.noderpc.instances import GuestReport
 from common.paths import Paths
 from common.tasks import Background
@@ -58,7 +59,8 @@ class Machine:
             partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
             uses=self.guests.uses,
         )  # fmt: skip
-        self.guests.open_disk = self.storage.open
+        self.fakes = (self.storage,)  # one for each kind of backing
+        self.guests.open_disk = only_files(self.storage).open
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
@@ -108,7 +110,8 @@ class Machine:
         # First the guests: nothing that noded does on its way down may be seen by them.
         self._life.ended = True
         self.guests.power_off()
-        self.storage.attached.clear()
+        for fake in self.fakes:
+            fake.attached.clear()
         left = self._disk.after_a_power_cut(self.paths.root)
         await self.kill_noded()
         self._disk.become(self.paths.root, left)
@@ -153,6 +156,16 @@ class Machine:
         self.hardware = FakeMachine(self.hardware.report.boot_id, total=MiB(total_mib))
 
     # For tests to look at
+
+    @property
+    def attached(self) -> dict[DiskId, Access]:
+        """The disks that are attached here, of all kinds."""
+        return {disk: access for fake in self.fakes for disk, access in fake.attached.items()}
+
+    @property
+    def local_disks(self) -> list[str]:
+        """The paths of the disks that only this machine has, sorted."""
+        return sorted(path for fake in self.fakes for path in fake.local.disks)
 
     @property
     def token(self) -> JoinToken:

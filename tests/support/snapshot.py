@@ -56,9 +56,9 @@ async def take_snapshot(
     taken = Snapshot(
         config=_configured(config),
         guests={name: await _guests(machine) for name, machine in every},
-        disks={name: sorted(machine.files.disks) for name, machine in every}
+        disks={name: machine.local_disks for name, machine in every}
         | {"shared": sorted(shared.disks)},
-        attached={name: dict(sorted(machine.storage.attached.items())) for name, machine in every},
+        attached={name: dict(sorted(machine.attached.items())) for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
         members={name: _membership(machine) for name, machine in every},
