@@ -99,7 +99,8 @@ def from_row(row: Row) -> Stored:
         return read_foreign(row) if kind is None else _read(row.body, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(
-            f"The state's row {row.kind} {row.id} cannot be read: {error}."
+            f"The state's row {row.kind} {row.id} cannot be read: {error}. It is "
+            "damaged, or a newer version of Gantry has written it."
         ) from error
 
 
