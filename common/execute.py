@@ -71,20 +71,26 @@ async def execute(
     except TimeoutError as error:
         raise CommandFailed(
             f"{_shown(argv)} did not end within {timeout_s:g} s and was killed.{stderr.quoted()}",
-            argv=list(argv), status=None, stderr=stderr.tail(),
-        ) from error  # fmt: skip
+            argv=list(argv),
+            status=None,
+            stderr=stderr.tail(),
+        ) from error
     finally:
         await _end(process)
     if process.returncode != 0:
         raise CommandFailed(
             f"{_shown(argv)} {_ending(process.returncode)}.{stderr.quoted()}",
-            argv=list(argv), status=process.returncode, stderr=stderr.tail(),
-        )  # fmt: skip
+            argv=list(argv),
+            status=process.returncode,
+            stderr=stderr.tail(),
+        )
     if stdout.overflowed:
         raise CommandFailed(
             f"{_shown(argv)} printed more than {STDOUT_LIMIT >> 20} MiB.",
-            argv=list(argv), status=0, stderr=stderr.tail(),
-        )  # fmt: skip
+            argv=list(argv),
+            status=0,
+            stderr=stderr.tail(),
+        )
     return Finished(bytes(stdout.data), bytes(stderr.data))
 
 

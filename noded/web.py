@@ -56,9 +56,14 @@ class BoundedServer(Server):
 
     def __call__(self) -> RequestHandler:
         return BoundedHandler(
-            self, most_body=self._most_body, loop=self._loop, access_log=None,
-            keepalive_timeout=self._idle_s, lingering_time=0.0, logger=_OneLine(),
-        )  # fmt: skip
+            self,
+            most_body=self._most_body,
+            loop=self._loop,
+            access_log=None,
+            keepalive_timeout=self._idle_s,
+            lingering_time=0.0,
+            logger=_OneLine(),
+        )
 
 
 class BoundedHandler(RequestHandler):

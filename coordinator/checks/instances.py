@@ -61,14 +61,16 @@ def check_whereabouts(seen: Seen) -> Iterator[Finding]:
     for instance in seen.config.sorted_instances():
         if instance.maybe_on:
             nodes = seen.config.nodes
-            names = " or ".join(nodes[uuid].name if uuid in nodes else uuid
-                                for uuid in instance.maybe_on)  # fmt: skip
+            names = " or ".join(
+                nodes[uuid].name if uuid in nodes else uuid for uuid in instance.maybe_on
+            )
             message = (
                 f"may be on {names}; unless a job is moving it just now, “gnt-instance migrate "
                 f"--cleanup {instance.name}” settles it"
             )
-            yield Finding("EINSTANCEWRONGNODE", "instance", instance.name, message,
-                          Severity.WARNING)  # fmt: skip
+            yield Finding(
+                "EINSTANCEWRONGNODE", "instance", instance.name, message, Severity.WARNING
+            )
 
 
 def check_strangers(seen: Seen) -> Iterator[Finding]:

@@ -75,8 +75,11 @@ def report(
             log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
             found.append(
                 {
-                    "severity": str(finding.severity), "code": finding.code, "kind": finding.kind,
-                    "name": finding.name, "message": finding.message,
+                    "severity": str(finding.severity),
+                    "code": finding.code,
+                    "kind": finding.kind,
+                    "name": finding.name,
+                    "message": finding.message,
                 }
-            )  # fmt: skip
+            )
     return VerifyPlan(findings=tuple(found))

@@ -88,9 +88,12 @@ class Intake:
 
     def _read(self, batch: Batch, before: list[JobId], archived: Mapping[JobId, Job]) -> Submitted:
         submitted = read_job(
-            batch, JobId(self._next), now=self._now(), before=before,
+            batch,
+            JobId(self._next),
+            now=self._now(),
+            before=before,
             find=lambda number: self._jobs.find(number) or archived.get(number),
-        )  # fmt: skip
+        )
         self._next += 1
         return submitted
 

@@ -124,9 +124,15 @@ class RunningJob:
         op = self.op(index)
         opcode = op.input.get("OP_ID", "")
         self.change_op(
-            index, input={"OP_ID": opcode}, choice=None, plan=None, result=None, log=(), journal=(),
+            index,
+            input={"OP_ID": opcode},
+            choice=None,
+            plan=None,
+            result=None,
+            log=(),
+            journal=(),
             failure=op.failure and stripped(op.failure),
-        )  # fmt: skip
+        )
 
     def log(self, index: int, now: float, message: str, kind: str = MESSAGE) -> None:
         """Add a log entry; serials count through the whole job."""

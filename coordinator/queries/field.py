@@ -78,14 +78,15 @@ def entity_fields(what: str) -> tuple[Field[Any], ...]:
     return (
         Field("ctime", "CTime", Kind.TIMESTAMP, "Creation timestamp", lambda row: row.entity.ctime),
         Field(
-            "mtime", "MTime", Kind.TIMESTAMP, "Modification timestamp",
-            lambda row: row.entity.mtime,
+            "mtime", "MTime", Kind.TIMESTAMP, "Modification timestamp", lambda row: row.entity.mtime
         ),
         Field(
-            "serial_no", "SerialNo", Kind.NUMBER,
+            "serial_no",
+            "SerialNo",
+            Kind.NUMBER,
             f"{what} object serial number, incremented on each modification",
             lambda row: row.entity.serial_no,
         ),
         Field("tags", "Tags", Kind.OTHER, "Tags", lambda row: list(row.entity.tags)),
         Field("uuid", "UUID", Kind.TEXT, f"{what} UUID", lambda row: row.entity.uuid),
-    )  # fmt: skip
+    )

@@ -117,11 +117,13 @@ _FIRST_NIC: tuple[tuple[str, str, str, OfNic], ...] = (  # spellings from before
 def _fields() -> Iterator[Field[InstanceRow]]:
     yield Field("disk.count", "Disks", Kind.NUMBER, "Number of disks", lambda row: len(row.disks))
     yield Field(
-        "disk_usage", "DiskUsage", Kind.UNIT,
+        "disk_usage",
+        "DiskUsage",
+        Kind.UNIT,
         "Total disk space used by instance on each of its nodes; this is not the disk size "
         "visible to the instance, but the usage on the node",
         lambda row: row.entity.disk_template.traits.disk_space([disk.size for disk in row.disks]),
-    )  # fmt: skip
+    )
     for name, title, text, of_disk in _ALL_DISKS:
         yield Field(name, title, Kind.OTHER, text, _disks(of_disk))
     for name, title, kind, text, of_disk in _EACH_DISK:
@@ -131,11 +133,16 @@ def _fields() -> Iterator[Field[InstanceRow]]:
     for index, name in enumerate(("sda_size", "sdb_size")):
         doc = f"Disk size of {_ordinal(index + 1)} disk"
         yield Field(name, f"Disk/{index}", Kind.UNIT, doc, _disk(index, lambda disk: disk.size))
-    yield Field("nic.count", "NICs", Kind.NUMBER, "Number of network interfaces",
-                lambda row: len(row.nics))  # fmt: skip
-    yield Field("custom_nicparams", "CustomNicParameters", Kind.OTHER,
-                "Custom network interface parameters",
-                lambda row: [nic.nicparams for nic in row.nics])  # fmt: skip
+    yield Field(
+        "nic.count", "NICs", Kind.NUMBER, "Number of network interfaces", lambda row: len(row.nics)
+    )
+    yield Field(
+        "custom_nicparams",
+        "CustomNicParameters",
+        Kind.OTHER,
+        "Custom network interface parameters",
+        lambda row: [nic.nicparams for nic in row.nics],
+    )
     for name, title, text, of_nic in _ALL_NICS:
         yield Field(name, title, Kind.OTHER, text, _nics(of_nic))
     for name, title, text, of_nic in _EACH_NIC:

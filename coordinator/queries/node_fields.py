@@ -202,9 +202,12 @@ def node_parameter_fields() -> Iterator[Field[Any]]:
     for declared in msgspec.structs.fields(NodeParameters):
         name = declared.name
         yield Field(
-            f"ndp/{name}", _TITLES.get(name, f"ndp/{name}"), kind_of(name, declared.type),
-            f'The "{name}" node parameter', _parameter(name),
-        )  # fmt: skip
+            f"ndp/{name}",
+            _TITLES.get(name, f"ndp/{name}"),
+            kind_of(name, declared.type),
+            f'The "{name}" node parameter',
+            _parameter(name),
+        )
 
 
 _REMEMBERED = (

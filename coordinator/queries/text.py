@@ -231,8 +231,9 @@ class _Parser:
         if match is None:
             rest = self._text[start:].lstrip()
             raise InvalidRequest(f"The filter cannot be read from “{rest[:30]}” on.")
-        kind = next(k for k in ("text", "pattern", "number", "word", "sign", "end")
-                    if match[k] is not None)  # fmt: skip
+        kind = next(
+            k for k in ("text", "pattern", "number", "word", "sign", "end") if match[k] is not None
+        )
         return _Token(kind, match[kind], match.start(kind))
 
     def _unexpected(self, wanted: str) -> InvalidRequest:

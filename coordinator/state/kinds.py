@@ -92,9 +92,13 @@ NIC = Kind[NicId, Nic]("nic", Nic)
 SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.BESIDES)
 JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.JOBS)
 ARCHIVED_JOB = Kind[JobId, ArchivedJob](  # of the version of the job that is in it
-    ARCHIVE, ArchivedJob, key=attrgetter("job.id"), home=Home.ARCHIVE,
-    upgrades=(lambda values: values,) * len(JOB.upgrades), since=JOB.since,
-)  # fmt: skip
+    ARCHIVE,
+    ArchivedJob,
+    key=attrgetter("job.id"),
+    home=Home.ARCHIVE,
+    upgrades=(lambda values: values,) * len(JOB.upgrades),
+    since=JOB.since,
+)
 FOREIGN = Kind[str, Foreign]("", Foreign, key=lambda row: f"{row.kind} {row.id}", home=Home.BESIDES)
 
 

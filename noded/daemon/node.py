@@ -88,18 +88,28 @@ class Node:
         )
         self.consoles = GuestConsoles(self.instances.find_console)
         self._facts = FactsHandlers(
-            self.identity, machine=drivers.machine, hypervisors=drivers.hypervisors,
-            instances=self.instances, network=drivers.network, storages=drivers.storages,
-            power=drivers.power, now=drivers.now, memory_locked=drivers.memory_locked,
+            self.identity,
+            machine=drivers.machine,
+            hypervisors=drivers.hypervisors,
+            instances=self.instances,
+            network=drivers.network,
+            storages=drivers.storages,
+            power=drivers.power,
+            now=drivers.now,
+            memory_locked=drivers.memory_locked,
             background=self._background,
-        )  # fmt: skip
+        )
         self._dispatcher = Dispatcher(
             DiskHandlers(drivers.storages),
             self._facts,
             files,
             IdentityHandlers(
-                self.identity, instances=self.instances, replica=self._replica, files=files,
-                fence=self._fence, candidates=self.candidates,
+                self.identity,
+                instances=self.instances,
+                replica=self._replica,
+                files=files,
+                fence=self._fence,
+                candidates=self.candidates,
             ),
             self.instances,
             JoinHandlers(
@@ -110,7 +120,7 @@ class Node:
             self._replica,
             RosterHandlers(self.candidates),
             TaskHandlers(self._tasks),
-        )  # fmt: skip
+        )
 
     @property
     def cluster(self) -> ClusterName | None:

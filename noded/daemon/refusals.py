@@ -40,5 +40,8 @@ class Refusals:
             [(source, most)] = others.most_common(1)
             log.info(
                 "%d more connections were refused within %g seconds, %d of them from %s.",
-                others.total(), SPAN_S, most, source,
-            )  # fmt: skip
+                others.total(),
+                SPAN_S,
+                most,
+                source,
+            )

@@ -21,10 +21,12 @@ class MastershipHandlers(Mastership):
         stamp, newest_job = await self._look()
         grant = self._fence.grant
         return Ballot(
-            master=grant.named, epoch=grant.epoch,
+            master=grant.named,
+            epoch=grant.epoch,
             granted_to=grant.master if grant.obeyed else None,
-            stamp=stamp, newest_job=newest_job,
-        )  # fmt: skip
+            stamp=stamp,
+            newest_job=newest_job,
+        )
 
     async def grant(self, *, epoch: Epoch, master: NodeName, only_if_named: bool = False) -> None:
         check_name(master, "node")

@@ -92,9 +92,11 @@ def parse_rules(text: str, *, source: str) -> Rules:
                     path=source,
                 )
     return replace(
-        rules, programs=tuple(programs) or rules.programs, images=tuple(images),
+        rules,
+        programs=tuple(programs) or rules.programs,
+        images=tuple(images),
         secrets=tuple(secrets),
-    )  # fmt: skip
+    )
 
 
 def check_program(rules: Rules, path: str) -> str:

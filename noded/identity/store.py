@@ -203,9 +203,11 @@ class IdentityStore:
 
     def _become(self, membership: Membership) -> Member:
         member = Member(
-            cluster=membership.cluster, cluster_uuid=membership.cluster_uuid,
-            node=membership.node, node_uuid=membership.node_uuid,
-        )  # fmt: skip
+            cluster=membership.cluster,
+            cluster_uuid=membership.cluster_uuid,
+            node=membership.node,
+            node_uuid=membership.node_uuid,
+        )
         key = (self._joining / NEXT_KEY).read_bytes()
         new = self._write_new(key, membership.certificate, membership.authority)
         check_identity(new, member.node)

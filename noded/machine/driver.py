@@ -58,6 +58,9 @@ class LinuxMachine(Machine):
             memory = parse_meminfo((self._proc / "meminfo").read_text())
             load = parse_loadavg((self._proc / "loadavg").read_text())
         return MachineReport(
-            boot_id=self._boot_id, memory=memory,
-            processors=self._processors, memory_nodes=self._memory_nodes, load=load,
-        )  # fmt: skip
+            boot_id=self._boot_id,
+            memory=memory,
+            processors=self._processors,
+            memory_nodes=self._memory_nodes,
+            load=load,
+        )

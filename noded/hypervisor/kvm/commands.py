@@ -24,8 +24,10 @@ from common.noderpc.instances import GuestSpec
 DEFAULT_MACHINE = "pc-i440fx-7.2"
 
 NIC_MODELS = {
-    NicType.PARAVIRTUAL: "virtio-net-pci", NicType.E1000: "e1000", NicType.RTL8139: "rtl8139",
-}  # fmt: skip
+    NicType.PARAVIRTUAL: "virtio-net-pci",
+    NicType.E1000: "e1000",
+    NicType.RTL8139: "rtl8139",
+}
 DIRECT = {DiskCache.NONE: True, DiskCache.WRITEBACK: False, DiskCache.WRITETHROUGH: False}
 
 # No new programs, no more rights, no obsolete system calls: what a guest that breaks out of

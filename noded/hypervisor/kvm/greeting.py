@@ -97,8 +97,9 @@ class Listener:
                 self._known.set_result(line)
         finally:
             self._unknown.pop(line, None)
-            if not (self._known.done() and not self._known.cancelled()
-                    and self._known.result() is line):  # fmt: skip
+            if not (
+                self._known.done() and not self._known.cancelled() and self._known.result() is line
+            ):
                 line.close()
 
 

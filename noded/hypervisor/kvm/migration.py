@@ -259,9 +259,13 @@ async def _prepare(session: Monitor, home: Home, secret: str, *, endpoint: str) 
     await _forget_key(session, home)
     named = {"username": credentials.USER} if endpoint == "client" else {}
     await session.ask(
-        "object-add", qom_type="tls-creds-psk", id=_KEY, endpoint=endpoint,
-        dir=str(credentials.lend(home, secret)), **named,
-    )  # fmt: skip
+        "object-add",
+        qom_type="tls-creds-psk",
+        id=_KEY,
+        endpoint=endpoint,
+        dir=str(credentials.lend(home, secret)),
+        **named,
+    )
     capabilities = [{"capability": name, "state": True} for name in _CAPABILITIES]
     await session.ask("migrate-set-capabilities", capabilities=capabilities)
     await session.ask("migrate-set-parameters", tls_creds=_KEY)

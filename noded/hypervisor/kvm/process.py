@@ -111,10 +111,14 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
     try:
         # Not asyncio's subprocess: that kills its child when the event loop is closed.
         pid = os.posix_spawnp(
-            argv[0], argv, ENVIRONMENT, setsid=True, setsigmask=(),
+            argv[0],
+            argv,
+            ENVIRONMENT,
+            setsid=True,
+            setsigmask=(),
             setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
             file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept],
-        )  # fmt: skip
+        )
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
     return Process(pid, os.pidfd_open(pid))

@@ -20,9 +20,13 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
     record = home.record()
     if record is None:  # its process is there, so it must not be left out
         return GuestReport(
-            id=home.instance, name=InstanceName(home.instance), state=seen.state,
-            memory=MiB(0), vcpus=0, silent_s=silent_s,
-        )  # fmt: skip
+            id=home.instance,
+            name=InstanceName(home.instance),
+            state=seen.state,
+            memory=MiB(0),
+            vcpus=0,
+            silent_s=silent_s,
+        )
     return GuestReport(
         id=record.id,
         name=record.name,
