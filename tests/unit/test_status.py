@@ -32,7 +32,9 @@ def rows(page: Path) -> Iterator[list[str]]:
 
 
 def test_a_feature_is_shown_by_tests_that_exist() -> None:
-    for feature, state, shown in rows(FEATURES):
+    told = list(rows(FEATURES))
+    assert told
+    for feature, state, shown in told:
         assert state in STATES, feature
         named = _TEST.findall(shown)
         assert named or state in ("no", "otherwise"), f"{feature}: say which test shows it"
