@@ -86,7 +86,8 @@ class Expired(Conflict):
 class NotListed(Conflict):
     """A node does not listen to who calls: it is no master candidate, as far as the node knows.
 
-    ``listed`` in the detail are those to whom it listens.
+    ``listed`` in the detail are those to whom it listens; ``age`` is epoch and serial of the state
+    that this list was made from, where that is known.
     """
 
     code = "conflict.not-listed"

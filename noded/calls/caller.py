@@ -42,4 +42,5 @@ def check_caller(
             f"{caller.node} may not ask for {call.name}: it is no master candidate{other}. "
             f"This node listens to {', '.join(listed) or 'nobody'}.",
             listed=listed,
+            **({"age": list(candidates.roster.age)} if candidates.roster.epoch else {}),
         )

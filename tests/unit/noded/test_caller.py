@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import noded.calls.roster as roster_module
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, NodeFailure, NotListed
 from common.names import ClusterName, Epoch, KeyId, NodeName, Serial
 from common.noderpc.identity import Identity, Join
 from common.noderpc.instances import Instances
@@ -90,6 +90,21 @@ def test_these_may_not(
 ) -> None:
     with pytest.raises(Conflict, match=why):
         check_caller(call, caller, cluster, known)
+
+
+def test_who_is_refused_hears_who_is_listed_and_since_which_state(known: KnownCandidates) -> None:
+    """Whoever may know more is no silent node to one who takes over without a majority."""
+    simulate(known.replace(roster(BETA, epoch=3, serial=7)))
+    with pytest.raises(NotListed) as refused:
+        check_caller(VOTE, ALPHA, CLUSTER, known)
+    assert refused.value.detail == {"listed": ["beta"], "age": [3, 7]}
+
+
+def test_names_without_a_roster_are_of_no_age(tmp_path: Path) -> None:
+    (tmp_path / "master_candidates").write_text("beta\n")
+    with pytest.raises(NotListed) as refused:
+        check_caller(VOTE, ALPHA, CLUSTER, known_at(tmp_path))
+    assert refused.value.detail == {"listed": ["beta"]}
 
 
 def test_a_roster_survives_a_restart(known: KnownCandidates, tmp_path: Path) -> None:
