@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
 
 from common.errors import Deposed, GntError, NotListed
-from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot, Mastership
 from coordinator.master.electorate import Electorate
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.astray import sort_out
-from coordinator.quorum.decide import confirm, decide, states_shown
+from coordinator.quorum.decide import confirm, decide
+from coordinator.quorum.heard import Deaf, Heard
+from coordinator.quorum.poll import Poll
 from coordinator.quorum.question import Question
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 
@@ -31,6 +32,7 @@ class Asked:
         nodes: calls without an epoch.
         patience_s: for those who do not answer.
         unread: nodes whose answers do not count.
+        heard: what nodes told in earlier rounds; is brought up to date.
     """
 
     def __init__(
@@ -40,27 +42,29 @@ class Asked:
         nodes: Nodes,
         patience_s: float,
         unread: Collection[NodeName],
+        heard: Heard,
     ) -> None:
         self._question, self._voters = question, electorate.voters
         self._nodes, self._patience_s, self._unread = nodes, patience_s, unread
+        self._heard = heard
         self._silent: set[NodeName] = set()
         self._name_others: frozenset[NodeName] = frozenset()
         self.unheard: tuple[NodeName, ...] = ()
-        self.deaf: dict[NodeName, tuple[NodeName, ...]] = {}  # do not listen to us, but to these
 
     def call(self, kind: type[T], name: NodeName) -> T:
         return self._nodes.service(kind, self._voters[name])  # type: ignore[type-var]
 
-    async def for_ballots(self, seen: dict[NodeName, Stamp]) -> Won | Refused:
-        """Ask who is master; ``seen`` is brought up to date with the states that were shown."""
+    async def for_ballots(self) -> Won | Refused:
+        """Ask who is master."""
         ballots: dict[NodeName, Ballot] = {}
         verdict = await self._poll(
             lambda node: self.call(Mastership, node).vote(),
-            lambda answers, silent: decide(self._question, answers, silent=silent, seen=seen),
+            lambda answers, silent: decide(
+                self._question, answers, silent=silent, heard=self._heard
+            ),
             ballots,
         )
-        for node, stamp in states_shown(self._question, ballots).items():
-            seen[node] = max(stamp, seen.get(node, stamp), key=lambda each: each.age)
+        self._heard.shows(Poll.of(self._question, ballots, (), self._heard).shown)
         me = self._question.me
         self._name_others = frozenset(
             node for node, ballot in ballots.items() if me not in (ballot.master, ballot.holder)
@@ -69,12 +73,12 @@ class Asked:
             log.warning("%s", told)
         return verdict
 
-    async def for_grants(self, epoch: Epoch, seen: Mapping[NodeName, Stamp]) -> Won | Refused:
+    async def for_grants(self, epoch: Epoch) -> Won | Refused:
         """Ask for the epoch; whoever was silent is asked as well, but not waited for again."""
         return await self._poll(
             lambda node: self._grant(node, epoch),
             lambda answers, silent: confirm(
-                self._question, epoch, answers, silent=silent, seen=seen
+                self._question, epoch, answers, silent=silent, heard=self._heard
             ),
             {},
         )
@@ -111,6 +115,8 @@ class Asked:
                     for task in done:
                         node = waiting.pop(task)
                         error = task.exception()
+                        if error is None:
+                            self._heard.listens(node)
                         if error is None and node not in self._unread:
                             ballots[node] = task.result()
                             silent.discard(node)
@@ -119,7 +125,7 @@ class Asked:
                         elif isinstance(error, GntError):
                             silent.add(node)
                             if isinstance(error, NotListed):
-                                self.deaf[node] = _names(error.detail.get("listed"))
+                                self._heard.refuses(node, _deaf(error))
                             log.info("%s has no say: %s", node, error)
                         else:
                             raise error
@@ -138,6 +144,12 @@ class Asked:
         return verdict
 
 
-def _names(told: object) -> tuple[NodeName, ...]:
-    """Read names that a node told, which may be anything."""
-    return tuple(NodeName(str(name)) for name in told) if isinstance(told, list) else ()
+def _deaf(error: NotListed) -> Deaf:
+    """Read what a node told of its roster, which may be anything."""
+    names = error.detail.get("listed")
+    listed = tuple(NodeName(str(name)) for name in names) if isinstance(names, list) else ()
+    match error.detail.get("age"):
+        case [int(epoch), int(serial)]:
+            return Deaf(listed, (epoch, serial))
+        case _:
+            return Deaf(listed)

@@ -8,19 +8,17 @@ import logging
 from dataclasses import dataclass
 
 from common.errors import Conflict, GntError, Unreachable
-from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
 from common.noderpc.replica import Replica
 from coordinator.master.asking import Asked
 from coordinator.master.electorate import Electorate
 from coordinator.nodes.calls import Nodes
-from coordinator.quorum.majority import is_majority
+from coordinator.quorum.heard import Heard
 from coordinator.quorum.objection import (
     LocalSilent,
     NamedOther,
     NoCandidateMajority,
     NoMajority,
-    NotCandidate,
     Objection,
     Overtaken,
     TakingOver,
@@ -108,7 +106,7 @@ class _Campaign:
         self._me, self._loaded, self._nodes, self._mode, self._word = me, loaded, nodes, mode, word
         self._above = above
         self._electorate = Electorate.of(loaded.state.config.nodes.values())
-        self._seen: dict[NodeName, Stamp] = {}  # the newest state that each candidate showed
+        self._heard = Heard()
         self._unread: dict[NodeName, GntError] = {}  # showed a state that was not to be had; why
         self._began = asyncio.get_running_loop().time()
         plain = mode is Mode.START and word is Word.NONE
@@ -154,11 +152,10 @@ class _Campaign:
 
     async def _round(self, patience_s: float) -> Confirmed | Objection | None:
         """Ask everybody; None says that others than were asked have a say."""
-        asked = Asked(self._question(), self._electorate, self._nodes, patience_s, self._unread)
-        first = await asked.for_ballots(self._seen)
-        if is_majority(len(asked.deaf), len(self._electorate.voters)):
-            # They will not grant anything, whatever our own lists say.
-            return NotCandidate(self._me, next(iter(asked.deaf.values())))
+        asked = Asked(
+            self._question(), self._electorate, self._nodes, patience_s, self._unread, self._heard
+        )
+        first = await asked.for_ballots()
         if isinstance(first, Refused):
             return first.objection
         if first.overridden and self._may_hear_more:
@@ -167,7 +164,7 @@ class _Campaign:
         # does not know all who have a say, has to learn that first.
         if not await self._is_the_electorate_of(first, asked):
             return None
-        verdict = await asked.for_grants(first.epoch, self._seen)
+        verdict = await asked.for_grants(first.epoch)
         if isinstance(verdict, Refused):
             return verdict.objection
         if not await self._has_newest(verdict, asked):

@@ -43,16 +43,20 @@ The operator's word (``Word``) replaces votes that can't be had, as with two nod
 is dead. It replaces nothing that was seen, in this round or an earlier one: a newer state
 within reach is fetched by a take-over and stops a plain start, and one that was shown and then
 could not be had any more stops both, since "this node is right" and "that node is newer" can't
-both be meant; only ``LOCAL_IS_RIGHT`` says that they are. What the word set aside is part of
+both be meant; only ``LOCAL_IS_RIGHT`` says that they are. Our own lists may be old, too: a node
+that answers, but does not listen to us, may have been told that we are no candidate any more, and
+one that shows a newer state may be a candidate of which we have not heard. A majority would have
+told us, so with one neither matters; both stop a word that is to replace it. One liar can thus
+keep a word from being used, but no majority from its master. What the word set aside is part of
 the verdict, so that it gets recorded; a word that was not needed leaves no trace.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import REACH
+from coordinator.quorum.heard import Heard
 from coordinator.quorum.majority import is_majority
 from coordinator.quorum.objection import (
     LocalSilent,
@@ -64,12 +68,13 @@ from coordinator.quorum.objection import (
     Overtaken,
     TakingOver,
 )
-from coordinator.quorum.poll import NOTHING_SEEN, Ballots, Poll, Stamps
+from coordinator.quorum.poll import Ballots, Poll
 from coordinator.quorum.question import Mode, Question, Word
 from coordinator.quorum.state_choice import choose_state
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 
 TOO_FEW = (NoMajority, NoCandidateMajority)
+NOTHING = Heard()
 
 
 def decide(
@@ -77,19 +82,19 @@ def decide(
     ballots: Ballots,
     *,
     silent: Collection[NodeName] = frozenset(),
-    seen: Stamps = NOTHING_SEEN,
+    heard: Heard = NOTHING,
 ) -> Verdict:
     """Decide whether ``question.me`` may ask for the next epoch.
 
     Args:
         question: who asks, whom, and why.
         ballots: the answers so far, the own one included.
-        silent: nodes that did not answer and are not waited for any longer; all others
+        silent: nodes that gave no ballot and are not waited for any longer; all others
             without a ballot are pending. While a pending candidate could hold a newer state,
             the verdict is to wait: how long is up to the caller.
-        seen: the newest states that candidates showed in earlier rounds.
+        heard: who of the silent does not listen to ``me``, and what was shown in earlier rounds.
     """
-    poll = Poll.of(question, ballots, silent, seen)
+    poll = Poll.of(question, ballots, silent, heard)
     epoch = Epoch(1 + max((poll.claim_of(node) for node in poll.ballots), default=0))
     if epoch <= question.above < epoch + REACH:
         epoch = Epoch(question.above + 1)
@@ -105,7 +110,7 @@ def confirm(
     ballots: Ballots,
     *,
     silent: Collection[NodeName] = frozenset(),
-    seen: Stamps = NOTHING_SEEN,
+    heard: Heard = NOTHING,
 ) -> Verdict:
     """Decide whether ``epoch`` has been granted by enough nodes.
 
@@ -114,9 +119,9 @@ def confirm(
         epoch: the one that the nodes were asked for.
         ballots: the answers so far, each taken *after* the node was asked for the epoch.
         silent: as for ``decide``.
-        seen: as for ``decide``, with the states of its ballots.
+        heard: as for ``decide``, with the states of its ballots.
     """
-    poll = Poll.of(question, ballots, silent, seen)
+    poll = Poll.of(question, ballots, silent, heard)
     ours = (epoch, question.me)
     granted = frozenset(n for n, b in poll.ballots.items() if (b.epoch, b.holder) == ours)
     others = {
@@ -132,17 +137,16 @@ def confirm(
     return verdict
 
 
-def states_shown(question: Question, ballots: Ballots) -> dict[NodeName, Stamp]:
-    """Return which states candidates hold, by their answers."""
-    return Poll.of(question, ballots, (), NOTHING_SEEN).states
-
-
 def _judge(
     poll: Poll, in_favour: frozenset[NodeName], epoch: Epoch, *, asked: Epoch | None
 ) -> Verdict:
     question, me = poll.question, poll.question.me
     if me not in question.candidates:
         return Refused(NotCandidate(me, tuple(sorted(question.candidates))))
+    if me in poll.deaf or is_majority(len(poll.deaf), len(question.voters)):
+        # They will not grant anything, whatever our own lists say.
+        told = poll.deaf.get(me) or next(iter(poll.deaf.values()))
+        return Refused(NotCandidate(me, told.listed))
     if me not in poll.ballots and me not in poll.pending:
         mine = next((each for each in poll.astray if each.node == me), None)
         return Refused(mine or LocalSilent(me))

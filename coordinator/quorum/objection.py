@@ -121,6 +121,41 @@ class Vanished:
 
 
 @dataclass(frozen=True, slots=True)
+class NewerElsewhere:
+    """A node that is no candidate by our lists holds a state that is newer than they are."""
+
+    me: NodeName
+    node: NodeName
+    stamp: Stamp
+    at: Stamp  # the newest of the candidates that can be had
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node} shows a newer state ({_age(self.stamp)}) than the candidates that "
+            f"{self.me} knows of ({_age(self.at)}), of which it is none: it may have been promoted "
+            f"since. Run gnt-cluster master-failover on {self.node}, or say with --local-is-right "
+            "that what it holds may be lost."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotListening:
+    """A node within reach has a newer roster without us, and does not show what it holds."""
+
+    me: NodeName
+    node: NodeName
+    listed: tuple[NodeName, ...]  # to whom it listens
+
+    def __str__(self) -> str:
+        return (
+            f"{self.node} answers, but does not listen to {self.me}, only to "
+            f"{_list(self.listed)}: {self.me} was demoted since its state was stored, and others "
+            "may hold changes that it has not seen. Run gnt-cluster master-failover on one of "
+            "those, or say with --local-is-right that such changes may be lost."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Diverged:
     """Two nodes hold different states under the same number.
 
@@ -174,11 +209,13 @@ class TakingOver:
 
 Objection = (
     NotCandidate
+    | NotListening
     | LocalSilent
     | NoMajority
     | NoCandidateMajority
     | NamedOther
     | Newer
+    | NewerElsewhere
     | Diverged
     | NoState
     | Overtaken

@@ -8,11 +8,10 @@ from common.model.stamp import Stamp
 from common.names import Epoch, NodeName
 from common.noderpc.mastership import Ballot
 from coordinator.quorum.astray import Astray, claimed, sort_out
+from coordinator.quorum.heard import Deaf, Heard
 from coordinator.quorum.question import Question
 
 Ballots = Mapping[NodeName, Ballot]
-Stamps = Mapping[NodeName, Stamp]
-NOTHING_SEEN: Stamps = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +23,37 @@ class Poll:
     astray: tuple[Astray, ...]
     pending: frozenset[NodeName]
     states: dict[NodeName, Stamp]  # of the candidates that hold one
-    seen: Stamps  # earlier
+    seen: dict[NodeName, Stamp]  # of candidates, in earlier rounds
+    elsewhere: dict[NodeName, Stamp]  # of other nodes, now or earlier
+    deaf: dict[NodeName, Deaf]  # who does not listen to us
 
     @classmethod
     def of(
-        cls, question: Question, ballots: Ballots, silent: Collection[NodeName], seen: Stamps
+        cls, question: Question, ballots: Ballots, silent: Collection[NodeName], heard: Heard
     ) -> Self:
-        answers = {node: ballots[node] for node in question.voters if node in ballots}
-        counted, astray = sort_out(answers, question.candidates)
+        voters, candidates = question.voters, question.candidates
+        answers = {node: ballots[node] for node in voters if node in ballots}
+        counted, astray = sort_out(answers, candidates)
         # A candidate with an empty replica (new, or with a new disk) answers, but its answer
         # says nothing about what the others acknowledged: it is no part of their majority.
-        states = {
-            node: ballot.stamp
-            for node, ballot in counted.items()
-            if node in question.candidates and ballot.stamp is not None and ballot.stamp.serial
-        }
-        pending = question.voters - answers.keys() - frozenset(silent)
-        return cls(question, counted, astray, pending, states, seen)
+        shown = {n: b.stamp for n, b in counted.items() if b.stamp is not None and b.stamp.serial}
+        return cls(
+            question, counted, astray,
+            pending=voters - answers.keys() - frozenset(silent),
+            states={n: stamp for n, stamp in shown.items() if n in candidates},
+            seen={n: stamp for n, stamp in heard.seen.items() if n in candidates},
+            elsewhere={
+                n: stamp
+                for n, stamp in (heard.seen | shown).items()
+                if n in voters and n not in candidates
+            },
+            deaf={n: heard.deaf[n] for n in sorted(voters & heard.deaf.keys())},
+        )  # fmt: skip
+
+    @property
+    def shown(self) -> dict[NodeName, Stamp]:
+        """Return all states, whoever holds them."""
+        return self.states | self.elsewhere
 
     def claim_of(self, node: NodeName) -> Epoch:
         return claimed(self.ballots[node], node in self.question.candidates)

@@ -1,9 +1,19 @@
 """Whose state a new master starts from, and what a word of the operator's drops by that."""
 
+from collections.abc import Iterator, Mapping
+
 from common.model.stamp import Stamp
-from common.names import Epoch
+from common.names import Epoch, NodeName
 from coordinator.quorum.astray import newest_job
-from coordinator.quorum.objection import Diverged, Newer, NoState, Objection, Vanished
+from coordinator.quorum.objection import (
+    Diverged,
+    Newer,
+    NewerElsewhere,
+    NoState,
+    NotListening,
+    Objection,
+    Vanished,
+)
 from coordinator.quorum.poll import Poll
 from coordinator.quorum.question import Mode, Word
 from coordinator.quorum.verdict import Refused, Verdict, Won
@@ -21,10 +31,10 @@ def choose_state(poll: Poll, epoch: Epoch, overridden: tuple[Objection, ...]) ->
     objections: list[Objection] = []
     if newest != me and (local_is_right or (overridden and question.mode is Mode.START)):
         objections.append(Newer(me, mine, newest, stamp))
-    if (local_is_right or overridden) and poll.seen:
-        lost = max(sorted(poll.seen), key=lambda node: poll.seen[node].age)
-        if poll.seen[lost].age > stamp.age:
-            objections.append(Vanished(lost, poll.seen[lost], newest, stamp))
+    if (local_is_right or overridden) and (lost := _newer(poll.seen, stamp)):
+        objections.append(Vanished(lost, poll.seen[lost], newest, stamp))
+    if overridden:
+        objections.extend(_known_elsewhere(poll, stamp))
     for other in sorted(poll.states):
         if poll.states[other].age == stamp.age and poll.states[other] != stamp:
             objections.append(Diverged(newest, other, stamp))
@@ -35,3 +45,19 @@ def choose_state(poll: Poll, epoch: Epoch, overridden: tuple[Objection, ...]) ->
         newest, stamp = me, mine
     said = [b for node, b in poll.ballots.items() if node in question.candidates]
     return Won(epoch, newest, stamp, newest_job(said), (*overridden, *objections))
+
+
+def _known_elsewhere(poll: Poll, stamp: Stamp) -> Iterator[Objection]:
+    """Yield which nodes within reach may know of changes after the lists that we go by."""
+    me = poll.question.me
+    if node := _newer(poll.elsewhere, stamp):
+        yield NewerElsewhere(me, node, poll.elsewhere[node], stamp)
+    for node, told in poll.deaf.items():
+        if told.may_know_more(stamp):
+            yield NotListening(me, node, told.listed)
+
+
+def _newer(states: Mapping[NodeName, Stamp], than: Stamp) -> NodeName | None:
+    """Return whose state is the newest of all, if it is newer than one."""
+    newest = max(sorted(states), key=lambda node: states[node].age, default=None)
+    return newest if newest is not None and states[newest].age > than.age else None

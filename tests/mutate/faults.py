@@ -119,6 +119,12 @@ FAULTS = (
         (MASTERSHIP, "tests/unit/master"),
     ),
     Fault(
+        "a refusal counts as silence", "no word goes below a node that knows better",
+        "coordinator/quorum/state_choice.py",
+        "        if told.may_know_more(stamp):", "        if False:",
+        (MASTERSHIP, "tests/unit/quorum/test_decide.py"),
+    ),
+    Fault(
         "newer lists not asked", "those are asked whom the newest state names",
         "coordinator/master/confirm.py",
         "if newest == self._electorate:", "if True:",

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import Conflict, Deposed, GntError, Unreachable
 from common.model.job import Status
-from common.names import Epoch, NodeName
+from common.names import Epoch, JobId, NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.mastership import Mastership
 from coordinator.jobs.running import ended
@@ -178,6 +178,67 @@ def test_the_operators_word_replaces_the_majority_and_is_recorded() -> None:
                 ("alpha",)
             }
             await cluster.run(create("web2", "beta"))
+
+    simulate(scenario())
+
+
+async def _changed_without_gamma(cluster: SimulatedCluster, change: ModifyNode) -> JobId:
+    """Change the pool while gamma is cut off; then it is back, and no coordinator and no beta.
+
+    Returns:
+        A job that was acknowledged last, which gamma does not know of.
+    """
+    await cluster.settle()
+    cluster.network.isolate("gamma")
+    await cluster.run(change)
+    known = await cluster.submit(Delay(duration=0.0))
+    await cluster.finished(known)
+    await cluster.crash_master()
+    await cluster.lose_power("beta")
+    cluster.heal()
+    return known
+
+
+@pytest.mark.parametrize("word", [Word.NO_VOTING, Word.LOCAL_IS_RIGHT])
+def test_no_voting_drops_nothing_on_a_node_that_knows_this_one_as_demoted(word: Word) -> None:
+    """Alpha answers, if only to refuse: what it holds is within reach. A stronger word drops it."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            demotion = ModifyNode(node_name=NodeName("gamma"), master_candidate=False)
+            known = await _changed_without_gamma(cluster, demotion)
+            if word is Word.NO_VOTING:
+                with pytest.raises(NotMaster, match=r"alpha answers, .* not listen to gamma"):
+                    await cluster.take_over("gamma", word)
+                await cluster.machines["beta"].boot()
+                await cluster.take_over("alpha")
+                assert known in cluster.state.jobs
+            else:
+                await cluster.take_over("gamma", word)
+                assert known not in cluster.state.jobs
+                (override,) = {each.unheard for each in cluster.config.cluster.overrides}
+                assert override == ("alpha", "beta")
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("word", [Word.NO_VOTING, Word.LOCAL_IS_RIGHT])
+def test_no_voting_drops_nothing_on_a_node_that_this_one_does_not_know_as_promoted(
+    word: Word,
+) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4, candidates=3) as cluster:
+            promotion = ModifyNode(node_name=NodeName("delta"), master_candidate=True)
+            known = await _changed_without_gamma(cluster, promotion)
+            await cluster.lose_power("alpha")
+            if word is Word.NO_VOTING:
+                with pytest.raises(NotMaster, match=r"delta shows a newer state"):
+                    await cluster.take_over("gamma", word)
+                await cluster.take_over("delta", word)
+                assert known in cluster.state.jobs
+            else:
+                await cluster.take_over("gamma", word)
+                assert known not in cluster.state.jobs
 
     simulate(scenario())
 

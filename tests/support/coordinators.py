@@ -78,7 +78,7 @@ class Coordinator:
         """
         master = await Master.confirm(self._me, self._outside, Mode.TAKE_OVER, word)
         await master.take_over()
-        return word if master.confirmed.won.overridden else Word.NONE
+        return Word.NO_VOTING if master.confirmed.won.overridden else Word.NONE
 
     def die(self) -> None:
         """Do nothing more from this moment on; ``kill`` clears away what is left."""

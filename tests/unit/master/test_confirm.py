@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from common.errors import Deposed
+from common.errors import Deposed, NotListed
 from common.model.cluster import Cluster
 from common.model.group import Group
 from common.model.node import Node
@@ -34,12 +34,15 @@ class Voter(Mastership):
         self.epoch, self.master = Epoch(4), MASTER
         self.stamp: Stamp = STAMP
         self.refuses = False  # to be connected to
+        self.obeys = [ALPHA, BETA, GAMMA]
         self.grants = asyncio.Event()
         self.grants.set()
         self.speaks = asyncio.Event()
         self.speaks.set()
 
     async def vote(self) -> Ballot:
+        if BETA not in self.obeys:
+            raise NotListed("no candidate", listed=self.obeys, age=[4, 9])
         return Ballot(master=self.master, epoch=self.epoch, stamp=self.stamp)
 
     async def grant(self, *, epoch: Epoch, master: NodeName, only_if_named: bool = False) -> None:
@@ -168,6 +171,35 @@ def test_the_word_does_not_drop_a_newer_state_whose_grant_is_slow() -> None:
     wire.voters[GAMMA].grants.clear()
     with pytest.raises(NoQuorum, match=r"gamma showed a newer state .*--local-is-right"):
         simulate(take_over(wire, Word.NO_VOTING))
+
+
+@pytest.mark.parametrize("falls_silent", [False, True])
+def test_the_word_does_not_go_below_a_node_that_does_not_listen(*, falls_silent: bool) -> None:
+    wire = Wire()
+    wire.voters[ALPHA].refuses = True
+    wire.voters[GAMMA].obeys = [ALPHA, GAMMA]
+
+    async def scenario() -> None:
+        if falls_silent:
+            asyncio.get_running_loop().call_later(1.0, wire.voters[GAMMA].speaks.clear)
+        await take_over(wire, Word.NO_VOTING)
+
+    with pytest.raises(NotMaster, match=r"gamma answers, but .* to beta, only to alpha, gamma"):
+        simulate(scenario())
+    assert wire.voters[BETA].epoch == 4
+
+
+def test_the_word_is_used_when_a_node_was_told_to_listen_meanwhile() -> None:
+    wire = Wire()
+    wire.voters[ALPHA].refuses = True
+    wire.voters[GAMMA].obeys = []
+
+    async def scenario() -> Epoch:
+        asyncio.get_running_loop().call_later(1.0, wire.voters[GAMMA].obeys.append, BETA)
+        epoch, _, _ = await take_over(wire, Word.NO_VOTING)
+        return epoch
+
+    assert simulate(scenario()) == 5
 
 
 def test_a_node_that_cannot_give_the_state_it_shows_keeps_nobody_from_being_master() -> None:

@@ -10,15 +10,18 @@ from common.names import Epoch, JobId, NodeName, Serial
 from common.noderpc.mastership import Ballot
 from coordinator.quorum.astray import Astray, sort_out
 from coordinator.quorum.decide import confirm, decide
+from coordinator.quorum.heard import Deaf, Heard
 from coordinator.quorum.objection import (
     Diverged,
     LocalSilent,
     NamedOther,
     Newer,
+    NewerElsewhere,
     NoCandidateMajority,
     NoMajority,
     NoState,
     NotCandidate,
+    NotListening,
     Overtaken,
     TakingOver,
     Vanished,
@@ -238,6 +241,65 @@ class TestTheOperatorsWord:
             (Newer(ALPHA, OLD, BETA, NOW), Diverged(BETA, GAMMA, NOW)),
         )
 
+    @pytest.mark.parametrize("age", [None, NOW.age, (4, 1)])
+    @pytest.mark.parametrize("mode", Mode)
+    def test_a_node_that_refuses_to_listen_is_not_silent(
+        self, mode: Mode, age: tuple[int, int] | None
+    ) -> None:
+        """Beta was told that alpha is no candidate any more."""
+        heard = Heard(deaf={BETA: Deaf((BETA, GAMMA), age)})
+        for word in (Word.NO_VOTING, Word.LOCAL_IS_RIGHT):
+            question = ask(mode=mode, word=word)
+            verdict = decide(question, {ALPHA: ballot()}, silent={BETA, GAMMA}, heard=heard)
+            objection = NotListening(ALPHA, BETA, (BETA, GAMMA))
+            if word is Word.NO_VOTING:
+                assert refusal(verdict) == objection
+            else:
+                assert isinstance(verdict, Won)
+                assert objection in verdict.overridden
+
+    def test_a_node_that_was_not_told_of_the_candidates_yet_is_as_a_silent_one(self) -> None:
+        heard = Heard(deaf={BETA: Deaf((GAMMA,), OLD.age)})
+        question = ask(word=Word.NO_VOTING)
+        verdict = decide(question, {ALPHA: ballot()}, silent={BETA, GAMMA}, heard=heard)
+        assert isinstance(verdict, Won)
+        assert NotListening not in map(type, verdict.overridden)
+
+    @pytest.mark.parametrize("earlier", [False, True])
+    def test_a_newer_state_of_one_who_is_no_candidate_by_our_lists_is_not_dropped(
+        self, *, earlier: bool
+    ) -> None:
+        ballots = {ALPHA: ballot(stamp=OLD)} | ({} if earlier else {GAMMA: ballot()})
+        heard = Heard(seen={GAMMA: NOW} if earlier else {})
+        question = ask(candidates=TWO, word=Word.NO_VOTING, mode=Mode.TAKE_OVER)
+        verdict = decide(question, ballots, silent={BETA, GAMMA}, heard=heard)
+        assert refusal(verdict) == NewerElsewhere(ALPHA, GAMMA, NOW, OLD)
+        stronger = replace(question, word=Word.LOCAL_IS_RIGHT)
+        verdict = decide(stronger, ballots, silent={BETA, GAMMA}, heard=heard)
+        assert isinstance(verdict, Won)
+        assert (verdict.newest, verdict.stamp) == (ALPHA, OLD)
+
+    @pytest.mark.parametrize("word", Word)
+    def test_with_a_majority_one_node_that_does_not_listen_vetoes_nothing(self, word: Word) -> None:
+        heard = Heard(seen={GAMMA: NOW}, deaf={GAMMA: Deaf((GAMMA,))})
+        question = ask(candidates=TWO, word=word)
+        ballots = {ALPHA: ballot(stamp=OLD), BETA: ballot(stamp=OLD)}
+        verdict = decide(question, ballots, silent={GAMMA}, heard=heard)
+        assert isinstance(verdict, Won)
+        assert not verdict.overridden
+
+    @pytest.mark.parametrize("word", Word)
+    def test_no_word_replaces_a_majority_that_does_not_listen(self, word: Word) -> None:
+        heard = Heard(deaf={BETA: Deaf((BETA,)), GAMMA: Deaf((BETA,))})
+        verdict = decide(ask(word=word), {ALPHA: ballot()}, silent={BETA, GAMMA}, heard=heard)
+        assert refusal(verdict) == NotCandidate(ALPHA, (BETA,))
+
+    @pytest.mark.parametrize("word", Word)
+    def test_a_node_that_does_not_listen_to_itself_is_no_candidate(self, word: Word) -> None:
+        heard = Heard(deaf={ALPHA: Deaf((BETA,))})
+        verdict = decide(ask(word=word), {BETA: ballot()}, silent={ALPHA, GAMMA}, heard=heard)
+        assert refusal(verdict) == NotCandidate(ALPHA, (BETA,))
+
     @pytest.mark.parametrize("word", [Word.NO_VOTING, Word.LOCAL_IS_RIGHT])
     def test_no_word_replaces_a_state(self, word: Word) -> None:
         ballots = {ALPHA: ballot(stamp=None)}
@@ -315,10 +377,12 @@ class TestConfirm:
         granted, seen = {ALPHA: ballot(stamp=OLD, epoch=4)}, {BETA: NOW}
         for mode in Mode:
             question = ask(mode=mode, word=Word.NO_VOTING)
-            verdict = confirm(question, Epoch(4), granted, silent={BETA, GAMMA}, seen=seen)
+            verdict = confirm(
+                question, Epoch(4), granted, silent={BETA, GAMMA}, heard=Heard(seen=seen)
+            )
             assert refusal(verdict) == Vanished(BETA, NOW, ALPHA, OLD)
         question = ask(word=Word.LOCAL_IS_RIGHT)
-        verdict = confirm(question, Epoch(4), granted, silent={BETA, GAMMA}, seen=seen)
+        verdict = confirm(question, Epoch(4), granted, silent={BETA, GAMMA}, heard=Heard(seen=seen))
         assert isinstance(verdict, Won)
         assert Vanished(BETA, NOW, ALPHA, OLD) in verdict.overridden
 
@@ -327,7 +391,7 @@ class TestConfirm:
         granted = ballot(BETA, OLD, 4)
         ballots, seen = {BETA: granted, GAMMA: granted}, {ALPHA: NOW}
         question = ask(BETA, Mode.TAKE_OVER)
-        verdict = confirm(question, Epoch(4), ballots, silent={ALPHA}, seen=seen)
+        verdict = confirm(question, Epoch(4), ballots, silent={ALPHA}, heard=Heard(seen=seen))
         assert isinstance(verdict, Won)
 
 
