@@ -134,8 +134,10 @@ def complaints(kind: type[Order], base: Layer, layer: Layer, *, what: str) -> tu
     """
     if not (together := _complaint(kind, base, layer, what=what)):
         return ()
-    single = (_complaint(kind, base, {name: value}, what=what) for name, value in layer.items())
-    return tuple(filter(None, single)) or (together,)
+    fitting = _with_what_fits(kind, base, layer)  # a value may fit beside another one only
+    left = (name for name in layer if name not in fitting or fitting[name] != layer[name])
+    single = {_complaint(kind, fitting, {name: layer[name]}, what=what) for name in left}
+    return (together, *sorted(single - {together, ""}))
 
 
 def edited(present: Layer, given: Layer) -> Layer:

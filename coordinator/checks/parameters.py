@@ -66,8 +66,7 @@ def check_parameters(found: Iterable[Bad], known: Iterable[Bad] = ()) -> None:
     stored = set(known)
     new = [bad for bad in found if bad not in stored]
     if new:
-        more = f" There are {len(new) - 1} more like this." if len(new) > 1 else ""
-        raise InvalidRequest(f"{new[0].message}{more}")
+        raise InvalidRequest(" ".join([new[0].message, *_more(len(new) - 1)]))
 
 
 def check_stored_parameters(seen: Seen) -> Iterator[Finding]:
@@ -125,6 +124,11 @@ def _bad(kind: str, name: str, declared: type[Order], base: Layer, own: Layer) -
         return
     for message in complaints(declared, base, own, what=f"the parameters of {name}"):
         yield Bad(kind, name, message)
+
+
+def _more(number: int) -> Iterator[str]:
+    if number:
+        yield f"There {'is one' if number == 1 else f'are {number}'} more like this."
 
 
 def _unknown(hypervisor: str) -> Iterator[str]:

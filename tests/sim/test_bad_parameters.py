@@ -119,6 +119,17 @@ def test_a_change_for_all_that_an_instance_cannot_bear_names_it() -> None:
     simulate(scenario())
 
 
+def test_of_several_bad_values_one_is_named_and_the_others_are_counted() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            with pytest.raises(InvalidRequest, match=r"There is one more like this\.$"):
+                await cluster.run(ModifyCluster(beparams={"vcpus": 0, "warp": 9}))
+            with pytest.raises(InvalidRequest, match=r"There are 2 more like this\.$"):
+                await cluster.run(ModifyCluster(beparams={"vcpus": 0, "warp": 9, "weft": 9}))
+
+    simulate(scenario())
+
+
 def test_changes_at_the_same_time_are_all_kept() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:

@@ -95,6 +95,20 @@ def test_each_bad_value_of_a_layer_is_complained_of() -> None:
     assert complaints(Backend, {}, {"vcpus": 1}, what="it") == ()
 
 
+def test_values_that_fit_beside_each_other_are_not_complained_of_for_a_third_one() -> None:
+    memory = {"maxmem": 2048, "minmem": 1024}
+    (told,) = complaints(Backend, {}, memory | {"vcpus": 0}, what="it")
+    assert "vcpus is a whole number, at least 1" in told
+    kernel = {"initrd_path": "/i", "kernel_path": "/k"}
+    (told,) = complaints(KvmParameters, {}, kernel | {"migration_downtime": -5}, what="it")
+    assert "migration_downtime" in told
+
+
+def test_what_is_wrong_with_all_values_together_is_said_first() -> None:
+    told = complaints(Backend, {}, {"maxmem": 0, "minmem": 0}, what="it")
+    assert "minmem is the least memory, at least 1 MiB, not 0" in told[0]
+
+
 def test_default_takes_a_value_away() -> None:
     assert edited({"a": 1, "b": 2}, {"a": "default", "c": 3}) == {"b": 2, "c": 3}
 
