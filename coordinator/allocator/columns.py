@@ -1,6 +1,6 @@
 """A cluster as columns: a list per property, an element per node or instance.
 
-It is what the books are opened from. Memory and disk are in MiB; nodes and groups are known by
+It is what a model is made of. Memory and disk are in MiB; nodes and groups are known by
 index. Importing this costs nothing, since a small request is answered in the time of a few imports.
 """
 

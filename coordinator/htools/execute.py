@@ -112,7 +112,7 @@ class _JobSet:
 
     def _submit(self) -> None:
         try:
-            told = self._client.call("SubmitManyJobs", [list(job) for job in self._jobs])
+            answers = self._client.call("SubmitManyJobs", [list(job) for job in self._jobs])
         except ConnectionLost as error:
             raise ConnectionLost(
                 f"{error.message} Whether it took the jobs is unknown: look at “gnt-job list”"
@@ -122,7 +122,7 @@ class _JobSet:
             jobs = "; ".join(map(describe, self._jobs))
             self._failures.append(f"None of these jobs was accepted ({jobs}): {error.message}")
             return
-        for job, (is_accepted, answer) in zip(self._jobs, told, strict=True):
+        for job, (is_accepted, answer) in zip(self._jobs, answers, strict=True):
             if is_accepted:
                 self._names[int(answer)] = describe(job)
             else:

@@ -114,20 +114,20 @@ def _print_nodes(
 
     import numpy as np
 
-    from coordinator.allocator.balancing.board import Board
-    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.balancing.group_state import GroupState
+    from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.htools.source import common_suffix
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now
 
     suffix = common_suffix(start)
     everyone = np.arange(len(cluster.nodes))
-    board, before = Board(Ledger(cluster), everyone), Ledger(start)
+    state, before = GroupState(ClusterModel(cluster), everyone), ClusterModel(start)
     # Nobody has measured again what is free: it is less by what has come since.
-    came = before.missing - board.ledger.missing
-    books = board.books.changed(memory=before.accounts.memory - came)
-    now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
-    now = replace(now, books=books, missing=before.missing.tolist())
+    came = before.missing - state.model.missing
+    resources = state.resources.changed(memory=before.resources.memory - came)
+    now = nodes_now(state, cluster, lambda name: name.removesuffix(suffix))
+    now = replace(now, resources=resources, missing=before.missing.tolist())
     stderr.write(f"\n{when} cluster status:\n")
     stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
 

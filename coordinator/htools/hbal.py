@@ -8,10 +8,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from common.errors import InvalidRequest
-from coordinator.allocator.balancing.ahead import FIRST_MOVES, Search
+from coordinator.allocator.balancing.ahead import FIRST_MOVES, LookAhead
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.straighten import straightened
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute
@@ -32,7 +32,7 @@ def main() -> None:
 def balance(options: Parsed) -> int:
     """Load, balance, print, make the moves; returns the exit status."""
     cluster = source.with_offline(source.load(options), options)
-    ledger = Ledger(cluster, least_disk=options.min_disk)
+    model = ClusterModel(cluster, least_disk=options.min_disk)
     if options.verbosity != 0:
         source.warn_of_missing(cluster)
     if options.verbosity > 1:
@@ -49,7 +49,7 @@ def balance(options: Parsed) -> int:
         _tell_split(cluster)
     group = _chosen_group(cluster, options)
     nodes = [i for i, node in enumerate(cluster.nodes) if node.group == group]
-    start = Balance(ledger, np.array(nodes, dtype=np.int64), _limits(cluster, options))
+    start = Balance(model, np.array(nodes, dtype=np.int64), _limits(cluster, options))
     report = Report(options, cluster, start)
     report.opening(cluster.groups[group].name)
     if not _is_balanced(start, options, report):
@@ -154,9 +154,9 @@ def _balance_group(start: Balance, options: Parsed, cluster: Snapshot, report: R
         _execute(options, cluster, sets)
 
 
-def _search(balance: Balance, options: Parsed) -> Search:
+def _search(balance: Balance, options: Parsed) -> LookAhead:
     first_moves = FIRST_MOVES if options.look_ahead is None else options.look_ahead
-    return Search(
+    return LookAhead(
         balance,
         first_moves=0 if options.strict else first_moves,
         most=None if options.length < 0 else options.length,

@@ -7,7 +7,7 @@ import numpy as np
 
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.balance import Balance, Move
-from coordinator.allocator.books.terms import Score
+from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools.jobsets import letters, script
 from coordinator.htools.options import Parsed
@@ -36,8 +36,8 @@ class Report:
         self._options, self._cluster, self._start = options, cluster, start
         suffix = common_suffix(cluster)
         self.alias: Callable[[str], str] = lambda name: name.removesuffix(suffix)
-        self._members = start.board.instances.tolist()
-        self._nodes: Ints = start.board.nodes
+        self._members = start.state.instances.tolist()
+        self._nodes: Ints = start.state.nodes
 
     def opening(self, group: str) -> None:
         """Say how large the group is, and what is wrong with it."""
@@ -47,14 +47,14 @@ class Report:
         self.state("original", "before", "Initial", self._start, [])
 
     def _check(self) -> None:
-        board, options = self._start.board, self._options
-        books = board.books
-        bad = ~books.offline & books.fails_n1
+        state, options = self._start.state, self._options
+        resources = state.resources
+        bad = ~resources.offline & resources.fails_n1
         count = int(np.count_nonzero(bad))
         # Also of instances that belong to another group, and only have their secondary here.
-        ledger, spoiled = board.ledger, board.nodes[bad]
-        touched = np.isin(ledger.primary_of, spoiled) | np.isin(ledger.secondary_of, spoiled)
-        touched &= ledger.real
+        model, spoiled = state.model, state.nodes[bad]
+        touched = np.isin(model.primary_of, spoiled) | np.isin(model.secondary_of, spoiled)
+        touched &= model.real
         if options.verbosity > 0:
             spoilt = int(np.count_nonzero(touched))
             say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")
@@ -64,8 +64,8 @@ class Report:
                 " N+1 happy."
             )
         with np.errstate(divide="ignore", invalid="ignore"):
-            over = (books.spindles > books.spindle_limit) | (
-                books.cpus / books.total_cpus > books.cpu_ratio
+            over = (resources.spindles > resources.spindle_limit) | (
+                resources.cpus / resources.total_cpus > resources.cpu_ratio
             )
         violating = int(np.count_nonzero(over & ~bad))
         if violating:
@@ -126,12 +126,12 @@ class Report:
             tell(f"\n{title} instance map:")
             tell(instance_table([now.instances[i] for i in self._members], now).rstrip("\n"))
         if options.print_nodes is not None:
-            now_nodes = nodes_now(balance.board, self._cluster, self.alias, moves)
+            now_nodes = nodes_now(balance.state, self._cluster, self.alias, moves)
             tell(f"\n{title} cluster status:")
             tell(node_table(now_nodes, range(len(self._nodes)), options.print_nodes))
 
     def totals(self, end: Balance) -> None:
         """Say how much memory and disk is free, before and after."""
         for when, balance in (("Original:", self._start), ("Final:   ", end)):
-            books = balance.board.books
-            say(f"{when} mem={int(books.memory.sum())} disk={int(books.disk.sum())}")
+            resources = balance.state.resources
+            say(f"{when} mem={int(resources.memory.sum())} disk={int(resources.disk.sum())}")

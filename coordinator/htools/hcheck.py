@@ -9,11 +9,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 import numpy as np
 
+from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.placing.emptying import stuck_nodes
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.options import Option, Parsed, run
@@ -81,12 +81,12 @@ def check(options: Parsed) -> int:
     """Load, check, print; returns the exit status: 1 if something is wrong."""
     loaded = source.load(options)
     cluster = source.with_offline(loaded, options)
-    ledger = Ledger(cluster, least_disk=options.min_disk)
+    model = ClusterModel(cluster, least_disk=options.min_disk)
     if options.verbosity != 0:
         source.warn_of_missing(loaded)
     report = _Report(cluster, options)
     report.tell_groups()
-    groups = _groups(cluster, ledger, options)
+    groups = _groups(cluster, model, options)
     before = [_health(group, balance, (), options) for group, balance in groups]
     totals = _totals(before)
     is_sick = sum(totals) > 0
@@ -105,7 +105,7 @@ def check(options: Parsed) -> int:
     return int(helps)
 
 
-def _groups(cluster: Snapshot, ledger: Ledger, options: Parsed) -> list[tuple[int, Balance]]:
+def _groups(cluster: Snapshot, model: ClusterModel, options: Parsed) -> list[tuple[int, Balance]]:
     """Every group that has nodes."""
     limits = Limits(
         min_gain=options.min_gain,
@@ -119,7 +119,7 @@ def _groups(cluster: Snapshot, ledger: Ledger, options: Parsed) -> list[tuple[in
     )
     homes = np.array([node.group for node in cluster.nodes], dtype=np.int64)
     return [
-        (group, Balance(ledger, np.flatnonzero(homes == group), limits))
+        (group, Balance(model, np.flatnonzero(homes == group), limits))
         for group in np.unique(homes).tolist()
     ]
 
@@ -134,29 +134,29 @@ def _full(cluster: Snapshot, names: Sequence[str]) -> frozenset[str]:
 
 
 def _health(group: int, balance: Balance, moved: Sequence[int], options: Parsed) -> _Health:
-    board = balance.board
-    books = board.books
+    state = balance.state
+    resources = state.resources
     counts = [
-        int(np.count_nonzero(~books.offline & books.fails_n1)),
-        int(np.count_nonzero(books.conflicts > 0)),
-        int(books.primaries[books.offline].sum()),
-        int(np.count_nonzero(books.offline)),  # nodes, not instances, as with Debian's hcheck
+        int(np.count_nonzero(~resources.offline & resources.fails_n1)),
+        int(np.count_nonzero(resources.conflicts > 0)),
+        int(resources.primaries[resources.offline].sum()),
+        int(np.count_nonzero(resources.offline)),  # nodes, not instances, as with Debian's hcheck
     ]
     if options.capacity:
-        counts.append(len(stuck_in_group(board, moved)))
+        counts.append(len(stuck_in_group(state, moved)))
     return _Health(group, counts, balance.score().value)
 
 
-def stuck_in_group(board: Board, moved: Sequence[int] = ()) -> set[int]:
+def stuck_in_group(state: GroupState, moved: Sequence[int] = ()) -> set[int]:
     """Nodes of a group that could not be emptied within it.
 
     An instance whose mirror is in another group, or nowhere, cannot fail over within its own.
     """
-    ledger = board.settled(moved)
-    lonely = board.demands.mirrored & (board.demands.count > 0) & (board.secondary < 0)
-    stuck = set(board.nodes[board.primary[lonely]].tolist())
-    others: Ints = np.array([n for n in board.nodes.tolist() if n not in stuck], dtype=np.int64)
-    return stuck | set(stuck_nodes(ledger, others, board.nodes))
+    model = state.settled(moved)
+    lonely = state.demands.mirrored & (state.demands.count > 0) & (state.secondary < 0)
+    stuck = set(state.nodes[state.primary[lonely]].tolist())
+    others: Ints = np.array([n for n in state.nodes.tolist() if n not in stuck], dtype=np.int64)
+    return stuck | set(stuck_nodes(model, others, state.nodes))
 
 
 def _totals(groups: Sequence[_Health]) -> list[int]:

@@ -7,9 +7,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 
 import numpy as np
 
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.terms import Score
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.hbal_options import PRINT_INSTANCES
@@ -50,7 +50,7 @@ def main() -> None:
 def inform(options: Parsed) -> int:
     """Load and print; returns the exit status."""
     cluster = source.with_offline(source.load(options), options)
-    ledger = Ledger(cluster)
+    model = ClusterModel(cluster)
     if options.verbosity > 0:
         source.warn_of_missing(cluster)
     sizes = (
@@ -69,19 +69,19 @@ def inform(options: Parsed) -> int:
     if suffix and options.verbosity > 2:
         _say(f"Note: Stripping common suffix of '{suffix}' from names")
     _say_split(cluster, is_verbose=options.verbosity > 1)
-    board = Board(ledger, np.arange(len(cluster.nodes)))
+    state = GroupState(model, np.arange(len(cluster.nodes)))
     if options.print_instances:
         sys.stderr.write(f"\nInitial instance map:\n{instance_table(cluster.instances, cluster)}")
     if options.print_nodes is not None:
-        now = nodes_now(board, cluster, lambda name: name.removesuffix(suffix))
+        now = nodes_now(state, cluster, lambda name: name.removesuffix(suffix))
         table = node_table(now, range(len(cluster.nodes)), options.print_nodes)
         sys.stderr.write(f"\nCluster status:\n{table}\n")
     if options.verbosity > 1:
-        _say_groups(cluster, ledger)
-    books = board.books
-    is_happy = not (books.fails_n1 & ~books.offline).any()
+        _say_groups(cluster, model)
+    resources = state.resources
+    is_happy = not (resources.fails_n1 & ~resources.offline).any()
     _say(f"Cluster is N+1 {'happy' if is_happy else 'unhappy'}")
-    score = Score(books, board.crowding)
+    score = Score(resources, state.crowding)
     sys.stdout.write(f"Cluster coefficients:\n{score_table(score.values())}")
     _say(f"Cluster score: {show(score.value)}")
     return 0
@@ -104,26 +104,26 @@ def _say_split(cluster: Snapshot, *, is_verbose: bool) -> None:
         _say("No split instances found")
 
 
-def _say_groups(cluster: Snapshot, ledger: Ledger) -> None:
+def _say_groups(cluster: Snapshot, model: ClusterModel) -> None:
     """How each group that has nodes stands."""
     rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
     for index, group in enumerate(cluster.groups):
         nodes = np.array([i for i, n in enumerate(cluster.nodes) if n.group == index], np.int64)
         if not len(nodes):
             continue
-        board = Board(ledger, nodes)
-        bad = board.books.fails_n1 & ~board.books.offline
-        touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])
-        touched &= board.demands.count > 0
+        state = GroupState(model, nodes)
+        bad = state.resources.fails_n1 & ~state.resources.offline
+        touched = bad[state.primary] | ((state.secondary >= 0) & bad[state.secondary])
+        touched &= state.demands.count > 0
         rows.append(
             [
                 group.name,
                 str(len(nodes)),
-                str(len(board.instances)),
+                str(len(state.instances)),
                 str(int(bad.sum())),
                 str(int(touched.sum())),
                 str(not bad.any()),
-                show(Score(board.books, board.crowding).value),
+                show(Score(state.resources, state.crowding).value),
             ]
         )
     _say("Node group information:")

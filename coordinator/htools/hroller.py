@@ -10,7 +10,7 @@ from itertools import chain
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 from common.errors import InvalidRequest
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.rolling.colouring import WAYS, Graph, classes
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
 from coordinator.allocator.rolling.rounds import Mover, Round, graph_of_nodes
@@ -87,13 +87,13 @@ def main() -> None:
 def roll(options: Parsed) -> int:
     """Load, plan, print; returns the exit status."""
     loaded = source.load(options)
-    ledger = Ledger(loaded)
+    model = ClusterModel(loaded)
     if options.verbosity != 0:
         source.warn_of_missing(loaded)
     _check_master(loaded, is_forced=options.force)
     cluster = source.with_offline(loaded, options)
     save_cluster(loaded, options.save, "original", "before hroller run")
-    layout = layout_of(ledger)
+    layout = layout_of(model)
     online = [index for index, node in enumerate(cluster.nodes) if node.is_usable]
     mover = Mover(cluster.instances, online)
     nodes = _chosen(cluster, options, online, layout, mover)

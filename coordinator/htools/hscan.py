@@ -9,9 +9,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from common.errors import GntError, InvalidRequest
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.terms import Score
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
@@ -87,11 +87,11 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
         InvalidRequest: the file cannot be written.
     """
     seen = with_own_memory(cluster, options.static_memory) if is_kvm else cluster
-    board = Board(Ledger(seen), np.arange(len(seen.nodes)))
-    _say(f"{name:<{width}} {_line(seen, board)}")
+    state = GroupState(ClusterModel(seen), np.arange(len(seen.nodes)))
+    _say(f"{name:<{width}} {_line(seen, state)}")
     if options.print_nodes is not None:
         suffix = source.common_suffix(seen)
-        now = nodes_now(board, seen, lambda full: full.removesuffix(suffix))
+        now = nodes_now(state, seen, lambda full: full.removesuffix(suffix))
         sys.stdout.write(node_table(now, range(len(seen.nodes)), options.print_nodes))
     path = Path(options.directory) / f"{name.replace('/', '_')}.data"
     try:
@@ -100,11 +100,11 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
         raise InvalidRequest(f"Cannot save {name} to {path}: {error.strerror}.") from error
 
 
-def _line(cluster: Snapshot, board: Board) -> str:
-    books, nodes = board.books, cluster.nodes
-    bad = books.fails_n1 & ~books.offline
-    touched = bad[board.primary] | ((board.secondary >= 0) & bad[board.secondary])
-    touched &= board.demands.count > 0
+def _line(cluster: Snapshot, state: GroupState) -> str:
+    resources, nodes = state.resources, cluster.nodes
+    bad = resources.fails_n1 & ~resources.offline
+    touched = bad[state.primary] | ((state.secondary >= 0) & bad[state.secondary])
+    touched &= state.demands.count > 0
     figures = (
         str(len(nodes)),
         str(len(cluster.instances)),
@@ -116,7 +116,7 @@ def _line(cluster: Snapshot, board: Board) -> str:
         str(sum(node.free_disk for node in nodes) // 1024),
     )
     columns = [f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=False)]
-    return " ".join((*columns, show(Score(books, board.crowding).value)))
+    return " ".join((*columns, show(Score(resources, state.crowding).value)))
 
 
 if __name__ == "__main__":

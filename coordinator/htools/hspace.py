@@ -15,13 +15,13 @@ from common.errors import InvalidRequest, NoCapacity
 from common.model.group import AllocationPolicy
 from common.model.policy import Spec
 from common.model.template import TRAITS
+from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Bools
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.filling.codes import Failure
-from coordinator.allocator.filling.fill import Filled, Filling, Rules, fill
-from coordinator.allocator.filling.tiers import fill_in_tiers
-from coordinator.allocator.placing.emptying import stuck_nodes
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.packing.codes import Failure
+from coordinator.allocator.packing.fill import Filled, Filling, Rules, fill
+from coordinator.allocator.packing.tiers import fill_in_tiers
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
@@ -65,23 +65,23 @@ class _Run:
         self._is_pair = TRAITS[self._template].is_mirrored
         self._suffix = source.common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
-        ledger = Ledger(cluster, least_disk=options.min_disk)
+        model = ClusterModel(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
         if options.independent or options.verbosity > 3:
-            groups = np.unique(ledger.group_of).tolist()
-            self._stuck = [index for index in groups if self._is_stuck(ledger, index)]
-        self._rules, self._is_hopeless = self._rules_for(ledger)
-        self._start = Filling(ledger, self._rules)
+            groups = np.unique(model.group_of).tolist()
+            self._stuck = [index for index in groups if self._is_stuck(model, index)]
+        self._rules, self._is_hopeless = self._rules_for(model)
+        self._start = Filling(model, self._rules)
         self._initial = self._resources(self._start)
         report = Machine if options.machine else Human
         self._report = report(self._initial, self._start.score(), is_exclusive=self._exclusive)
 
-    def _rules_for(self, ledger: Ledger) -> tuple[Rules, bool]:
+    def _rules_for(self, model: ClusterModel) -> tuple[Rules, bool]:
         """Which groups are open, which nodes count; and whether trying is of no use."""
-        options, a, group = self._options, ledger.accounts, ledger.group_of
+        options, a, group = self._options, model.resources, model.group_of
         bad: set[int] = set(group[a.fails_n1 & ~a.offline].tolist())
         closed = set[int]() if options.accept else set(bad)
-        emptied: Bools = np.ones(ledger.size, dtype=np.bool_)
+        emptied: Bools = np.ones(model.size, dtype=np.bool_)
         if options.independent:
             closed.update(self._stuck)
             emptied &= ~np.isin(group, np.array(self._stuck, dtype=np.int64))
@@ -100,12 +100,12 @@ class _Run:
         )
         return rules, is_hopeless
 
-    def _is_stuck(self, ledger: Ledger, group: int) -> bool:
-        members = np.flatnonzero(ledger.group_of == group)
+    def _is_stuck(self, model: ClusterModel, group: int) -> bool:
+        members = np.flatnonzero(model.group_of == group)
         emptied = members
         if self._options.accept:  # what sits on a node that is offline is an existing error
-            emptied = members[~ledger.accounts.offline[members]]
-        return next(stuck_nodes(ledger, emptied, members), None) is not None
+            emptied = members[~model.resources.offline[members]]
+        return next(stuck_nodes(model, emptied, members), None) is not None
 
     def go(self) -> int:
         options, policy, report = self._options, self._cluster.policy, self._report
@@ -183,7 +183,7 @@ class _Run:
 
     def _after(self, filling: Filling) -> Snapshot:
         """The cluster with what was placed."""
-        a, nodes = filling.books, self._cluster.nodes
+        a, nodes = filling.resources, self._cluster.nodes
         instances = [
             replace(
                 one.demand,
@@ -219,8 +219,10 @@ class _Run:
             replace(node, free_memory=node.free_memory - int(taken))
             for node, taken in zip(after.nodes, used.tolist(), strict=True)
         )
-        board = Board(Ledger(replace(after, nodes=measured)), np.arange(len(after.nodes)))
-        now = nodes_now(board, after, lambda name: name.removesuffix(self._suffix))
+        state = GroupState(
+            ClusterModel(replace(after, nodes=measured)), np.arange(len(after.nodes))
+        )
+        now = nodes_now(state, after, lambda name: name.removesuffix(self._suffix))
         table = node_table(now, range(len(after.nodes)), self._options.print_nodes)
         sys.stderr.write(f"\n{when} status:\n{table}\n")
 

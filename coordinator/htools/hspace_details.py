@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from coordinator.allocator.books.terms import Score
-from coordinator.allocator.filling.fill import Filling
+from coordinator.allocator.model.score import Score
+from coordinator.allocator.packing.fill import Filling
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import aligned, score_table, show
 
 
 def tell_score(filling: Filling) -> None:
     """What each term of the score amounts to."""
-    score = Score(filling.books, filling.crowding)
+    score = Score(filling.resources, filling.crowding)
     sys.stderr.write(
         f"Initial coefficients: overall {show(score.value)}\n{score_table(score.values())}"
     )
@@ -22,8 +22,8 @@ def tell_score(filling: Filling) -> None:
 
 def tell_bad(cluster: Snapshot, filling: Filling, groups: Sequence[int]) -> None:
     """Nodes that fail N+1, and ``groups``, which have nodes that could not be emptied."""
-    books = filling.books
-    bad = np.flatnonzero(books.fails_n1 & ~books.offline).tolist()
+    resources = filling.resources
+    bad = np.flatnonzero(resources.fails_n1 & ~resources.offline).tolist()
     if bad:
         sys.stderr.write(f"Bad nodes: {_names(cluster.nodes[i].name for i in bad)}\n")
     if groups:

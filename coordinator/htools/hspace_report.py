@@ -4,9 +4,9 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 
-from coordinator.allocator.filling.codes import Failure
-from coordinator.allocator.filling.fill import Filled
-from coordinator.allocator.filling.tiers import runs_of
+from coordinator.allocator.packing.codes import Failure
+from coordinator.allocator.packing.fill import Filled
+from coordinator.allocator.packing.tiers import runs_of
 from coordinator.allocator.snapshot import Instance
 from coordinator.htools.resources import Resources
 from coordinator.htools.tables import show, show_float
@@ -40,8 +40,8 @@ class Human:
             f" CPU {total.total_cpus:.0f}, VCPU {total.vcpus}{spindles}."
         )
         count = total.instances
-        told = f"{count} initial instances" if count else "no initial instances"
-        _line(f"There are {told} on the cluster.")
+        existing = f"{count} initial instances" if count else "no initial instances"
+        _line(f"There are {existing} on the cluster.")
 
     def say_spec(self, title: str, prefix: str, one: Instance) -> None:  # noqa: ARG002 - as Machine's
         """The instance that is placed."""

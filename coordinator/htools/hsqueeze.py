@@ -21,7 +21,7 @@ from coordinator.allocator.balancing.squeezing import (
     one_more,
     switch,
 )
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs
@@ -79,7 +79,7 @@ def main() -> None:
 def squeeze(options: Parsed) -> int:
     """Load, decide, print; returns the exit status."""
     cluster = source.load(options)
-    ledger = Ledger(cluster)
+    model = ClusterModel(cluster)
     source.warn_of_missing(cluster)
     save_cluster(cluster, options.save, "original", "before hsqueeze run")
     removable, spare = dispensable(cluster), on_standby(cluster)
@@ -88,7 +88,7 @@ def squeeze(options: Parsed) -> int:
         _say(f"Online candidates: {_names(cluster, spare)}")
     standard = cluster.policy.std
     least = one_more(standard, options.least)
-    if not have_room(ledger.accounts, least):
+    if not have_room(model.resources, least):
         wanted = choose_on(cluster, spare, least)
         _expand(cluster, spare if wanted is None else wanted, options, suffices=wanted is not None)
         return 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from coordinator.allocator.balancing.balance import Move
-from coordinator.allocator.balancing.board import Kind
+from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 
 Alias = Callable[[str], str]
@@ -31,17 +31,17 @@ def job_sets(moves: Sequence[Move]) -> list[list[Move]]:
 def letters(move: Move, target: str) -> str:
     """The short form of a move: ``f`` for a failover, ``r`` for a replaced secondary."""
     match move.kind:
-        case Kind.FAILOVER:
+        case MoveKind.FAILOVER:
             return "f"
-        case Kind.FAILOVER_TO_ANY:
+        case MoveKind.FAILOVER_TO_ANY:
             return f"fa:{target}"
-        case Kind.REPLACE_SECONDARY:
+        case MoveKind.REPLACE_SECONDARY:
             return f"r:{target}"
-        case Kind.REPLACE_AND_FAILOVER:
+        case MoveKind.REPLACE_AND_FAILOVER:
             return f"r:{target} f"
-        case Kind.REPLACE_PRIMARY:
+        case MoveKind.REPLACE_PRIMARY:
             return f"f r:{target} f"
-        case Kind.FAILOVER_AND_REPLACE:
+        case MoveKind.FAILOVER_AND_REPLACE:
             return f"f r:{target}"
 
 
@@ -53,15 +53,15 @@ def commands(move: Move, cluster: Snapshot, alias: Alias) -> list[str]:
     switch = f"{verb} -f {name}"
     replace = f"replace-disks -n {target} {name}"
     match move.kind:
-        case Kind.FAILOVER:
+        case MoveKind.FAILOVER:
             steps = [switch]
-        case Kind.FAILOVER_TO_ANY:
+        case MoveKind.FAILOVER_TO_ANY:
             steps = [f"{verb} -f -n {target} {name}"]
-        case Kind.REPLACE_SECONDARY:
+        case MoveKind.REPLACE_SECONDARY:
             steps = [replace]
-        case Kind.REPLACE_AND_FAILOVER:
+        case MoveKind.REPLACE_AND_FAILOVER:
             steps = [replace, switch]
-        case Kind.REPLACE_PRIMARY:
+        case MoveKind.REPLACE_PRIMARY:
             steps = [switch, replace, switch]
         case _:
             steps = [switch, replace]
@@ -103,17 +103,17 @@ def opcodes(move: Move, cluster: Snapshot) -> list[dict[str, object]]:
         "remote_node": target,
     }  # fmt: skip
     match move.kind:
-        case Kind.FAILOVER:
+        case MoveKind.FAILOVER:
             return [switch(None)]
-        case Kind.FAILOVER_TO_ANY:
+        case MoveKind.FAILOVER_TO_ANY:
             return [switch(target)]
-        case Kind.REPLACE_SECONDARY:
+        case MoveKind.REPLACE_SECONDARY:
             return [replace]
-        case Kind.REPLACE_AND_FAILOVER:
+        case MoveKind.REPLACE_AND_FAILOVER:
             return [replace, switch(None)]
-        case Kind.REPLACE_PRIMARY:
+        case MoveKind.REPLACE_PRIMARY:
             return [switch(None), replace, switch(None)]
-        case Kind.FAILOVER_AND_REPLACE:
+        case MoveKind.FAILOVER_AND_REPLACE:
             return [switch(None), replace]
 
 

@@ -186,27 +186,27 @@ def _instance(row: Mapping[str, Any], nodes: Mapping[str, int]) -> Instance:
     )
 
 
-def _policy(told: Mapping[str, Any]) -> InstancePolicy:
-    if not told:
+def _policy(given: Mapping[str, Any]) -> InstancePolicy:
+    if not given:
         return DEFAULT_POLICY
-    std = _spec(told["std"]) if "std" in told else DEFAULT_POLICY.std
+    std = _spec(given["std"]) if "std" in given else DEFAULT_POLICY.std
     return InstancePolicy(
         minmax=tuple(
-            Bounds(min=_spec(pair["min"]), max=_spec(pair["max"])) for pair in told["minmax"]
+            Bounds(min=_spec(pair["min"]), max=_spec(pair["max"])) for pair in given["minmax"]
         ),
         std=std,
-        disk_templates=tuple(told["disk-templates"]),
-        vcpu_ratio=float(told["vcpu-ratio"]),
-        spindle_ratio=float(told["spindle-ratio"]),
+        disk_templates=tuple(given["disk-templates"]),
+        vcpu_ratio=float(given["vcpu-ratio"]),
+        spindle_ratio=float(given["spindle-ratio"]),
     )
 
 
-def _spec(told: Mapping[str, int]) -> Spec:
+def _spec(given: Mapping[str, int]) -> Spec:
     return Spec(
-        memory_size=MiB(told["memory-size"]),
-        cpu_count=told["cpu-count"],
-        disk_size=MiB(told["disk-size"]),
-        disk_count=told["disk-count"],
-        nic_count=told["nic-count"],
-        spindle_use=told["spindle-use"],
+        memory_size=MiB(given["memory-size"]),
+        cpu_count=given["cpu-count"],
+        disk_size=MiB(given["disk-size"]),
+        disk_count=given["disk-count"],
+        nic_count=given["nic-count"],
+        spindle_use=given["spindle-use"],
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.errors import InvalidRequest, NotFound
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools.agents import ask_agents
 
@@ -67,10 +67,10 @@ def _parse(text: str) -> _Reports:
         raise InvalidRequest("The monitoring data is not a list of nodes with reports.") from error
 
 
-def _listed(told: Any) -> list[Any]:
-    if not isinstance(told, list):
-        raise TypeError(f"{type(told).__name__} is no list")
-    return told
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{type(value).__name__} is no list")
+    return value
 
 
 def _find(reports: Sequence[Any], collector: str) -> Any:
@@ -100,7 +100,7 @@ def _spread(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
         if total is None:
             return None
         measured[node.name] = total
-    cpus = Ledger(cluster).accounts.cpus
+    cpus = ClusterModel(cluster).resources.cpus
 
     def loaded(instance: Instance) -> Instance:
         share = instance.used_vcpus / float(cpus[instance.primary] or 1)
@@ -124,8 +124,8 @@ def _with_xen_loads(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
         loads |= {name: value for name, value in found.items() if value is not None}
     missing = [one.name for one in cluster.instances if one.name not in loads]
     if missing:
-        told = json.dumps(missing, separators=(",", ":"))
-        sys.stderr.write(f"No CPU information available for {told}\n")
+        names = json.dumps(missing, separators=(",", ":"))
+        sys.stderr.write(f"No CPU information available for {names}\n")
         return None
     instances = (replace(i, load=(loads[i.name], *i.load[1:])) for i in cluster.instances)
     return replace(cluster, instances=tuple(instances))

@@ -48,12 +48,12 @@ def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Sna
         GntError: the address is none, nobody answers there, or with something else.
     """
     if address.startswith(_FILES):
-        told = [_saved(address, what) for what in ("groups", "nodes", "instances", "info")]
+        answers = [_saved(address, what) for what in ("groups", "nodes", "instances", "info")]
     else:
         with _Rapi(_place(address), authority) as rapi:
-            told = [rapi.get(f"/2/{what}?bulk=1") for what in ("groups", "nodes", "instances")]
-            told.append(rapi.get("/2/info"))
-    groups, nodes, instances, info = told
+            answers = [rapi.get(f"/2/{what}?bulk=1") for what in ("groups", "nodes", "instances")]
+            answers.append(rapi.get("/2/info"))
+    groups, nodes, instances, info = answers
     try:
         return snapshot_from_rows(
             info, groups, [_node(row) for row in nodes], [_instance(row) for row in instances]
@@ -143,8 +143,8 @@ class _Rapi:
         headers = {"Accept": "application/json"}
         if self._place.username is not None:
             user, password = unquote(self._place.username), unquote(self._place.password or "")
-            told = base64.b64encode(f"{user}:{password}".encode()).decode()
-            headers["Authorization"] = f"Basic {told}"
+            credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
+            headers["Authorization"] = f"Basic {credentials}"
         return headers
 
 

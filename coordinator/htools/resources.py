@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.filling.fill import Filling
+from coordinator.allocator.packing.fill import Filling
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import show
 
@@ -97,7 +97,7 @@ def resources_of(filling: Filling, cluster: Snapshot, ratios: Sequence[float]) -
         cluster: as it was read.
         ratios: per group, the virtual processors a real one may stand for by its policy.
     """
-    a, nodes = filling.books, cluster.nodes
+    a, nodes = filling.resources, cluster.nodes
     available_memory = np.maximum(0, a.memory - a.reserved)
     available_disk = np.where(a.disk > a.least_disk, a.disk - a.least_disk, 0)
     total_disk = np.array([node.total_disk for node in nodes])

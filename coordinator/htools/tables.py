@@ -8,8 +8,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 import numpy as np
 
 from common.model.policy import InstancePolicy, Spec
-from coordinator.allocator.books.books import Books
-from coordinator.allocator.books.score import WEIGHTS, Term
+from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.terms import WEIGHTS, Term
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Snapshot
 
 _PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
@@ -111,7 +111,7 @@ class NodesNow:
     """
 
     snapshot: Snapshot
-    books: Books
+    resources: NodeResources
     indices: Sequence[int]
     primaries: Sequence[Sequence[int]]
     secondaries: Sequence[Sequence[int]]
@@ -146,28 +146,30 @@ _UNKNOWN: _Column = ("<unknown field>", False, lambda _now, _node: "<unknown fie
 
 
 def _status(now: NodesNow, node: int) -> str:
-    return "-" if now.books.offline[node] else "*" if now.books.fails_n1[node] else " "
+    return "-" if now.resources.offline[node] else "*" if now.resources.fails_n1[node] else " "
 
 
 def _book(name: str, unit: int = 1) -> Callable[[NodesNow, int], str]:
-    return lambda now, node: str(int(getattr(now.books, name)[node]) // unit)
+    return lambda now, node: str(int(getattr(now.resources, name)[node]) // unit)
 
 
-def _ratio(value: Callable[[Books, int], float], digits: int) -> Callable[[NodesNow, int], str]:
+def _ratio(
+    value: Callable[[NodeResources, int], float], digits: int
+) -> Callable[[NodesNow, int], str]:
     def read(now: NodesNow, node: int) -> str:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return show(value(now.books, node), digits)
+            return show(value(now.resources, node), digits)
 
     return read
 
 
 def _load(kind: int) -> Callable[[NodesNow, int], str]:
-    return lambda now, node: f"{show(now.books.load[kind][node], 3):>5}"
+    return lambda now, node: f"{show(now.resources.load[kind][node], 3):>5}"
 
 
-def _share(books: Books, node: int) -> float:
-    unit = float(books.disk_unit[node])
-    free = books.free_spindles if books.exclusive[node] else books.disk
+def _share(resources: NodeResources, node: int) -> float:
+    unit = float(resources.disk_unit[node])
+    free = resources.free_spindles if resources.exclusive[node] else resources.disk
     return float(free[node]) / unit if unit else 1.0
 
 
@@ -181,19 +183,19 @@ _NODE_FIELDS: dict[str, _Column] = {
     "imem": ("i_mem", True, lambda now, node: f"{now.used_memory[node]:5d}"),
     "xmem": ("x_mem", True, lambda now, node: f"{now.missing[node]:5d}"),
     "fmem": ("f_mem", True, lambda now, n: f"{now.snapshot.nodes[n].free_memory:5d}"),
-    "umem": ("u_mem", True, lambda now, n: f"{int(now.books.memory[n]):5d}"),
-    "rmem": ("r_mem", True, lambda now, n: f"{int(now.books.reserved[n]):5d}"),
+    "umem": ("u_mem", True, lambda now, n: f"{int(now.resources.memory[n]):5d}"),
+    "rmem": ("r_mem", True, lambda now, n: f"{int(now.resources.reserved[n]):5d}"),
     "amem": (
         "a_mem",
         True,
-        lambda now, n: f"{max(0, int(now.books.memory[n] - now.books.reserved[n])):5d}",
+        lambda now, n: f"{max(0, int(now.resources.memory[n] - now.resources.reserved[n])):5d}",
     ),
     "tdsk": ("t_dsk", True, lambda now, n: f"{now.snapshot.nodes[n].total_disk / 1024:5.0f}"),
-    "fdsk": ("f_dsk", True, lambda now, n: f"{int(now.books.disk[n]) // 1024:5d}"),
+    "fdsk": ("f_dsk", True, lambda now, n: f"{int(now.resources.disk[n]) // 1024:5d}"),
     "tcpu": ("pcpu", True, lambda now, n: f"{now.snapshot.nodes[n].total_cpus:4.0f}"),
-    "ucpu": ("vcpu", True, lambda now, n: f"{int(now.books.cpus[n]):4d}"),
-    "pcnt": ("pcnt", True, lambda now, n: f"{int(now.books.primaries[n]):3d}"),
-    "scnt": ("scnt", True, lambda now, n: f"{int(now.books.secondaries[n]):3d}"),
+    "ucpu": ("vcpu", True, lambda now, n: f"{int(now.resources.cpus[n]):4d}"),
+    "pcnt": ("pcnt", True, lambda now, n: f"{int(now.resources.primaries[n]):3d}"),
+    "scnt": ("scnt", True, lambda now, n: f"{int(now.resources.secondaries[n]):3d}"),
     "plist": ("primaries", True, lambda now, n: _listed(now.primaries[n])),
     "slist": ("secondaries", True, lambda now, n: _listed(now.secondaries[n])),
     "pfmem": (
@@ -216,8 +218,8 @@ _NODE_FIELDS: dict[str, _Column] = {
         lambda now, n: "[" + ",".join(f"({peer},{held})" for peer, held in now.peers[n]) + "]",
     ),
     "spindle_count": ("NodeSpindles", True, lambda now, n: str(now.snapshot.nodes[n].spindles)),
-    "hi_spindles": ("MaxSpindles", True, lambda now, n: str(float(now.books.spindle_limit[n]))),
-    "inst_spindles": ("InstSpindles", True, lambda now, n: str(float(now.books.spindles[n]))),
+    "hi_spindles": ("MaxSpindles", True, lambda now, n: str(float(now.resources.spindle_limit[n]))),
+    "inst_spindles": ("InstSpindles", True, lambda now, n: str(float(now.resources.spindles[n]))),
 }  # fmt: skip
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from coordinator.allocator.balancing.balance import Move
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.books import UNKNOWN
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.htools.tables import NodesNow
 
@@ -36,17 +36,17 @@ def _with_room(node: Node, one: Instance, sign: int) -> Node:
 
 
 def nodes_now(
-    board: Board, before: Snapshot, alias: Callable[[str], str], moves: Sequence[Move] = ()
+    state: GroupState, before: Snapshot, alias: Callable[[str], str], moves: Sequence[Move] = ()
 ) -> NodesNow:
     """What the table of a group's nodes shows.
 
     Args:
-        board: the group, after the moves.
+        state: the group, after the moves.
         before: the cluster, before them.
         alias: makes the name that is shown.
         moves: those made since.
     """
-    nodes = board.nodes.tolist()
+    nodes = state.nodes.tolist()
     lists = _Lists(before)
     for move in moves:
         lists.move(move)
@@ -56,15 +56,15 @@ def nodes_now(
     for one in cluster.instances:
         if one.primary in used:
             used[one.primary] += one.memory if one.uses_memory else 0
-            tags[one.primary].update(board.ledger.rules.exclusion_tags(one.tags))
+            tags[one.primary].update(state.model.rules.exclusion_tags(one.tags))
     return NodesNow(
         snapshot=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
-        books=board.books,
+        resources=state.resources,
         indices=nodes,
         primaries=[lists.primaries[node] for node in nodes],
         secondaries=[lists.secondaries[node] for node in nodes],
         used_memory=[used[node] for node in nodes],
-        missing=board.ledger.missing[board.nodes].tolist(),
+        missing=state.model.missing[state.nodes].tolist(),
         tags=[sorted(tags[node].items()) for node in nodes],
         peers=[lists.peers[node] for node in nodes],
         alias=alias,

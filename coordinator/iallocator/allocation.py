@@ -3,8 +3,8 @@
 from common.errors import InvalidRequest
 from common.model.group import AllocationPolicy
 from common.names import NodeName
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.succession import with_instance
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
@@ -20,14 +20,16 @@ from coordinator.iallocator.names import find_one
 from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
 
 
-def allocate(cluster: Snapshot, ledger: Ledger, request: AllocateOne, options: Options) -> Answer:
+def allocate(
+    cluster: Snapshot, model: ClusterModel, request: AllocateOne, options: Options
+) -> Answer:
     """Find nodes for one new instance.
 
     Raises:
         Refused: nothing fits.
     """
-    search = Search.of(cluster, options, request)
-    placed = search.place(ledger, request.new, request.group_name)
+    search = Placer.of(cluster, options, request)
+    placed = search.place(model, request.new, request.group_name)
     return Answer(
         placed.info,
         [cluster.nodes[node].name for node in placed.nodes],
@@ -37,7 +39,7 @@ def allocate(cluster: Snapshot, ledger: Ledger, request: AllocateOne, options: O
 
 
 def allocate_many(
-    cluster: Snapshot, ledger: Ledger, request: AllocateMany, options: Options
+    cluster: Snapshot, model: ClusterModel, request: AllocateMany, options: Options
 ) -> Answer:
     """Find nodes for several new instances, each on what the others leave.
 
@@ -50,15 +52,15 @@ def allocate_many(
         Refused: one does not fit, and no group was named.
     """
     group = request.group_name
-    search = Search(cluster, options, options.among, group)
+    search = Placer(cluster, options, options.among, group)
     is_odd = options.strict and search.is_dedicated
     done: list[tuple[str, list[str]]] = []
     failed: list[tuple[str, str]] = []
     created: dict[str, tuple[int, ...]] = {}
-    books = ledger
+    resources = model
     for new in request.news:
         try:
-            placed = search.place(books, new, group)
+            placed = search.place(resources, new, group)
         except NothingFits as error:
             if group is None:
                 raise
@@ -67,14 +69,14 @@ def allocate_many(
         if is_odd and group is None:
             search.keep_to_group_of(placed)
         if not is_odd or group is None:
-            books = with_instance(books, new.instance, placed.nodes)
+            resources = with_instance(resources, new.instance, placed.nodes)
         done.append((new.instance.name, [cluster.nodes[node].name for node in placed.nodes]))
         created[new.instance.name] = placed.nodes
     info = f"{len(failed)} instances failed to allocate and {len(done)} were allocated successfully"
     return Answer(info, [done, failed], created=created)
 
 
-class Search:
+class Placer:
     """How the new instances of one request are placed."""
 
     def __init__(
@@ -91,7 +93,7 @@ class Search:
         self.is_dedicated = _is_dedicated(cluster, group_name)
 
     @classmethod
-    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> "Search":
+    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> "Placer":
         """For one instance; what the command line allows goes before what the request does."""
         among = options.among
         if among is None and request.among is not None:
@@ -102,18 +104,18 @@ class Search:
         """Look at no other group from now on."""
         self._groups = frozenset({self._cluster.nodes[placed.nodes[0]].group})
 
-    def place(self, ledger: Ledger, new: New, group_name: str | None) -> Placed:
+    def place(self, model: ClusterModel, new: New, group_name: str | None) -> Placed:
         """Choose nodes for one instance.
 
         Raises:
             Refused: there is no such group, or nothing fits.
         """
-        request = self.request(ledger, new, group_name)
+        request = self.request(model, new, group_name)
         if self.is_dedicated:
-            return choose_by_loss(self._cluster, ledger, request)
-        return choose(self._cluster, ledger, request)
+            return choose_by_loss(self._cluster, model, request)
+        return choose(self._cluster, model, request)
 
-    def request(self, ledger: Ledger, new: New, group_name: str | None) -> Allocate:
+    def request(self, model: ClusterModel, new: New, group_name: str | None) -> Allocate:
         """What is asked of the engine for one instance.
 
         Raises:
@@ -121,7 +123,7 @@ class Search:
         """
         group = None if group_name is None else self._group(group_name)
         if new.required_nodes not in {1, 2}:
-            raise Refused(self._unsupported(ledger, new, group))
+            raise Refused(self._unsupported(model, new, group))
         asked = new.instance
         if new.required_nodes == 1 and asked.is_mirrored and self._options.check_capacity:
             raise Refused(
@@ -145,12 +147,12 @@ class Search:
         except InvalidRequest as error:
             raise Refused(str(error)) from error
 
-    def _unsupported(self, ledger: Ledger, new: New, group: int | None) -> str:
+    def _unsupported(self, model: ClusterModel, new: New, group: int | None) -> str:
         """Say it of every group in question, unless a network is missing there anyway."""
         groups = self._cluster.groups
         if group is not None:
             return _why_not(groups[group], new)
-        among = [groups[at] for at in sorted({*ledger.group_of.tolist()})]
+        among = [groups[at] for at in sorted({*model.group_of.tolist()})]
         first: list[str] = []
         if not self.is_dedicated:
             first = [

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
@@ -32,14 +32,14 @@ class Step:
         return self.before - self.move.score
 
 
-def balance(ledger: Ledger, request: BalanceCluster, options: Options) -> Answer:
+def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> Answer:
     """Find moves, those that gain most first; each as a job that waits for the one before.
 
     Raises:
         Refused: there is no such group.
     """
-    cluster = ledger.snapshot
-    steps = _best_first(ledger, _groups(cluster, request), options)
+    cluster = model.snapshot
+    steps = _best_first(model, _groups(cluster, request), options)
     moved: list[tuple[str, str, tuple[str, ...]]] = []
     jobs: list[tuple[Opcode, ...]] = []
     after: dict[int, tuple[int, ...]] = {}
@@ -60,12 +60,12 @@ def balance(ledger: Ledger, request: BalanceCluster, options: Options) -> Answer
         jobs.append(tuple(_job(opcodes_of(move, cluster), is_first=not jobs)))
         after[move.instance] = nodes
         scores[group] = (scores.get(group, (step.before,))[0], move.score)
-    told = ", ".join(
+    scores_in_words = ", ".join(
         f"group {cluster.groups[group].name} from {before:.8f} to {now:.8f}"
         for group, (before, now) in scores.items()
     )
     info = f"{len(jobs)} move{'s' * (len(jobs) != 1)}" + (
-        f", score of {told}" if told else ": no move is worth it"
+        f", score of {scores_in_words}" if scores_in_words else ": no move is worth it"
     )
     return Answer(info, Moves(tuple(moved), (), tuple(jobs)), after=after)
 
@@ -79,13 +79,13 @@ def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:
     raise Refused(f"There is no group {request.group_name}")
 
 
-def _best_first(ledger: Ledger, groups: list[int], options: Options) -> Iterator[Step]:
+def _best_first(model: ClusterModel, groups: list[int], options: Options) -> Iterator[Step]:
     """Merge the groups' moves, which keep their order within each group."""
     limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
     ways = [
-        _steps(Balance(ledger, members, limits))
+        _steps(Balance(model, members, limits))
         for group in groups
-        if len(members := np.flatnonzero(ledger.group_of == group))
+        if len(members := np.flatnonzero(model.group_of == group))
     ]
     coming = {at: step for at, way in enumerate(ways) if (step := next(way, None))}
     while coming:
@@ -118,15 +118,15 @@ def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
     switch = opcodes.migrate(instance.name, None, forthcoming=instance.forthcoming)
     replace = opcodes.replace_secondary(instance.name, target)
     match move.kind:
-        case Kind.FAILOVER:
+        case MoveKind.FAILOVER:
             return [switch]
-        case Kind.FAILOVER_TO_ANY:
+        case MoveKind.FAILOVER_TO_ANY:
             return [opcodes.migrate(instance.name, target, forthcoming=instance.forthcoming)]
-        case Kind.REPLACE_SECONDARY:
+        case MoveKind.REPLACE_SECONDARY:
             return [replace]
-        case Kind.REPLACE_AND_FAILOVER:
+        case MoveKind.REPLACE_AND_FAILOVER:
             return [replace, switch]
-        case Kind.REPLACE_PRIMARY:
+        case MoveKind.REPLACE_PRIMARY:
             return [switch, replace, switch]
-        case Kind.FAILOVER_AND_REPLACE:
+        case MoveKind.FAILOVER_AND_REPLACE:
             return [switch, replace]

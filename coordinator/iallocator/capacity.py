@@ -4,25 +4,25 @@ Ganeti's design asks for it; its hail never had it. A request is one to allocate
 if that is of use; the result is the number and, for each instance in order, its nodes.
 """
 
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.placing.room import MOST, room_for
+from coordinator.allocator.allocation.capacity import MOST, room_for
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import in_words, tally
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.iallocator.allocation import Search
+from coordinator.iallocator.allocation import Placer
 from coordinator.iallocator.answers import Answer, Options
 from coordinator.iallocator.requests import Capacity
 
 
-def capacity(cluster: Snapshot, ledger: Ledger, request: Capacity, options: Options) -> Answer:
+def capacity(cluster: Snapshot, model: ClusterModel, request: Capacity, options: Options) -> Answer:
     """Count.
 
     Raises:
         Refused: there is no such group, or the number of nodes makes no sense.
     """
     one = request.one
-    search = Search.of(cluster, options, one)
-    asked = search.request(ledger, one.new, one.group_name)
-    room = room_for(ledger, asked, MOST if request.limit is None else min(request.limit, MOST))
+    search = Placer.of(cluster, options, one)
+    asked = search.request(model, one.new, one.group_name)
+    room = room_for(model, asked, MOST if request.limit is None else min(request.limit, MOST))
     count = len(room.placements)
     why = f"; then {in_words(tally(room.refused.values()))}" if room.refused else ""
     return Answer(

@@ -7,10 +7,10 @@ import numpy as np
 
 from common.model.group import AllocationPolicy
 from common.names import NodeName
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.placing.dedicated import DedicatedOutcome, choose_dedicated
-from coordinator.allocator.placing.place import survey_books
-from coordinator.allocator.placing.search import NOT_CONNECTED
+from coordinator.allocator.allocation.dedicated import DedicatedOutcome, choose_dedicated
+from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.search import NOT_CONNECTED
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, GroupOutcome
 from coordinator.allocator.snapshot import Group, Snapshot
@@ -46,14 +46,14 @@ class Placed:
     refused: Mapping[NodeName, Reason] = field(default_factory=dict)
 
 
-def choose(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
+def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
     """Choose by the score of the cluster.
 
     Raises:
         NothingFits: says what came of each group.
         Refused: the only group in question could not even be tried.
     """
-    found = survey_books(ledger, request)
+    found = survey_model(model, request)
     groups = [cluster.groups[one.group] for one in found.groups]
     if request.group is not None:
         group, outcome = groups[0], found.groups[0]
@@ -64,7 +64,7 @@ def choose(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
         info = f"{_headed(group)}: {_described(outcome)}"
         if found.best is None:
             raise NothingFits(info, refused=found.refused)
-        return Placed(_nodes(outcome, ledger), info, found.refused)
+        return Placed(_nodes(outcome, model), info, found.refused)
     messages = [
         not_connected(f"group {group.name}", request)
         for group, outcome in zip(groups, found.groups, strict=True)
@@ -81,10 +81,10 @@ def choose(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
         raise NothingFits(", ".join(messages), refused=found.refused)
     chosen = cluster.groups[found.best.group]
     info = ", ".join([f"Selected group: {chosen.name}", *messages])
-    return Placed(_nodes(found.best, ledger), info, found.refused)
+    return Placed(_nodes(found.best, model), info, found.refused)
 
 
-def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Placed:
+def choose_by_loss(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
     """Choose by lost allocations, where all storage is exclusive.
 
     Raises:
@@ -92,7 +92,7 @@ def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Plac
     """
     wanted = [
         index
-        for index in sorted({*ledger.group_of.tolist()})
+        for index in sorted({*model.group_of.tolist()})
         if request.groups is None or index in request.groups
     ]
     if request.group is not None:
@@ -101,10 +101,10 @@ def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Plac
     tried: list[tuple[Group, DedicatedOutcome]] = []
     for index in wanted:
         group = cluster.groups[index]
-        problem, outcome = _try_dedicated(ledger, request, group, index)
+        problem, outcome = _try_dedicated(model, request, group, index)
         if outcome is not None:
             tried.append((group, outcome))
-            messages.append(f"{_headed(group)}: {_described_loss(outcome, ledger)}")
+            messages.append(f"{_headed(group)}: {_described_loss(outcome, model)}")
         elif request.group is not None:
             raise Refused(problem)
         else:
@@ -112,7 +112,7 @@ def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Plac
     if request.group is not None:
         group, outcome = tried[0]
         if not outcome.nodes:
-            raise NothingFits(messages[0], _described_loss(outcome, ledger))
+            raise NothingFits(messages[0], _described_loss(outcome, model))
         return Placed(outcome.nodes, messages[0])
     usable = [
         (group.alloc_policy is AllocationPolicy.LAST_RESORT, outcome.loss, -order, group, outcome)
@@ -126,19 +126,19 @@ def choose_by_loss(cluster: Snapshot, ledger: Ledger, request: Allocate) -> Plac
 
 
 def _try_dedicated(
-    ledger: Ledger, request: Allocate, group: Group, index: int
+    model: ClusterModel, request: Allocate, group: Group, index: int
 ) -> tuple[str, DedicatedOutcome | None]:
     if not request.networks <= set(group.networks):
         return not_connected(f"The group {group.name}", request), None
-    candidates = np.flatnonzero((ledger.group_of == index) & ledger.usable)
+    candidates = np.flatnonzero((model.group_of == index) & model.usable)
     if request.among is not None:
         candidates = np.array(
-            [node for node in candidates.tolist() if ledger.names[node] in request.among],
+            [node for node in candidates.tolist() if model.names[node] in request.among],
             dtype=np.int64,
         )
     if len(candidates) < (2 if request.pair else 1):
         return _too_few(request), None
-    return "", choose_dedicated(ledger, request, candidates)
+    return "", choose_dedicated(model, request, candidates)
 
 
 def not_connected(group: str, request: Allocate) -> str:
@@ -160,18 +160,18 @@ def _described(outcome: GroupOutcome) -> str:
     return show.placed(show.score(best.score), outcome.successes, outcome.failures, best.nodes)
 
 
-def _described_loss(outcome: DedicatedOutcome, ledger: Ledger) -> str:
+def _described_loss(outcome: DedicatedOutcome, model: ClusterModel) -> str:
     if outcome.loss is None:
         return show.nothing_fits(outcome.failures)
     lost = ",".join(map(str, outcome.loss.allocations))
-    names = tuple(ledger.names[node] for node in outcome.nodes)
+    names = tuple(model.names[node] for node in outcome.nodes)
     return show.placed(
         f"([{lost}],{outcome.loss.disk})", outcome.successes, outcome.failures, names
     )
 
 
-def _nodes(outcome: GroupOutcome, ledger: Ledger) -> tuple[int, ...]:
-    return tuple(ledger.snapshot.node_index[name] for name in outcome.choices[0].nodes)
+def _nodes(outcome: GroupOutcome, model: ClusterModel) -> tuple[int, ...]:
+    return tuple(model.snapshot.node_index[name] for name in outcome.choices[0].nodes)
 
 
 def _no_groups(cluster: Snapshot, request: Allocate) -> str:

@@ -76,7 +76,7 @@ def write_node(
         parameters: with every default filled in.
         on_it: its primary instances.
     """
-    told: Json = {
+    fields: Json = {
         "tags": list(node.tags),
         "primary_ip": node.primary_ip,
         "secondary_ip": node.secondary_ip or node.primary_ip,
@@ -88,7 +88,7 @@ def write_node(
         "vm_capable": node.vm_capable,
         "ndparams": to_builtins(parameters),
     }
-    return told | _figures(shown, tuple(on_it)) if shown.is_live else told
+    return fields | _figures(shown, tuple(on_it)) if shown.is_live else fields
 
 
 def write_instance(
@@ -99,7 +99,7 @@ def write_instance(
     homes: Sequence[str],
 ) -> Json:
     """Describe an instance that is there; ``homes`` are names of its nodes, primary first."""
-    return _wish(instance, demand, disks, nics) | {
+    return _requirements(instance, demand, disks, nics) | {
         "nodes": list(homes),
         "disks_active": instance.admin_state is AdminState.UP,
     }
@@ -114,7 +114,7 @@ def ask_for_place(
     among: Iterable[str] | None = None,
 ) -> Json:
     """Ask where a new instance may go; ``among`` are the only nodes to look at."""
-    request = _wish(instance, demand, disks, nics) | {
+    request = _requirements(instance, demand, disks, nics) | {
         "type": "allocate",
         "name": instance.name,
         "required_nodes": 1,
@@ -122,9 +122,9 @@ def ask_for_place(
     return request if among is None else request | {"restrict-to-nodes": sorted(among)}
 
 
-def ask_for_places(wishes: Iterable[Json]) -> Json:
+def ask_for_places(desired: Iterable[Json]) -> Json:
     """Ask where several new instances may go, each as of ``ask_for_place``."""
-    return {"type": "multi-allocate", "instances": list(wishes)}
+    return {"type": "multi-allocate", "instances": list(desired)}
 
 
 def ask_for_move(instance: Instance, disks: Sequence[Disk], home: str) -> Json:
@@ -169,7 +169,9 @@ def _figures(node: Shown, on_it: tuple[Demand, ...]) -> Json:
     }
 
 
-def _wish(instance: Instance, demand: Demand, disks: Sequence[Disk], nics: Sequence[Nic]) -> Json:
+def _requirements(
+    instance: Instance, demand: Demand, disks: Sequence[Disk], nics: Sequence[Nic]
+) -> Json:
     return {
         "tags": list(instance.tags),
         "admin_state": str(instance.admin_state),
@@ -195,8 +197,8 @@ def _wish(instance: Instance, demand: Demand, disks: Sequence[Disk], nics: Seque
 
 def _nic(nic: Nic) -> Json:
     parameters = filled(NicParameters, nic.nicparams, what="a nic")
-    told: Json = {"mac": nic.mac, "ip": nic.ip or None, **to_builtins(parameters)}
-    return told | {"bridge": parameters.link} if parameters.mode == "bridged" else told
+    fields: Json = {"mac": nic.mac, "ip": nic.ip or None, **to_builtins(parameters)}
+    return fields | {"bridge": parameters.link} if parameters.mode == "bridged" else fields
 
 
 def _dashed(value: Any) -> Any:

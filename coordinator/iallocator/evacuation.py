@@ -6,19 +6,19 @@ import numpy as np
 
 from common.names import NodeName
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.state import State
-from coordinator.allocator.books.succession import with_moved
-from coordinator.allocator.moving.resettle import Targets, new_homes, new_secondaries
-from coordinator.allocator.moving.resettle_pair import new_pair
-from coordinator.allocator.moving.seat import (
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_moved
+from coordinator.allocator.model.state import State
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.relocation.assignment import (
+    Assignment,
     Refusal,
-    Seat,
     fail_over,
     move_to,
     replace_secondary,
 )
-from coordinator.allocator.refusal import Reason
+from coordinator.allocator.relocation.resettle import Targets, new_homes, new_secondaries
+from coordinator.allocator.relocation.resettle_pair import new_pair
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
@@ -34,7 +34,9 @@ from coordinator.iallocator.requests import (
 from coordinator.iallocator.response import Moves
 
 
-def relocate(cluster: Snapshot, ledger: Ledger, request: RelocateOne, options: Options) -> Answer:
+def relocate(
+    cluster: Snapshot, model: ClusterModel, request: RelocateOne, options: Options
+) -> Answer:
     """Find another secondary, or for shared storage another primary, for one instance.
 
     Raises:
@@ -55,7 +57,7 @@ def relocate(cluster: Snapshot, ledger: Ledger, request: RelocateOne, options: O
             f"Unsupported request: excluded nodes not equal to instance's {kind}"
             f"({old} versus [{listed}])"
         )
-    movers = _Movers(cluster, ledger, options)
+    movers = _Movers(cluster, model, options)
     targets = movers.targets(request.instance, frozenset(request.leaving))
     movers.evacuate(request.instance, mode, targets)
     nodes = movers.nodes_of(request.instance)
@@ -63,7 +65,7 @@ def relocate(cluster: Snapshot, ledger: Ledger, request: RelocateOne, options: O
     return Answer("success", [cluster.nodes[chosen].name], after={request.instance: nodes})
 
 
-def evacuate(cluster: Snapshot, ledger: Ledger, request: Evacuate, options: Options) -> Answer:
+def evacuate(cluster: Snapshot, model: ClusterModel, request: Evacuate, options: Options) -> Answer:
     """Move instances off their nodes, one after the other."""
     excluded = set()
     for index in request.instances:
@@ -72,7 +74,7 @@ def evacuate(cluster: Snapshot, ledger: Ledger, request: Evacuate, options: Opti
             excluded.add(instance.primary)
         if request.mode is not EvacuationMode.PRIMARY and instance.is_mirrored:
             excluded.add(instance.secondary)
-    movers = _Movers(cluster, ledger, options)
+    movers = _Movers(cluster, model, options)
 
     def move(index: int) -> list[Opcode]:
         return movers.evacuate(index, request.mode, movers.targets(index, frozenset(excluded)))
@@ -81,21 +83,21 @@ def evacuate(cluster: Snapshot, ledger: Ledger, request: Evacuate, options: Opti
 
 
 def change_group(
-    cluster: Snapshot, ledger: Ledger, request: ChangeGroup, options: Options
+    cluster: Snapshot, model: ClusterModel, request: ChangeGroup, options: Options
 ) -> Answer:
     """Move instances to other groups; options do not count for the moves, as in hail."""
     instances = [cluster.instances[index] for index in request.instances]
     left = {cluster.nodes[instance.primary].group for instance in instances}
     wanted = request.groups or range(len(cluster.groups))
     allowed = frozenset(wanted) - left
-    movers = _Movers(cluster, ledger, Options())
+    movers = _Movers(cluster, model, Options())
     among = None if options.among is None else frozenset(map(NodeName, options.among))
 
     def move(index: int) -> list[Opcode]:
         demand = cluster.instances[index]
         placed = choose(
             cluster,
-            movers.ledger,
+            movers.model,
             Allocate(
                 instance=demand,
                 resides=index,
@@ -113,46 +115,54 @@ def change_group(
 
 
 class _Move:
-    """One instance's way, on a copy of the books, and the job that does it.
+    """One instance's way, on a copy of the model, and the job that does it.
 
     Each method raises Refused if it cannot go that way.
     """
 
     def __init__(
-        self, state: State, cluster: Snapshot, index: int, seat: Seat, *, force: bool
+        self, state: State, cluster: Snapshot, index: int, assignment: Assignment, *, force: bool
     ) -> None:
         self._cluster = cluster
         self._instance = cluster.instances[index]
         self._force = force
         self.state = state.copy()
-        self.seat = seat
+        self.assignment = assignment
         self.jobs: list[Opcode] = []
 
     def fail_over(self) -> None:
         """Change sides."""
         try:
-            self.seat = fail_over(self.state, self._instance, self.seat, force=self._force)
+            self.assignment = fail_over(
+                self.state, self._instance, self.assignment, force=self._force
+            )
         except Refusal as refusal:
             raise Refused(refusal.reason.hail_name) from refusal
         self._note_migration(None)
 
     def to_best_home(self, targets: Ints, scored: Ints) -> None:
         """Start on another node."""
-        found = new_homes(self.state, self._instance, self.seat, targets, scored, force=self._force)
+        found = new_homes(
+            self.state, self._instance, self.assignment, targets, scored, force=self._force
+        )
         target = self._chosen(found)
-        self.seat = move_to(self.state, self._instance, self.seat, target, force=self._force)
+        self.assignment = move_to(
+            self.state, self._instance, self.assignment, target, force=self._force
+        )
         self._note_migration(target)
 
     def to_best_secondary(self, targets: Ints, scored: Ints) -> None:
         """Keep the second copy elsewhere."""
         found = new_secondaries(
-            self.state, self._instance, self.seat, targets, scored, force=self._force
+            self.state, self._instance, self.assignment, targets, scored, force=self._force
         )
         self._replace_secondary(self._chosen(found))
 
     def to_best_pair(self, targets: Ints, scored: Ints) -> None:
         """Leave both nodes."""
-        found = new_pair(self.state, self._instance, self.seat, targets, scored, force=self._force)
+        found = new_pair(
+            self.state, self._instance, self.assignment, targets, scored, force=self._force
+        )
         if found.pair is None:
             why = "no nodes available"
             if found.step:
@@ -165,8 +175,8 @@ class _Move:
         self._replace_secondary(found.pair[1])
 
     def _replace_secondary(self, target: int) -> None:
-        self.seat = replace_secondary(
-            self.state, self._instance, self.seat, target, force=self._force
+        self.assignment = replace_secondary(
+            self.state, self._instance, self.assignment, target, force=self._force
         )
         name = self._cluster.nodes[target].name
         self.jobs.append(opcodes.replace_secondary(self._instance.name, name))
@@ -212,36 +222,39 @@ def _many(
 
 
 class _Movers:
-    """Instances on the move: the books, and where they are by now."""
+    """Instances on the move: the model, and where they are by now."""
 
-    def __init__(self, cluster: Snapshot, ledger: Ledger, options: Options) -> None:
+    def __init__(self, cluster: Snapshot, model: ClusterModel, options: Options) -> None:
         self._cluster = cluster
-        self._ledger = ledger
-        self._state = State(ledger)
+        self._model = model
+        self._state = State(model)
         self._force = options.ignore_soft_errors
-        self._seats: dict[int, Seat] = {}
+        self._assignments: dict[int, Assignment] = {}
 
     @property
-    def ledger(self) -> Ledger:
-        """The books as they are by now."""
-        if not self._seats:
-            return self._ledger
-        seats = {index: (seat.primary, seat.secondary) for index, seat in self._seats.items()}
-        return with_moved(self._ledger, self._state.accounts, seats)
+    def model(self) -> ClusterModel:
+        """The model as they are by now."""
+        if not self._assignments:
+            return self._model
+        assignments = {
+            index: (assignment.primary, assignment.secondary)
+            for index, assignment in self._assignments.items()
+        }
+        return with_moved(self._model, self._state.resources, assignments)
 
     def nodes_of(self, index: int) -> tuple[int, ...]:
         """Where an instance is; its secondary counts only if it is mirrored."""
-        nodes = self._seat(index).nodes
+        nodes = self._assignment(index).nodes
         return nodes if self._cluster.instances[index].is_mirrored else nodes[:1]
 
     def nodes_in(self, group: int) -> Ints:
         """Nodes of a group that take instances."""
-        return np.flatnonzero((self._ledger.group_of == group) & self._ledger.usable)
+        return np.flatnonzero((self._model.group_of == group) & self._model.usable)
 
     def targets(self, index: int, excluded: frozenset[int]) -> Ints:
         """Nodes of an instance's group that it may go to."""
-        primary = self._seat(index).primary
-        nodes = self.nodes_in(int(self._ledger.group_of[primary]))
+        primary = self._assignment(index).primary
+        nodes = self.nodes_in(int(self._model.group_of[primary]))
         out = {*excluded, primary}
         return np.array([node for node in nodes.tolist() if node not in out], dtype=np.int64)
 
@@ -260,10 +273,10 @@ class _Movers:
             Refused: it cannot be moved; nothing changed.
         """
         instance = self._cluster.instances[index]
-        seat = self._seat(index)
-        own = int(self._ledger.group_of[seat.primary])
-        scored = np.flatnonzero(self._ledger.group_of == (own if group is None else group))
-        move = _Move(self._state, self._cluster, index, seat, force=self._force)
+        assignment = self._assignment(index)
+        own = int(self._model.group_of[assignment.primary])
+        scored = np.flatnonzero(self._model.group_of == (own if group is None else group))
+        move = _Move(self._state, self._cluster, index, assignment, force=self._force)
         if instance.traits.is_external:
             if mode is EvacuationMode.SECONDARY:
                 raise Refused(
@@ -273,7 +286,7 @@ class _Movers:
             move.to_best_home(targets, scored)
         elif not instance.is_mirrored:
             raise Refused(f"Instances of type {instance.template} cannot be relocated")
-        elif seat.secondary == NOWHERE:
+        elif assignment.secondary == NOWHERE:
             raise Refused(f"Instance {instance.name} is mirrored (drbd) but has only one node")
         elif mode is EvacuationMode.PRIMARY:
             move.fail_over()
@@ -281,13 +294,13 @@ class _Movers:
             move.to_best_secondary(targets, scored)
         else:
             move.to_best_pair(targets, scored)
-        del self._seats[index]  # so that the last to move is the last
-        self._state, self._seats[index] = move.state, move.seat
+        del self._assignments[index]  # so that the last to move is the last
+        self._state, self._assignments[index] = move.state, move.assignment
         return move.jobs
 
-    def _seat(self, index: int) -> Seat:
-        if index not in self._seats:
+    def _assignment(self, index: int) -> Assignment:
+        if index not in self._assignments:
             instance = self._cluster.instances[index]
-            location = self._ledger.location_score(instance, instance.primary, instance.secondary)
-            self._seats[index] = Seat(instance.primary, instance.secondary, location)
-        return self._seats[index]
+            location = self._model.location_score(instance, instance.primary, instance.secondary)
+            self._assignments[index] = Assignment(instance.primary, instance.secondary, location)
+        return self._assignments[index]

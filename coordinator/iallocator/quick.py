@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from coordinator.allocator.placing.few_nodes import FewNodes, Wanted
-from coordinator.allocator.placing.few_pairs import FewPairs
+from coordinator.allocator.allocation.few_nodes import FewNodes, Wanted
+from coordinator.allocator.allocation.few_pairs import FewPairs
 from coordinator.allocator.policy import check_policy
 from coordinator.iallocator import show
 from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from coordinator.allocator.allocation.few_pairs import Found
     from coordinator.allocator.columns import InstanceColumns, NodeColumns
-    from coordinator.allocator.placing.few_pairs import Found
 
 _MOST_PAIRS = 45_000  # more are faster with NumPy, whose import is then worth its time
 _POLICIES = ("preferred", "last_resort", "unallocable")
@@ -152,7 +152,7 @@ class _Search:
         asked: dict[str, Any],
     ) -> None:
         self._groups, self._nodes, self._new, self._options = groups, nodes, new, options
-        self._books = FewNodes(
+        self._resources = FewNodes(
             nodes, instances, [g.cpu_ratio for g in groups], [g.spindle_ratio for g in groups]
         )
         self._group_name = asked.get("group_name")
@@ -231,7 +231,7 @@ class _Search:
             disks=new.disks[0], disk_spindles=new.disk_spindles[0], template="drbd",
         )  # fmt: skip
         pairs = FewPairs(
-            self._books,
+            self._resources,
             range(len(nodes.names)) if scored is None else scored,
             candidates,
             Wanted(new.memory[0], new.vcpus[0], new.disk[0], new.spindle_use[0], new.status[0]),

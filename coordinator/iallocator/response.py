@@ -31,7 +31,7 @@ class Moves(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seats:
+class Allocations:
     """Where many new instances go, and the names of those that fit nowhere."""
 
     placed: tuple[tuple[str, tuple[str, ...]], ...]
@@ -45,13 +45,13 @@ def read_response(text: str) -> Response:
         InvalidRequest: it is no answer.
     """
     try:
-        told = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"its answer is no JSON ({error})") from error
-    if not isinstance(told, dict):
+    if not isinstance(answer, dict):
         raise InvalidRequest("its answer is no JSON object")
-    success, info = told.get("success"), told.get("info")
-    result = told["result"] if "result" in told else told.get("nodes")
+    success, info = answer.get("success"), answer.get("info")
+    result = answer["result"] if "result" in answer else answer.get("nodes")
     if not isinstance(success, bool):
         raise InvalidRequest("its answer does not say whether it succeeded (“success”)")
     if not isinstance(info, str):
@@ -77,14 +77,14 @@ def read_nodes(result: Any, count: int) -> tuple[str, ...]:
     return nodes
 
 
-def read_seats(result: Any) -> Seats:
+def read_allocations(result: Any) -> Allocations:
     """Read what came of many new instances; failed ones may carry a reason.
 
     Raises:
         InvalidRequest: it is not shaped as the protocol says.
     """
     placed, failed = _several(result, 2)
-    return Seats(
+    return Allocations(
         tuple((_text(one[0]), _texts(one[1], "nodes")) for one in map(_pair, _list(placed))),
         tuple(_text(one[0] if isinstance(one, list) and one else one) for one in _list(failed)),
     )

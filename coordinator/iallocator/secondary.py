@@ -1,7 +1,7 @@
 """allocate-secondary: an instance with one node is to be mirrored."""
 
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.placing.second_node import choose_second_node
+from coordinator.allocator.allocation.second_node import choose_second_node
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
@@ -9,7 +9,7 @@ from coordinator.iallocator.requests import AllocateSecondary
 
 
 def allocate_secondary(
-    cluster: Snapshot, ledger: Ledger, request: AllocateSecondary, options: Options
+    cluster: Snapshot, model: ClusterModel, request: AllocateSecondary, options: Options
 ) -> Answer:
     """Find a secondary node; the result is its bare name.
 
@@ -20,7 +20,7 @@ def allocate_secondary(
     if instance.secondary != NOWHERE:
         raise Refused("Instance already has a secondary")
     found = choose_second_node(
-        ledger,
+        model,
         request.instance,
         check_redundancy=options.check_capacity,
         ignore_soft_limits=options.ignore_soft_errors,

@@ -5,7 +5,7 @@
 First as processes that read the same request: medians of processor and wall seconds, how many
 times as long Debian's takes, what is aimed at, our memory, and below each size the two parts of
 our time that no engine can save: Python starting up, and NumPy's import. Then inside the
-coordinator, where the books are open already.
+coordinator, where the model are open already.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from random import Random
 from typing import Any
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.placing.place import survey_books
+from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
@@ -154,21 +154,21 @@ def milliseconds(run: Callable[[], object], times: int) -> float:
 
 def survey_afresh(snapshot: Snapshot, request: Allocate) -> None:
     """Answer as if the snapshot had not been seen before."""
-    survey_books(Ledger(snapshot), request)
+    survey_model(ClusterModel(snapshot), request)
 
 
-def one_after_the_other(ledger: Ledger, request: Allocate, count: int) -> None:
+def one_after_the_other(model: ClusterModel, request: Allocate, count: int) -> None:
     """Place equal instances, each on what the others leave."""
-    index = ledger.snapshot.node_index
+    index = model.snapshot.node_index
     for _ in range(count):
-        found = survey_books(ledger, request).best
+        found = survey_model(model, request).best
         assert found is not None
         nodes = tuple(index[name] for name in found.choices[0].nodes)
-        ledger = with_instance(ledger, request.instance, nodes)
+        model = with_instance(model, request.instance, nodes)
 
 
 def inside(sizes: list[int]) -> None:
-    """Print what a placement takes once the books are open."""
+    """Print what a placement takes once the model are open."""
     for size in sizes:
         for kind, taste in (("alike", ALIKE), ("mixed", MIXED)):
             rng = Random(SEED)
@@ -176,11 +176,11 @@ def inside(sizes: list[int]) -> None:
             snapshot: Snapshot = random_snapshot(rng, sized)
             request = Allocate(instance=random_demand(rng, sized, "new.x"))
             cold = milliseconds(partial(survey_afresh, snapshot, request), 3)
-            ledger = Ledger(snapshot)
-            warm = milliseconds(partial(survey_books, ledger, request), 9)
+            model = ClusterModel(snapshot)
+            warm = milliseconds(partial(survey_model, model, request), 9)
             row = f"{size:6} {kind:>6} {len(snapshot.instances):9} {cold:8.1f} {warm:8.1f}"
             if size == 100:
-                many = milliseconds(partial(one_after_the_other, ledger, request, 50), 3)
+                many = milliseconds(partial(one_after_the_other, model, request, 50), 3)
                 row += f" {many:8.1f} for 50"
             print(row, flush=True)
 

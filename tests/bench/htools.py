@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import find
 from tests.diff.text_clusters import Taste, random_text
@@ -28,7 +28,7 @@ THEIRS_UP_TO = 100  # nodes; with more, theirs takes minutes for a move
 def ours(text: str) -> float:
     """Median seconds of CPU for one move."""
     cluster = parse_cluster(text)
-    balance = Balance(Ledger(cluster), np.arange(len(cluster.nodes)), Limits())
+    balance = Balance(ClusterModel(cluster), np.arange(len(cluster.nodes)), Limits())
     moves, seconds = balance.moves(), []
     for _ in range(MOVES):
         start = time.process_time()

@@ -30,7 +30,7 @@ from common.names import (
     NodeName,
 )
 from common.noderpc.facts import NodeFacts, StorageReport
-from coordinator.allocator.moving.relocate import relocate
+from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Relocate
 from coordinator.iallocator.answers import Options
 from coordinator.iallocator.cluster import read_cluster
@@ -42,7 +42,7 @@ from coordinator.iallocator.document import (
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.jsontext import parse
 from coordinator.iallocator.requests import EvacuationMode
-from coordinator.iallocator.response import read_moves, read_nodes, read_response, read_seats
+from coordinator.iallocator.response import read_allocations, read_moves, read_nodes, read_response
 from coordinator.operations.placement.allocators import AllocatorFailed, find_program
 from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
@@ -50,7 +50,7 @@ from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.message import message_of
 from coordinator.operations.placement.moves import OffNodes, solve_here
 from coordinator.operations.placement.program import run_program
-from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from tests.support.disks import directory
@@ -79,9 +79,9 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
         )
         for number in range(rng.randint(3, 12))
     ]  # fmt: skip
-    newcomers = [_newcomer(rng, f"i{number:02}.x", rng.choice(nodes)) for number in range(30)]
-    there = [one for one in newcomers if rng.random() < 0.8]
-    coming = [one for one in newcomers if one not in there]
+    planned = [_planned(rng, f"i{number:02}.x", rng.choice(nodes)) for number in range(30)]
+    there = [one for one in planned if rng.random() < 0.8]
+    coming = [one for one in planned if one not in there]
     cluster = Cluster(
         uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("node-0"),
         shared_file_storage_dir=SHARED,
@@ -102,7 +102,7 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
     return Look(config, live, promised)
 
 
-def _newcomer(rng: Random, name: str, node: Node) -> Newcomer:
+def _planned(rng: Random, name: str, node: Node) -> PlannedInstance:
     sizes = [rng.choice((512, 1024, 4096)) for _ in range(rng.randint(0, 2))]
     disks = tuple(
         Disk(
@@ -121,10 +121,10 @@ def _newcomer(rng: Random, name: str, node: Node) -> Newcomer:
         beparams={"maxmem": memory, "minmem": memory, "vcpus": rng.randint(1, 4)},
         tags=(f"service:{rng.randint(1, 8)}",) if rng.random() < 0.6 else (),
     )  # fmt: skip
-    return Newcomer(instance, disks)
+    return PlannedInstance(instance, disks)
 
 
-def _facts(rng: Random, node: Node, homes: list[Newcomer]) -> NodeFacts:
+def _facts(rng: Random, node: Node, homes: list[PlannedInstance]) -> NodeFacts:
     running = {
         one.instance.uuid: MiB(one.instance.beparams["maxmem"])
         for one in homes
@@ -175,7 +175,7 @@ async def check_same(program: Path, rng: Random, memory: int) -> None:
     while sum(node.is_usable for node in look.snapshot.nodes) < 2:
         # Of a lonely node ours does not ask that it could be emptied; hail does.
         look = random_look(rng, params={"static-kvm-node-memory": memory})
-    new = _newcomer(rng, "new.x", next(iter(look.config.nodes.values())))
+    new = _planned(rng, "new.x", next(iter(look.config.nodes.values())))
     among = request_for(look, new).among
     question = ask_for_place(new.instance, demand_of(look.config, *new), new.disks, (), among=among)
     try:
@@ -217,7 +217,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
         if sum(node.is_usable for node in look.snapshot.nodes) < 2:
             return False
         node = next(iter(look.config.nodes.values()))
-        news = [_newcomer(rng, f"new{number}.x", node) for number in range(4)]
+        news = [_planned(rng, f"new{number}.x", node) for number in range(4)]
         question = ask_for_places(
             ask_for_place(new.instance, demand_of(look.config, *new), new.disks, ()) for new in news
         )
@@ -235,7 +235,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
             chosen.append((str(new.instance.name), (str(name),)))
             promise = promise_of(look.config, new, look.config.node(name))
             look = replace(look, promised=(*look.promised, promise))
-        assert read_seats(answer.result).placed == tuple(chosen)
+        assert read_allocations(answer.result).placed == tuple(chosen)
         return True
 
     async def all_of_them() -> int:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.balancing.board import Kind
-from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.shortlist import Allowed, Candidates, Shortlist
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools import hbal
 from coordinator.htools.options import run
 from coordinator.htools.text import format_cluster, parse_cluster
@@ -136,22 +136,22 @@ def test_moves_keep_their_promises(seed: int) -> None:
     rng = Random(seed)
     taste = Taste(nodes=rng.randint(3, 10), per_node=4, uniform=seed % 2 == 0, down=0.1)
     cluster = parse_cluster(random_text(rng, taste))
-    ledger = Ledger(cluster)
-    balance = Balance(ledger, np.arange(len(cluster.nodes)), Limits())
+    model = ClusterModel(cluster)
+    balance = Balance(model, np.arange(len(cluster.nodes)), Limits())
     before = balance.score().value
-    fitted = (ledger.accounts.memory > 0) & (ledger.accounts.disk > 0)
+    fitted = (model.resources.memory > 0) & (model.resources.disk > 0)
     moves = []
     for move in balance.moves():
         moves.append(move)
         assert move.score < before
         before = move.score
         assert balance.score().value == move.score
-    books = balance.board.books
-    assert ((books.memory > 0) & (books.disk > 0))[fitted].all()
-    afresh = Ledger(moved(cluster, moves))
-    assert (afresh.accounts.primaries == books.primaries).all()
-    assert (afresh.accounts.reserved == books.reserved).all()
-    assert (afresh.accounts.disk == books.disk).all()
+    resources = balance.state.resources
+    assert ((resources.memory > 0) & (resources.disk > 0))[fitted].all()
+    afresh = ClusterModel(moved(cluster, moves))
+    assert (afresh.resources.primaries == resources.primaries).all()
+    assert (afresh.resources.reserved == resources.reserved).all()
+    assert (afresh.resources.disk == resources.disk).all()
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 20))
@@ -164,34 +164,34 @@ def test_text_is_read_as_it_was_written(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 40))
 def test_estimates_are_the_scores(seed: int) -> None:
-    """The sieve lets through what fits, all of it, and estimates it right."""
+    """The shortlist lets through what fits, all of it, and estimates it right."""
     rng = Random(seed)
     cluster = parse_cluster(random_text(rng, Taste.random(rng)))
     nodes = np.array([i for i, node in enumerate(cluster.nodes) if node.group == 0])
-    balance = Balance(Ledger(cluster), nodes, Limits())
-    board, score = balance.board, balance.score()
+    balance = Balance(ClusterModel(cluster), nodes, Limits())
+    state, score = balance.state, balance.score()
     if not np.isfinite(score.value):
         return
     force = rng.random() < 0.2
-    allowed = Allowed(np.flatnonzero(~board.books.offline), force=force)
+    allowed = Allowed(np.flatnonzero(~state.resources.offline), force=force)
     some = balance.movable
-    mirrored = board.demands.mirrored[some]
-    near = Sieve(board, score, some, allowed).near_best(1e9, 1e9)
-    for kind in Kind:
+    mirrored = state.demands.mirrored[some]
+    near = Shortlist(state, score, some, allowed).near_best(1e9, 1e9)
+    for kind in MoveKind:
         found = [each for each in near if each.kind is kind]
         pairs = {(i, t): e for c in found for i, t, e in _each(c)}
-        movers = some[mirrored == (kind is not Kind.FAILOVER_TO_ANY)]
-        if kind in {Kind.FAILOVER, Kind.REPLACE_PRIMARY, Kind.FAILOVER_AND_REPLACE}:
-            movers = movers[np.isin(board.secondary[movers], allowed.targets)]
-        targets = np.zeros(1, dtype=np.int64) if kind is Kind.FAILOVER else allowed.targets
+        movers = some[mirrored == (kind is not MoveKind.FAILOVER_TO_ANY)]
+        if kind in {MoveKind.FAILOVER, MoveKind.REPLACE_PRIMARY, MoveKind.FAILOVER_AND_REPLACE}:
+            movers = movers[np.isin(state.secondary[movers], allowed.targets)]
+        targets = np.zeros(1, dtype=np.int64) if kind is MoveKind.FAILOVER else allowed.targets
         instance, target = (table.ravel() for table in np.meshgrid(movers, targets, indexing="ij"))
-        if kind is not Kind.FAILOVER:
-            moves = (board.primary[instance] != target) & (board.secondary[instance] != target)
+        if kind is not MoveKind.FAILOVER:
+            moves = (state.primary[instance] != target) & (state.secondary[instance] != target)
             instance, target = instance[moves], target[moves]
         if not len(instance):
             assert not pairs
             continue
-        outcome = board.carry_out(kind, instance, target, force=force)
+        outcome = state.carry_out(kind, instance, target, force=force)
         exact = score.exact(outcome.changed)
         fits = outcome.codes == 0
         wanted = dict(zip(zip(instance[fits], target[fits], strict=True), exact[fits], strict=True))

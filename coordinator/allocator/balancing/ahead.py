@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from coordinator.allocator.balancing.balance import Balance, Choice, Move
+from coordinator.allocator.balancing.balance import Balance, ChosenMove, Move
 
 FIRST_MOVES = 8
 """How many moves are tried as the first of a pair; more gain little for their time."""
@@ -21,7 +21,7 @@ _ALIKE = 1e-9  # scores that differ by less are those of moves that come to the 
 _SPARE_PAIRS = 10
 
 
-class Search:
+class LookAhead:
     """Moves for one group, the best single one each time; where none is left, pairs.
 
     There are at most as many pairs as single moves, and ten more.
@@ -39,7 +39,7 @@ class Search:
         most: int | None = None,
         enough: float = -np.inf,
     ) -> None:
-        """Search from where ``balance`` stands.
+        """LookAhead from where ``balance`` stands.
 
         Args:
             balance: the group; the moves found are made in it.
@@ -76,12 +76,12 @@ class Search:
             done, pairs = done + 2, pairs + 1
 
 
-def find_pair(balance: Balance, first_moves: int) -> tuple[Choice, Choice] | None:
+def find_pair(balance: Balance, first_moves: int) -> tuple[ChosenMove, ChosenMove] | None:
     """The best two moves that together gain what two moves have to; None if none do."""
     before = balance.score()
     if not np.isfinite(before.value):
         return None
-    best: tuple[Choice, Choice] | None = None
+    best: tuple[ChosenMove, ChosenMove] | None = None
     bound = before.value - _ALIKE
     for first in _cheapest(balance, first_moves):
         trial = balance.fork()
@@ -91,17 +91,19 @@ def find_pair(balance: Balance, first_moves: int) -> tuple[Choice, Choice] | Non
     return best
 
 
-def _cheapest(balance: Balance, count: int) -> list[Choice]:
+def _cheapest(balance: Balance, count: int) -> list[ChosenMove]:
     """The moves that leave the lowest scores, one of each score."""
-    width = 1 / len(balance.board.nodes)  # the more nodes there are, the less a move changes
+    width = 1 / len(balance.state.nodes)  # the more nodes there are, the less a move changes
     near = balance.near_best(balance.score(), balance.movers(), balance.targets, np.inf, width)
     found = [
-        Choice(some.kind, int(some.instances[i]), int(some.targets[i]), float(some.estimates[i]))
+        ChosenMove(
+            some.kind, int(some.instances[i]), int(some.targets[i]), float(some.estimates[i])
+        )
         for some in near
         for i in np.argsort(some.estimates, kind="stable")[: 8 * count].tolist()
         if np.isfinite(some.estimates[i])  # else it does not fit
     ]
-    chosen: list[Choice] = []
+    chosen: list[ChosenMove] = []
     for choice in sorted(found, key=lambda each: each.score):
         if len(chosen) == count:
             break
@@ -110,11 +112,11 @@ def _cheapest(balance: Balance, count: int) -> list[Choice]:
     return chosen
 
 
-def _best_after(balance: Balance, move: Move, bound: float) -> Choice | None:
+def _best_after(balance: Balance, move: Move, bound: float) -> ChosenMove | None:
     """The best move from or to nodes that ``move`` touched, if it ends below ``bound``."""
-    board, score, some = balance.board, balance.score(), balance.movers()
-    touched = np.flatnonzero(np.isin(board.nodes, [*move.before, *move.after]))
-    there = np.isin(board.primary[some], touched) | np.isin(board.secondary[some], touched)
+    state, score, some = balance.state, balance.score(), balance.movers()
+    touched = np.flatnonzero(np.isin(state.nodes, [*move.before, *move.after]))
+    there = np.isin(state.primary[some], touched) | np.isin(state.secondary[some], touched)
     arriving = np.intersect1d(balance.targets, touched)
     near = [
         *balance.near_best(score, some[there], balance.targets, bound, 0.0),

@@ -1,6 +1,6 @@
 """Balancing: one move after the other, each the one that leaves the group balanced best.
 
-The moves and their order are those of Debian's hbal to the last tie: the sieve leaves the moves
+The moves and their order are those of Debian's hbal to the last tie: the shortlist leaves the moves
 whose estimate is next to the best, these are scored exactly, and among equals the first
 instance's first move is taken.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
-from coordinator.allocator.balancing.board import Board, Kind
-from coordinator.allocator.balancing.sieve import Allowed, Candidates, Sieve
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.terms import Score
+from coordinator.allocator.balancing.group_state import GroupState, MoveKind
+from coordinator.allocator.balancing.shortlist import Allowed, Candidates, Shortlist
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.score import Score
 
 # Far more than an estimate errs, and rounding may make of a variance of none.
 IN_DOUBT = 1e-9 + 1e-7
@@ -54,7 +54,7 @@ class Move:
     """
 
     instance: int
-    kind: Kind
+    kind: MoveKind
     target: int
     before: tuple[int, int]
     after: tuple[int, int]
@@ -62,10 +62,10 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenMove:
     """A move before it is made; instance and target are positions in the group."""
 
-    kind: Kind
+    kind: MoveKind
     instance: int
     target: int
     score: float
@@ -75,21 +75,21 @@ class Balance:
     """A group that is being balanced; iterate ``moves`` for as long as wanted.
 
     Attributes:
-        board: the books at this moment.
+        state: of the group at this moment.
         movable: positions of the instances that may be moved.
     """
 
-    def __init__(self, ledger: Ledger, nodes: Ints, limits: Limits) -> None:
-        self.board = Board(ledger, nodes)
+    def __init__(self, model: ClusterModel, nodes: Ints, limits: Limits) -> None:
+        self.state = GroupState(model, nodes)
         self.limits = limits
         self.movable = np.array(
-            [index for index in range(len(self.board.instances)) if self._may_move(index)],
+            [index for index in range(len(self.state.instances)) if self._may_move(index)],
             dtype=np.int64,
         )
 
     def _may_move(self, index: int) -> bool:
-        snapshot = self.board.ledger.snapshot
-        instance = snapshot.instances[int(self.board.instances[index])]
+        snapshot = self.state.model.snapshot
+        instance = snapshot.instances[int(self.state.instances[index])]
         chosen = self.limits.selected is None or instance.name in self.limits.selected
         is_split = len({snapshot.nodes[home].group for home in instance.homes}) > 1
         return (
@@ -98,20 +98,20 @@ class Balance:
             and instance.traits.is_balanced
             and instance.auto_balance
             and not is_split
-            and (not instance.is_mirrored or bool(self.board.secondary[index] >= 0))
+            and (not instance.is_mirrored or bool(self.state.secondary[index] >= 0))
         )
 
     def score(self) -> Score:
         """The score as it stands."""
-        return Score(self.board.books, self.board.crowding)
+        return Score(self.state.resources, self.state.crowding)
 
     def optimum(self) -> float:
         """What the score cannot fall below, since memory has to be kept free."""
-        total = self.board.books.total_memory
+        total = self.state.resources.total_memory
         everything, largest = total.sum(), total.max(initial=0.0)
         if len(total) < 2 or everything <= largest:
             return 0.0
-        owed = float(self.board.owed)
+        owed = float(self.state.owed)
         return float(0.25 * (owed / (everything - largest) - owed / everything))
 
     def moves(self) -> Iterator[Move]:
@@ -124,7 +124,7 @@ class Balance:
     def fork(self) -> "Balance":
         """The same group for moves that are only tried."""
         other = copy(self)
-        other.board = self.board.copy()
+        other.state = self.state.copy()
         return other
 
     def is_gain(self, before: float, after: float, moves: int = 1) -> bool:
@@ -136,11 +136,11 @@ class Balance:
 
     def movers(self) -> Ints:
         """Positions of the instances that may be moved as things stand."""
-        board, some = self.board, self.movable
+        state, some = self.state, self.movable
         if not self.limits.evacuate:
             return some
-        is_stranded = board.is_offline(board.primary[some]) | (
-            board.demands.mirrored[some] & board.is_offline(board.secondary[some])
+        is_stranded = state.is_offline(state.primary[some]) | (
+            state.demands.mirrored[some] & state.is_offline(state.secondary[some])
         )
         return some[is_stranded]
 
@@ -156,12 +156,12 @@ class Balance:
             restricted=limits.restricted,
             force=limits.ignore_soft_errors,
         )
-        return Sieve(self.board, score, some, allowed).near_best(bound, width + IN_DOUBT)
+        return Shortlist(self.state, score, some, allowed).near_best(bound, width + IN_DOUBT)
 
     @property
     def targets(self) -> Ints:
         """Positions of the nodes that take instances."""
-        return np.flatnonzero(~self.board.books.offline)
+        return np.flatnonzero(~self.state.resources.offline)
 
     def _step(self, score: Score) -> Move | None:
         if not np.isfinite(score.value):
@@ -172,15 +172,15 @@ class Balance:
             return None
         return self.make(best)
 
-    def best_of(self, score: Score, near: list[Candidates], bound: float) -> Choice | None:
+    def best_of(self, score: Score, near: list[Candidates], bound: float) -> ChosenMove | None:
         """The best by exact scores; None if none is better than ``bound``."""
         values: list[Floats] = []
         ranks: list[Ints] = []
-        size = len(self.board.nodes)
+        size = len(self.state.nodes)
         for some in near:
             values.append(self._exact(score, some))
-            within = some.targets * len(Kind) + int(some.kind) if some.kind else -1
-            ranks.append(some.instances * (size * len(Kind) + 1) + within)
+            within = some.targets * len(MoveKind) + int(some.kind) if some.kind else -1
+            ranks.append(some.instances * (size * len(MoveKind) + 1) + within)
         if not values:
             return None
         value, rank = np.concatenate(values), np.concatenate(ranks)
@@ -193,23 +193,23 @@ class Balance:
             winner -= len(values[which])
             which += 1
         chosen = near[which]
-        return Choice(
+        return ChosenMove(
             chosen.kind, int(chosen.instances[winner]), int(chosen.targets[winner]), lowest
         )
 
     def _exact(self, score: Score, some: Candidates) -> Floats:
-        outcome = self.board.carry_out(
+        outcome = self.state.carry_out(
             some.kind, some.instances, some.targets, force=self.limits.ignore_soft_errors
         )
         return np.where(outcome.codes == 0, score.exact(outcome.changed), np.inf)
 
-    def make(self, choice: Choice) -> Move:
+    def make(self, choice: ChosenMove) -> Move:
         """Make a move that fits."""
         move = self.attempt(choice.kind, choice.instance, choice.target)
         assert move is not None, "it was found to fit"
         return replace(move, score=choice.score)
 
-    def attempt(self, kind: Kind, one: int, target: int) -> Move | None:
+    def attempt(self, kind: MoveKind, one: int, target: int) -> Move | None:
         """Make a move if it fits; its score is left open (NaN).
 
         Args:
@@ -217,27 +217,31 @@ class Balance:
             one: position of the instance.
             target: position of a node; of no meaning for a failover.
         """
-        board = self.board
-        before = board.homes(one)
-        outcome = board.carry_out(
+        state = self.state
+        before = state.homes(one)
+        outcome = state.carry_out(
             kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
         )
         if outcome.codes[0]:
             return None
-        board.apply(outcome, one)
-        node = int(board.nodes[target])
-        return Move(int(board.instances[one]), kind, node, before, board.homes(one), math.nan)
+        state.apply(outcome, one)
+        node = int(state.nodes[target])
+        return Move(int(state.instances[one]), kind, node, before, state.homes(one), math.nan)
 
-    def may(self, kind: Kind, one: int) -> bool:
+    def may(self, kind: MoveKind, one: int) -> bool:
         """Whether the limits allow a move of this kind, whatever there is room for."""
-        board, limits = self.board, self.limits
-        offline, mirror = board.books.offline, int(board.secondary[one])
-        leaves_primary = kind is not Kind.REPLACE_SECONDARY
-        copies_disks = kind not in {Kind.FAILOVER, Kind.FAILOVER_TO_ANY}
-        uses_mirror = kind in {Kind.FAILOVER, Kind.REPLACE_PRIMARY, Kind.FAILOVER_AND_REPLACE}
-        strays = kind is Kind.REPLACE_PRIMARY or (
-            kind in {Kind.REPLACE_AND_FAILOVER, Kind.FAILOVER_AND_REPLACE}
-            and not offline[board.primary[one]]
+        state, limits = self.state, self.limits
+        offline, mirror = state.resources.offline, int(state.secondary[one])
+        leaves_primary = kind is not MoveKind.REPLACE_SECONDARY
+        copies_disks = kind not in {MoveKind.FAILOVER, MoveKind.FAILOVER_TO_ANY}
+        uses_mirror = kind in {
+            MoveKind.FAILOVER,
+            MoveKind.REPLACE_PRIMARY,
+            MoveKind.FAILOVER_AND_REPLACE,
+        }
+        strays = kind is MoveKind.REPLACE_PRIMARY or (
+            kind in {MoveKind.REPLACE_AND_FAILOVER, MoveKind.FAILOVER_AND_REPLACE}
+            and not offline[state.primary[one]]
         )
         return not (
             (leaves_primary and not limits.instance_moves)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
-from coordinator.allocator.books.terms import Score
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,15 @@ def own_effects(score: Score, nodes: Ints, after: Floats) -> tuple[Floats, Float
     return total, growth, online_shift
 
 
-def distinct_spreads(board: Board, score: Score, some: Ints, targets: Ints) -> list[Spread]:
+def distinct_spreads(state: GroupState, score: Score, some: Ints, targets: Ints) -> list[Spread]:
     """Spreads that targets change, equal ones once with their weights added."""
-    demands, books = board.demands, board.books.at(targets)
+    demands, resources = state.demands, state.resources.at(targets)
     with np.errstate(divide="ignore"):
-        per_memory = 1 / books.total_memory
-        per_disk = np.where(books.disk_unit == 0, 0.0, 1 / books.disk_unit)
-        per_cpu = 1 / books.total_cpus / books.speed
-        per_spindle = np.where(books.exclusive, 0.0, 1 / books.spindle_limit)
-    shared, ones = np.where(books.exclusive, 0.0, per_disk), np.ones(len(targets))
+        per_memory = 1 / resources.total_memory
+        per_disk = np.where(resources.disk_unit == 0, 0.0, 1 / resources.disk_unit)
+        per_cpu = 1 / resources.total_cpus / resources.speed
+        per_spindle = np.where(resources.exclusive, 0.0, 1 / resources.spindle_limit)
+    shared, ones = np.where(resources.exclusive, 0.0, per_disk), np.ones(len(targets))
     none = np.zeros(len(some), dtype=np.int64)
     load = demands.load[:, some]
     memory, cpus, disk = demands.memory[some], demands.cpus[some], demands.disk[some]
@@ -104,6 +104,6 @@ def distinct_spreads(board: Board, score: Score, some: Ints, targets: Ints) -> l
         first_term = found[key].term if key in found else term
         found[key] = Spread(
             first_term, weight, as_primary, as_secondary, scale, centred,
-            per_disk * books.exclusive if is_disk and books.exclusive.any() else None,
+            per_disk * resources.exclusive if is_disk and resources.exclusive.any() else None,
         )  # fmt: skip
     return list(found.values())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.books.books import UNKNOWN, Books, Demands
-from coordinator.allocator.books.shift import too_many
+from coordinator.allocator.model.resources import UNKNOWN, Demands, NodeResources
+from coordinator.allocator.model.shift import too_many
 
 NO_LIMIT = np.int64(1) << 60
 
@@ -14,18 +14,18 @@ NO_LIMIT = np.int64(1) << 60
 class Room:
     """What fits on each of some nodes: amounts have to be below these."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        room = books.memory - np.where(books.fails_n1, 0, books.reserved)
-        self.memory = np.minimum(room, books.memory)
-        self.disk = _disk_room(books.disk, books)
-        self.next_disk = _disk_room(books.next_disk, books)
-        self.spindles = _spindle_room(books.spindles, books)
-        self.next_spindles = _spindle_room(books.next_spindles, books)
+    def __init__(self, resources: NodeResources) -> None:
+        self._resources = resources
+        room = resources.memory - np.where(resources.fails_n1, 0, resources.reserved)
+        self.memory = np.minimum(room, resources.memory)
+        self.disk = _disk_room(resources.disk, resources)
+        self.next_disk = _disk_room(resources.next_disk, resources)
+        self.spindles = _spindle_room(resources.spindles, resources)
+        self.next_spindles = _spindle_room(resources.next_spindles, resources)
 
     def checks(self, demands: Demands, *, as_primary: bool) -> "Checks":
         """The checks of these instances as primaries or as secondaries on each target."""
-        books, local, real = self._books, demands.local, demands.count > 0
+        resources, local, real = self._resources, demands.local, demands.count > 0
         disk = np.where(local & real, demands.disk, -NO_LIMIT)
         soon_disk = np.where(local, demands.next_disk, -NO_LIMIT)
         spindles = np.where(local & real, demands.spindles, -NO_LIMIT)
@@ -36,17 +36,17 @@ class Room:
             (spindles, self.spindles),
             (soon_spindles, self.next_spindles),
         ]
-        hard = [(disk, books.disk)]
+        hard = [(disk, resources.disk)]
         cpus = None
         if as_primary:
             memory = np.where(real, demands.memory, -NO_LIMIT)
-            hard.append((memory, books.memory))
-            strict += [(memory, self.memory), (demands.next_memory, books.next_memory)]
-            cpus = _cpu_table(demands, books)
+            hard.append((memory, resources.memory))
+            strict += [(memory, self.memory), (demands.next_memory, resources.next_memory)]
+            cpus = _cpu_table(demands, resources)
         else:
             needed = np.where(real, demands.needed, -NO_LIMIT)
-            strict += [(needed, books.memory), (demands.needed, books.next_memory)]
-        return Checks(_merged(strict), _merged(hard), cpus, _exclusive(demands, books))
+            strict += [(needed, resources.memory), (demands.needed, resources.next_memory)]
+        return Checks(_merged(strict), _merged(hard), cpus, _exclusive(demands, resources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ class Checks:
         return ok
 
 
-def _disk_room(disk: Ints, books: Books) -> Ints:
-    room: Ints = np.minimum(disk, disk - books.least_disk + 1)
+def _disk_room(disk: Ints, resources: NodeResources) -> Ints:
+    room: Ints = np.minimum(disk, disk - resources.least_disk + 1)
     return room
 
 
-def _spindle_room(spindles: Ints, books: Books) -> Ints:
-    counts = np.isfinite(books.spindle_limit) & ~books.exclusive
-    limit = np.floor(np.where(counts, books.spindle_limit, 0)).astype(np.int64)
+def _spindle_room(spindles: Ints, resources: NodeResources) -> Ints:
+    counts = np.isfinite(resources.spindle_limit) & ~resources.exclusive
+    limit = np.floor(np.where(counts, resources.spindle_limit, 0)).astype(np.int64)
     room: Ints = np.where(counts, limit - spindles + 1, NO_LIMIT)
     return room
 
@@ -109,18 +109,20 @@ def _merged(limits: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
     return list(found.values())
 
 
-def _cpu_table(demands: Demands, books: Books) -> tuple[Ints, Bools]:
+def _cpu_table(demands: Demands, resources: NodeResources) -> tuple[Ints, Bools]:
     kinds = np.stack((demands.cpus, demands.next_cpus, demands.count), axis=1)
     amounts, rows = np.unique(kinds, axis=0, return_inverse=True)
     now, soon, real = amounts[:, :1], amounts[:, 1:2], amounts[:, 2:] > 0
-    ok = ~(real & too_many(books, books.cpus + now)) & ~too_many(books, books.next_cpus + soon)
+    ok = ~(real & too_many(resources, resources.cpus + now)) & ~too_many(
+        resources, resources.next_cpus + soon
+    )
     return rows.ravel(), ok
 
 
-def _exclusive(demands: Demands, books: Books) -> tuple[Bools, Bools] | None:
-    if not books.exclusive.any():
+def _exclusive(demands: Demands, resources: NodeResources) -> tuple[Bools, Bools] | None:
+    if not resources.exclusive.any():
         return None
     wanted = np.where(demands.disk_spindles == UNKNOWN, NO_LIMIT, demands.disk_spindles)[:, None]
-    exempt = ~books.exclusive | ~demands.local[:, None]
-    now = exempt | (demands.count == 0)[:, None] | (wanted <= books.free_spindles)
-    return now, exempt | (wanted <= books.next_free_spindles)
+    exempt = ~resources.exclusive | ~demands.local[:, None]
+    now = exempt | (demands.count == 0)[:, None] | (wanted <= resources.free_spindles)
+    return now, exempt | (wanted <= resources.next_free_spindles)

@@ -6,11 +6,11 @@ from enum import IntEnum
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.books.books import Books
-from coordinator.allocator.books.terms import Changed, figures
+from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.score import Changed, figures
 
 
-class Kind(IntEnum):
+class MoveKind(IntEnum):
     """What is done, in the order in which a target's moves are tried."""
 
     FAILOVER = 0
@@ -28,14 +28,14 @@ class Outcome:
     Attributes:
         codes: of ``Reason``.
         nodes: shape (nodes touched, candidates), the new primary's among them.
-        books: of those nodes, afterwards; one per row of ``nodes``.
+        resources: of those nodes, afterwards; one per row of ``nodes``.
         primary, secondary, location: of the instance, afterwards.
         crowding: what is added to the count of crowded locations.
     """
 
     codes: Ints
     nodes: Ints
-    books: tuple[Books, ...]
+    resources: tuple[NodeResources, ...]
     primary: Ints
     secondary: Ints
     location: Ints
@@ -44,5 +44,5 @@ class Outcome:
     @property
     def changed(self) -> Changed:
         return Changed(
-            self.nodes, np.stack([figures(one) for one in self.books], axis=1), self.crowding
+            self.nodes, np.stack([figures(one) for one in self.resources], axis=1), self.crowding
         )

@@ -13,9 +13,9 @@ import numpy as np
 
 from common.model.policy import Spec
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.books.books import Books, demands_of
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.shift import add_primary
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.resources import NodeResources, demands_of
+from coordinator.allocator.model.shift import add_primary
 from coordinator.allocator.snapshot import Instance, Snapshot
 
 STANDBY_PREFIX = "htools:standby:"
@@ -29,13 +29,13 @@ class Squeezed:
     Attributes:
         cluster: before the moves; only the nodes are marked.
         moves: what the balancing takes.
-        books: afterwards.
+        resources: afterwards.
         is_safe: whether no instance is left on a node that is off.
     """
 
     cluster: Snapshot
     moves: tuple[Move, ...]
-    books: Books
+    resources: NodeResources
     is_safe: bool
 
 
@@ -55,13 +55,13 @@ def one_more(spec: Spec, factor: float) -> Instance:
     )
 
 
-def have_room(books: Books, instance: Instance) -> bool:
+def have_room(resources: NodeResources, instance: Instance) -> bool:
     """Whether every node could take the instance, within soft limits too."""
-    size = len(books.offline)
+    size = len(resources.offline)
     nothing = np.zeros(size, dtype=np.int64)
     demands = demands_of([instance]).at(nothing)
     codes, _ = add_primary(
-        books, demands, clashes=nothing, location=nothing, force=np.zeros(size, dtype=np.bool_)
+        resources, demands, clashes=nothing, location=nothing, force=np.zeros(size, dtype=np.bool_)
     )
     return not codes.any()
 
@@ -102,14 +102,14 @@ def switch(cluster: Snapshot, nodes: Iterable[int], *, off: bool) -> Squeezed:
         ),
     )
     balance = Balance(
-        Ledger(marked),
+        ClusterModel(marked),
         np.arange(len(cluster.nodes)),
         Limits(min_gain=0.0, min_gain_limit=0.0),
     )
     moves = tuple(balance.moves())
-    board = balance.board
-    is_safe = not board.books.offline[board.primary].any()
-    return Squeezed(marked, moves, board.books, is_safe)
+    state = balance.state
+    is_safe = not state.resources.offline[state.primary].any()
+    return Squeezed(marked, moves, state.resources, is_safe)
 
 
 def choose_off(cluster: Snapshot, candidates: Sequence[int], instance: Instance) -> list[int]:
@@ -117,7 +117,7 @@ def choose_off(cluster: Snapshot, candidates: Sequence[int], instance: Instance)
     chosen: list[int] = []
     for node in reversed(candidates):
         after = switch(cluster, [node, *chosen], off=True)
-        if after.is_safe and have_room(after.books, instance):
+        if after.is_safe and have_room(after.resources, instance):
             chosen = [node, *chosen]
     return chosen
 
@@ -126,6 +126,6 @@ def choose_on(cluster: Snapshot, candidates: Sequence[int], instance: Instance) 
     """The fewest candidates, taken from the first, that give room; None if all do not."""
     for count in range(len(candidates) + 1):
         after = switch(cluster, candidates[:count], off=False)
-        if after.is_safe and have_room(after.books, instance):
+        if after.is_safe and have_room(after.resources, instance):
             return list(candidates[:count])
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Move
-from coordinator.allocator.balancing.board import Kind
+from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.snapshot import NOWHERE
 
 _ATTEMPTS = 60
@@ -94,36 +94,36 @@ def _in_the_way(moves: Sequence[Move], stuck: int, left_out: set[int]) -> set[in
 
 def _replay(balance: Balance, moves: Sequence[Move]) -> list[Move] | _Stuck:
     """Bring each move's instance where it goes, from where it then is."""
-    positions = {instance: at for at, instance in enumerate(balance.board.instances.tolist())}
+    positions = {instance: at for at, instance in enumerate(balance.state.instances.tolist())}
     made: list[Move] = []
     for at, move in enumerate(moves):
         one = positions[move.instance]
-        here = balance.board.homes(one)
+        here = balance.state.homes(one)
         if here == move.after:
             continue
         way = _way(here, move.after)
         if way is None or not balance.may(way[0], one):
             return _Stuck(at)
-        step = balance.attempt(way[0], one, int(np.searchsorted(balance.board.nodes, way[1])))
+        step = balance.attempt(way[0], one, int(np.searchsorted(balance.state.nodes, way[1])))
         if step is None:
             return _Stuck(at)
         made.append(replace(step, score=balance.score().value))
     return made
 
 
-def _way(before: tuple[int, int], after: tuple[int, int]) -> tuple[Kind, int] | None:
+def _way(before: tuple[int, int], after: tuple[int, int]) -> tuple[MoveKind, int] | None:
     """The one move that leads from some nodes to others, and its target; None if none does."""
     (primary, secondary), (first, second) = before, after
     if secondary == NOWHERE:
-        return Kind.FAILOVER_TO_ANY, first
+        return MoveKind.FAILOVER_TO_ANY, first
     if after == (secondary, primary):
-        return Kind.FAILOVER, secondary
+        return MoveKind.FAILOVER, secondary
     if first == primary:
-        return Kind.REPLACE_SECONDARY, second
+        return MoveKind.REPLACE_SECONDARY, second
     if second == primary:
-        return Kind.REPLACE_AND_FAILOVER, first
+        return MoveKind.REPLACE_AND_FAILOVER, first
     if second == secondary:
-        return Kind.REPLACE_PRIMARY, first
+        return MoveKind.REPLACE_PRIMARY, first
     if first == secondary:
-        return Kind.FAILOVER_AND_REPLACE, second
+        return MoveKind.FAILOVER_AND_REPLACE, second
     return None

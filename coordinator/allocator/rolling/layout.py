@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from immutables import Map
 
-from coordinator.allocator.books.books import UNKNOWN
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
@@ -37,12 +37,12 @@ class Layout:
     """What is where: nodes by index, and the primary and secondary of each instance."""
 
     places: Map[int, Place]
-    seats: Map[int, tuple[int, int]]
+    assignments: Map[int, tuple[int, int]]
 
 
-def layout_of(ledger: Ledger) -> Layout:
+def layout_of(model: ClusterModel) -> Layout:
     """How things are at the start."""
-    snapshot, books = ledger.snapshot, ledger.accounts
+    snapshot, resources = model.snapshot, model.resources
     primaries: dict[int, list[int]] = {}
     secondaries: dict[int, list[int]] = {}
     for index in reversed(range(len(snapshot.instances))):
@@ -54,17 +54,19 @@ def layout_of(ledger: Ledger) -> Layout:
         index: Place(
             index=index,
             group=node.group,
-            memory=int(books.memory[index]),
-            disk=int(books.disk[index]),
-            spindles=int(books.free_spindles[index]),
+            memory=int(resources.memory[index]),
+            disk=int(resources.disk[index]),
+            spindles=int(resources.free_spindles[index]),
             exclusive=node.exclusive,
             primaries=tuple(primaries.get(index, ())),
             secondaries=tuple(secondaries.get(index, ())),
         )
         for index, node in enumerate(snapshot.nodes)
     }
-    seats = {index: (one.primary, one.secondary) for index, one in enumerate(snapshot.instances)}
-    return Layout(Map(places), Map(seats))
+    assignments = {
+        index: (one.primary, one.secondary) for index, one in enumerate(snapshot.instances)
+    }
+    return Layout(Map(places), Map(assignments))
 
 
 def with_primary(place: Place, index: int, one: Instance) -> Place | None:
@@ -133,7 +135,7 @@ def moves_between(
     """
     found = []
     for index, instance in enumerate(instances):
-        (primary, secondary), (new, copy) = before.seats[index], after.seats[index]
+        (primary, secondary), (new, copy) = before.assignments[index], after.assignments[index]
         is_mirrored = instance.is_mirrored
         has_moved = primary != new or (is_mirrored and secondary != copy)
         if has_moved and not (new == secondary and copy == primary):

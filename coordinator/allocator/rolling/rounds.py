@@ -145,34 +145,34 @@ class Mover:
     def _move(self, layout: Layout, index: int, targets: list[int]) -> Layout | None:
         """Run an instance on the first target with room."""
         one = self._instances[index]
-        home, secondary = layout.seats[index]
+        home, secondary = layout.assignments[index]
         for target in targets:
             place = with_primary(layout.places[target], index, one)
             if place is not None:
                 places = layout.places.set(target, place)
                 places = places.set(home, without_primary(layout.places[home], index, one))
-                return Layout(places, layout.seats.set(index, (target, secondary)))
+                return Layout(places, layout.assignments.set(index, (target, secondary)))
         return None
 
     def _copy(self, layout: Layout, index: int, targets: list[int]) -> Layout | None:
         """Put an instance's copy on the first target with room.
 
-        In the books of the node that the copy leaves, its primary's are entered, as in
+        In the resources of the node that the copy leaves, its primary's are entered, as in
         Debian's program. As this node is down, they are hardly ever looked at again.
         """
         one = self._instances[index]
-        primary, old = layout.seats[index]
+        primary, old = layout.assignments[index]
         for target in targets:
             place = with_secondary(layout.places[target], index, one)
             if place is not None and target != primary:
                 places = layout.places.set(target, place)
                 places = places.set(old, without_secondary(layout.places[primary], index, one))
-                return Layout(places, layout.seats.set(index, (primary, target)))
+                return Layout(places, layout.assignments.set(index, (primary, target)))
         return None
 
     def _swap(self, layout: Layout, index: int) -> Layout | None:
         one = self._instances[index]
-        primary, secondary = layout.seats[index]
+        primary, secondary = layout.assignments[index]
         if secondary == NOWHERE:
             return None
         left = without_secondary(layout.places[secondary], index, one)
@@ -181,7 +181,7 @@ class Mover:
         if first is None or second is None:
             return None
         places = layout.places.set(secondary, first).set(primary, second)
-        return Layout(places, layout.seats.set(index, (secondary, primary)))
+        return Layout(places, layout.assignments.set(index, (secondary, primary)))
 
 
 def _each(

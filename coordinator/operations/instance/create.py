@@ -36,8 +36,8 @@ from coordinator.operations.placement.allocators import (
 )
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
-from coordinator.operations.placement.many import Wish
-from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.placement.many import PlacementRequest
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import disk_spec, guest_spec, read_backend
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_takes_instances
@@ -131,7 +131,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             cluster.config.cluster, RequestType.ALLOCATE, self.iallocator,
             instead="a node with -n",
         )  # fmt: skip
-        allocator, node = await place_new(cluster, allocators, *self.wish(cluster))
+        allocator, node = await place_new(cluster, allocators, *self.placement_request(cluster))
         return Place(node=cluster.config.node(node).ref, allocator=allocator)
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
@@ -142,11 +142,13 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             check_takes_instances(node)
         instance, disks, nics = self._objects(cluster, node=node.uuid)
         if not self.ignore_ipolicy:
-            check_policy(config, Newcomer(instance, disks), node)
+            check_policy(config, PlannedInstance(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
-            await check_still_fits(cluster, Newcomer(instance, disks), node, built_in=built_in)
+            await check_still_fits(
+                cluster, PlannedInstance(instance, disks), node, built_in=built_in
+            )
         await cluster.call(Instances, node).check_startable(guest=guest)
         return CreatePlan(
             node=node.ref, instance=instance, disks=disks, nics=nics,
@@ -154,21 +156,21 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             attach=kind_of(self.disk_template).before_start([node.ref]),
         )  # fmt: skip
 
-    def wish(self, cluster: Cluster) -> Wish:
+    def placement_request(self, cluster: Cluster) -> PlacementRequest:
         """Return the instance as it is placed: complete but for its node."""
         instance, disks, nics = self._objects(cluster, node=NodeId(""))
-        return Wish(Newcomer(instance, disks), nics)
+        return PlacementRequest(PlannedInstance(instance, disks), nics)
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
         node = cluster.config.nodes.get(place.node.uuid)
         if node is None:
             return ()
-        return [promise_of(cluster.config, self.wish(cluster).newcomer, node)]
+        return [promise_of(cluster.config, self.placement_request(cluster).planned, node)]
 
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.start else MiB(0)
-        newcomer = Newcomer(plan.instance, plan.disks)
-        return [Promise(plan.instance.uuid, plan.node.uuid, memory, newcomer)]
+        planned = PlannedInstance(plan.instance, plan.disks)
+        return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         for index, disk in enumerate(plan.disks):

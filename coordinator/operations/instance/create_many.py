@@ -51,13 +51,13 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
 
     async def choose(self, cluster: Cluster) -> Places:
         orders = self._orders(cluster.config)
-        wishes = [order.wish(cluster) for order in orders if not order.pnode]
-        if not wishes:
+        wanted = [order.placement_request(cluster) for order in orders if not order.pnode]
+        if not wanted:
             return Places(of={})
         allocators = allocators_for(
             cluster.config.cluster, RequestType.MULTI_ALLOCATE, self.iallocator
         )
-        chosen = await place_many(cluster, allocators, wishes)
+        chosen = await place_many(cluster, allocators, wanted)
         config = cluster.config
         return Places(of={InstanceName(k): config.node(node).ref for k, node in chosen.items()})
 

@@ -17,11 +17,11 @@ from coordinator.operations.placement.allocators import find_program, first_succ
 from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
-from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
-    from coordinator.allocator.placing.explain import Part
+    from coordinator.allocator.allocation.explain import Part
     from coordinator.allocator.request import Placement
 
 MOST_PARTS = 3  # of the score, in the log
@@ -38,14 +38,14 @@ Choose = Callable[[Look], _Chosen]
 
 
 async def place_new(
-    cluster: Cluster, allocators: Sequence[str], newcomer: Newcomer, nics: Sequence[Nic]
+    cluster: Cluster, allocators: Sequence[str], planned: PlannedInstance, nics: Sequence[Nic]
 ) -> tuple[str, str]:
     """Have a new instance promised a place; return which allocator chose, and the node's name.
 
     Args:
         cluster: as the job sees it.
         allocators: to be asked, in order, until one succeeds.
-        newcomer: the instance; its node is not looked at.
+        planned: the instance; its node is not looked at.
         nics: of the instance.
 
     Raises:
@@ -55,25 +55,25 @@ async def place_new(
     """
 
     def choose(look: Look) -> _Chosen:
-        from coordinator.allocator.books.ledger import ledger_of
-        from coordinator.allocator.placing.explain import parts_of
+        from coordinator.allocator.allocation.explain import parts_of
+        from coordinator.allocator.model.cluster_model import model_of
 
-        placement, request = place_here(look, newcomer), request_for(look, newcomer)
-        return _Chosen(placement, parts_of(ledger_of(look.snapshot), request, placement.nodes))
+        placement, request = place_here(look, planned), request_for(look, planned)
+        return _Chosen(placement, parts_of(model_of(look.snapshot), request, placement.nodes))
 
     def ask(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_place
         from coordinator.operations.placement.message import full_nics
 
-        request, wanted = request_for(look, newcomer), full_nics(look.config, nics)
+        request, wanted = request_for(look, planned), full_nics(look.config, nics)
         return ask_for_place(
-            newcomer.instance, request.instance, newcomer.disks, wanted, among=request.among
+            planned.instance, request.instance, planned.disks, wanted, among=request.among
         )
 
     def promise(look: Look, node: Node) -> None:
-        cluster.promise(promise_of(look.config, newcomer, node))
+        cluster.promise(promise_of(look.config, planned, node))
 
-    return await _choose(cluster, allocators, newcomer.instance, choose, ask, promise)
+    return await _choose(cluster, allocators, planned.instance, choose, ask, promise)
 
 
 async def place_elsewhere(
@@ -87,7 +87,7 @@ async def place_elsewhere(
     """
 
     def choose(look: Look) -> _Chosen:
-        from coordinator.allocator.moving.relocate import relocate
+        from coordinator.allocator.relocation.relocate import relocate
         from coordinator.allocator.request import Relocate
 
         return _Chosen(relocate(look.snapshot, Relocate(instance=InstanceName(instance.name))))
@@ -182,7 +182,7 @@ def _tell(cluster: Cluster, allocator: str, instance: Instance, chosen: _Chosen)
 
 
 def _in_words(parts: "tuple[Part, ...]") -> str:
-    from coordinator.allocator.placing.explain import IN_WORDS
+    from coordinator.allocator.allocation.explain import IN_WORDS
 
     return "; ".join(
         f"{IN_WORDS[part.term]} {part.before:.6f} -> {part.after:.6f}" for part in parts

@@ -11,7 +11,7 @@ from common.model.parameters import Layer
 from common.names import InstanceId, MiB
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
-from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
@@ -33,10 +33,10 @@ class _Entry(NamedTuple):
     """A demand, and all that it was made from."""
 
     defaults: Layer
-    one: Newcomer
+    one: PlannedInstance
     demand: seen.Instance
 
-    def holds_for(self, defaults: Layer, one: Newcomer, homes: tuple[int, ...]) -> bool:
+    def holds_for(self, defaults: Layer, one: PlannedInstance, homes: tuple[int, ...]) -> bool:
         before, now = self.one, one
         return (
             self.defaults is defaults
@@ -59,7 +59,7 @@ class Demands:
         self._known: dict[InstanceId, _Entry] = {}
 
     def of(
-        self, config: Config, placed: Sequence[Newcomer], homes: Sequence[tuple[int, ...]]
+        self, config: Config, placed: Sequence[PlannedInstance], homes: Sequence[tuple[int, ...]]
     ) -> tuple[seen.Instance, ...]:
         """Return what each instance asks, on the nodes with these indices, primary first."""
         defaults, known = config.cluster.beparams, self._known

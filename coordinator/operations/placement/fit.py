@@ -14,23 +14,23 @@ from common.names import MiB, NodeName
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.look import Look, look_for
-from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
-    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.request import Allocate, Placement
 
 
 async def check_still_fits(
-    cluster: Cluster, newcomer: Newcomer, node: Node, *, built_in: bool
+    cluster: Cluster, planned: PlannedInstance, node: Node, *, built_in: bool
 ) -> None:
     """Check on a new report that a node can take an instance, and promise that it will.
 
     Args:
         cluster: as the job sees it.
-        newcomer: the instance.
+        planned: the instance.
         node: the one chosen, or named by the operator.
         built_in: whether all the rules of the built-in allocator have to hold still; else it
             is memory and disk space.
@@ -43,10 +43,10 @@ async def check_still_fits(
     if isinstance(facts, GntError):
         raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
     look = await look_for(cluster)
-    instance = newcomer.instance
+    instance = planned.instance
     memory = _memory(look.config, instance)
     check_free_memory(look, node, memory, instance)
-    pool, size = space_for(look.config, instance.disk_template, _sizes(newcomer))
+    pool, size = space_for(look.config, instance.disk_template, _sizes(planned))
     space = look.free_space(node, look.facts(node) or facts, pool)
     if space is not None and space < size:
         raise NoCapacity(
@@ -55,8 +55,8 @@ async def check_still_fits(
             node=node.name,
         )
     if built_in:
-        place_here(look, newcomer, only=node.name)
-    cluster.promise(promise_of(look.config, newcomer, node))
+        place_here(look, planned, only=node.name)
+    cluster.promise(promise_of(look.config, planned, node))
 
 
 async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
@@ -95,66 +95,66 @@ def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -
     )
 
 
-def promise_of(config: Config, newcomer: Newcomer, node: Node) -> Promise:
+def promise_of(config: Config, planned: PlannedInstance, node: Node) -> Promise:
     """Return what a new instance takes of ``node``."""
-    instance = replace(newcomer.instance, primary_node=node.uuid)
+    instance = replace(planned.instance, primary_node=node.uuid)
     memory = _memory(config, instance)
     holders = kind_of(instance.disk_template).holders([node.uuid])
-    disks = tuple(replace(disk, nodes=holders) for disk in newcomer.disks)
-    return Promise(instance.uuid, node.uuid, memory, Newcomer(instance, disks))
+    disks = tuple(replace(disk, nodes=holders) for disk in planned.disks)
+    return Promise(instance.uuid, node.uuid, memory, PlannedInstance(instance, disks))
 
 
-def check_policy(config: Config, newcomer: Newcomer, node: Node) -> None:
+def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     """Refuse an instance that the policy of the node's group does not allow.
 
     Raises:
         Conflict: says which quantity is out of bounds.
     """
-    from coordinator.allocator.placing.numbers import bounds_in_words
+    from coordinator.allocator.allocation.numbers import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
     from coordinator.operations.placement.demands import demand_of
 
     group = config.groups[node.group]
     policy = group.ipolicy or config.cluster.ipolicy
-    demand = demand_of(config, *newcomer)
+    demand = demand_of(config, *planned)
     reason = find_violation(policy, demand)
     if reason:
         raise Conflict(
-            f"The instance policy of group {group.name} does not allow {newcomer.instance.name}: "
+            f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
             f"it {bounds_in_words(policy, demand, reason)}. Use --ignore-ipolicy to override it."
         )
 
 
-def place_here(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) -> "Placement":
+def place_here(
+    look: Look, planned: PlannedInstance, *, only: NodeName | None = None
+) -> "Placement":
     """Have the built-in allocator choose a node, out of all or ``only`` one.
 
     Raises:
         NoCapacity: no node can take it; says how many were refused for what.
     """
-    from coordinator.allocator.books.ledger import ledger_of
+    from coordinator.allocator.model.cluster_model import model_of
 
-    return place_by(ledger_of(look.snapshot), request_for(look, newcomer, only=only))
+    return place_by(model_of(look.snapshot), request_for(look, planned, only=only))
 
 
-def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
-    """The same by books that may have gone on since the look.
+def place_by(model: "ClusterModel", request: "Allocate") -> "Placement":
+    """The same by a model that may have gone on since the look.
 
     Raises:
         NoCapacity: as ``place_here``.
     """
-    from coordinator.allocator.placing.numbers import forbidden_in
-    from coordinator.allocator.placing.place import place_in
+    from coordinator.allocator.allocation.numbers import forbidden_in
+    from coordinator.allocator.allocation.place import place_in
 
     try:
-        return place_in(ledger, request)
+        return place_in(model, request)
     except NoCapacity as error:
         if request.among is None or len(request.among) == 1:
             raise
         # Of nodes that lack space the policy was not asked; it may be what is in the way.
-        policies = [forbidden_in(g, request.instance) for g in ledger.snapshot.groups]
-        full = sum(
-            node.is_live and node.name not in request.among for node in ledger.snapshot.nodes
-        )
+        policies = [forbidden_in(g, request.instance) for g in model.snapshot.groups]
+        full = sum(node.is_live and node.name not in request.among for node in model.snapshot.nodes)
         raise NoCapacity(
             " ".join(
                 (
@@ -167,13 +167,15 @@ def place_by(ledger: "Ledger", request: "Allocate") -> "Placement":
         ) from error
 
 
-def request_for(look: Look, newcomer: Newcomer, *, only: NodeName | None = None) -> "Allocate":
+def request_for(
+    look: Look, planned: PlannedInstance, *, only: NodeName | None = None
+) -> "Allocate":
     from coordinator.allocator.request import Allocate
     from coordinator.operations.placement.demands import demand_of
 
-    spacious = nodes_with_space(look, newcomer.instance.disk_template, _sizes(newcomer))
+    spacious = nodes_with_space(look, planned.instance.disk_template, _sizes(planned))
     return Allocate(
-        instance=demand_of(look.config, *newcomer),
+        instance=demand_of(look.config, *planned),
         among=frozenset({only}) if only else spacious,
         # That every node could be emptied onto others is asked only where there are others.
         check_redundancy=look.has_several_usable,
@@ -202,8 +204,8 @@ def space_for(
     return kind.pool(config.cluster), kind.traits.disk_space(sizes)
 
 
-def _sizes(newcomer: Newcomer) -> list[MiB]:
-    return [disk.size for disk in newcomer.disks]
+def _sizes(planned: PlannedInstance) -> list[MiB]:
+    return [disk.size for disk in planned.disks]
 
 
 def _memory(config: Config, instance: Instance) -> MiB:

@@ -19,7 +19,7 @@ from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.demands import Demands
-from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
@@ -42,13 +42,13 @@ class Look:
     demands: Demands = field(default_factory=Demands)
 
     @cached_property
-    def newcomers(self) -> tuple[Newcomer, ...]:
+    def planned(self) -> tuple[PlannedInstance, ...]:
         """Instances that are promised a place and not in the configuration yet.
 
         One whose node has been removed meanwhile takes no room: its job will look for another.
         """
         known, nodes = self.config.instances, self.config.nodes
-        found = (promise.newcomer for promise in self.promised)
+        found = (promise.planned for promise in self.promised)
         return tuple(
             one
             for one in found
@@ -108,10 +108,9 @@ class Look:
         if report is None:
             return None
         taken = sum(
-            taken_by(newcomer.disks, report.pool)
-            for newcomer in self.newcomers
-            if newcomer.instance.disk_template.traits.is_external
-            or node.uuid in nodes_of(*newcomer)
+            taken_by(planned.disks, report.pool)
+            for planned in self.planned
+            if planned.instance.disk_template.traits.is_external or node.uuid in nodes_of(*planned)
         )
         return MiB(report.free - taken)
 

@@ -13,18 +13,18 @@ from coordinator.operations.placement.choose import look_and_tell
 from coordinator.operations.placement.external import check_usable, nonsense, run
 from coordinator.operations.placement.fit import place_by, promise_of, request_for
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Newcomer, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 
 
-class Wish(NamedTuple):
+class PlacementRequest(NamedTuple):
     """A new instance with its nics; its node is left open."""
 
-    newcomer: Newcomer
+    planned: PlannedInstance
     nics: tuple[Nic, ...]
 
 
 async def place_many(
-    cluster: Cluster, allocators: Sequence[str], wishes: Sequence[Wish]
+    cluster: Cluster, allocators: Sequence[str], wanted: Sequence[PlacementRequest]
 ) -> dict[str, str]:
     """Return the node of each instance by its name; those that fit nowhere are left out.
 
@@ -39,13 +39,13 @@ async def place_many(
         program = find_program(name, cluster.placing.search_path)
         if program is None:
             look = await look_and_tell(cluster)
-            chosen = _place_here(cluster, look, wishes)
+            chosen = _place_here(cluster, look, wanted)
         else:
             async with cluster.placing.turn:
                 look = await look_and_tell(cluster)
-                response = await run(cluster, name, program, look, _ask(look, wishes))
-                chosen = _read(name, look, response.result, wishes)
-        promises = (_promise(look, wish.newcomer, chosen) for wish in wishes)
+                response = await run(cluster, name, program, look, _ask(look, wanted))
+                chosen = _read(name, look, response.result, wanted)
+        promises = (_promise(look, one.planned, chosen) for one in wanted)
         cluster.promise(*(promise for promise in promises if promise))
         for instance, node in chosen.items():
             cluster.log(f"Selected nodes for instance {instance} via iallocator {name}: {node}")
@@ -54,48 +54,50 @@ async def place_many(
     return await first_success(allocators, attempt, cluster.log)
 
 
-def _place_here(cluster: Cluster, look: Look, wishes: Sequence[Wish]) -> dict[str, str]:
-    """Place one after the other, by one snapshot and books that go on."""
-    from coordinator.allocator.books.ledger import ledger_of
-    from coordinator.allocator.books.succession import with_instance
+def _place_here(cluster: Cluster, look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, str]:
+    """Place one after the other, by one snapshot and resources that go on."""
+    from coordinator.allocator.model.cluster_model import model_of
+    from coordinator.allocator.model.next_model import with_instance
 
     chosen: dict[str, str] = {}
     snapshot = look.snapshot
-    ledger = ledger_of(snapshot)
-    for newcomer, _ in wishes:
-        request = request_for(look, newcomer)
+    model = model_of(snapshot)
+    for planned, _ in wanted:
+        request = request_for(look, planned)
         try:
-            (node,) = place_by(ledger, request).nodes
+            (node,) = place_by(model, request).nodes
         except NoCapacity as error:
             cluster.log(error.message)
             continue
-        ledger = with_instance(ledger, request.instance, (snapshot.node_index[node],))
-        chosen[newcomer.instance.name] = node
-        promise = promise_of(look.config, newcomer, look.config.node(node))
+        model = with_instance(model, request.instance, (snapshot.node_index[node],))
+        chosen[planned.instance.name] = node
+        promise = promise_of(look.config, planned, look.config.node(node))
         look = dataclasses.replace(look, promised=(*look.promised, promise))
     return chosen
 
 
-def _ask(look: Look, wishes: Sequence[Wish]) -> dict[str, object]:
+def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
     from coordinator.iallocator.document import ask_for_place, ask_for_places
     from coordinator.operations.placement.message import full_nics
 
-    requests = [request_for(look, wish.newcomer) for wish in wishes]
+    requests = [request_for(look, one.planned) for one in wanted]
     return ask_for_places(
         ask_for_place(
-            newcomer.instance, request.instance, newcomer.disks, full_nics(look.config, nics),
+            planned.instance, request.instance, planned.disks, full_nics(look.config, nics),
             among=request.among,
         )
-        for (newcomer, nics), request in zip(wishes, requests, strict=True)
+        for (planned, nics), request in zip(wanted, requests, strict=True)
     )  # fmt: skip
 
 
-def _read(name: str, look: Look, result: object, wishes: Sequence[Wish]) -> dict[str, str]:
-    from coordinator.iallocator.response import read_seats
+def _read(
+    name: str, look: Look, result: object, wanted: Sequence[PlacementRequest]
+) -> dict[str, str]:
+    from coordinator.iallocator.response import read_allocations
 
-    asked = {wish.newcomer.instance.name for wish in wishes}
+    asked = {one.planned.instance.name for one in wanted}
     try:
-        placed = read_seats(result).placed
+        placed = read_allocations(result).placed
         return {instance: _only(look, asked, instance, nodes) for instance, nodes in placed}
     except InvalidRequest as error:
         raise nonsense(name, error) from error
@@ -108,6 +110,6 @@ def _only(look: Look, asked: set[InstanceName], instance: str, nodes: tuple[str,
     return nodes[0]
 
 
-def _promise(look: Look, newcomer: Newcomer, chosen: dict[str, str]) -> Promise | None:
-    node = chosen.get(newcomer.instance.name)
-    return promise_of(look.config, newcomer, look.config.node(node)) if node else None
+def _promise(look: Look, planned: PlannedInstance, chosen: dict[str, str]) -> Promise | None:
+    node = chosen.get(planned.instance.name)
+    return promise_of(look.config, planned, look.config.node(node)) if node else None

@@ -16,7 +16,7 @@ from coordinator.iallocator.document import (
     write_node,
 )
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.snapshot import node_parameters
 from coordinator.state.config import Config
 
@@ -24,7 +24,7 @@ from coordinator.state.config import Config
 def message_of(look: Look, request: dict[str, Any]) -> str:
     """Write what a program reads; groups, nodes and instances are in the snapshot's order."""
     config, snapshot = look.config, look.snapshot
-    new: dict[str, Newcomer] = {one.instance.name: one for one in look.newcomers}
+    new: dict[str, PlannedInstance] = {one.instance.name: one for one in look.planned}
     instances = {}
     for demand in snapshot.instances:
         if demand.name in new:

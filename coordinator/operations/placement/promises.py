@@ -15,7 +15,7 @@ from common.names import InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
 
 
-class Newcomer(NamedTuple):
+class PlannedInstance(NamedTuple):
     """An instance that is not in the configuration yet; its primary node is set."""
 
     instance: Instance
@@ -26,13 +26,13 @@ class Promise(NamedTuple):
     """What one operation takes of one node.
 
     ``memory`` is that of a guest that will run there; it counts until the node reports it.
-    A ``newcomer`` counts in everything else, too, until it is in the configuration.
+    A ``planned`` counts in everything else, too, until it is in the configuration.
     """
 
     instance: InstanceId
     node: NodeId
     memory: MiB = MiB(0)
-    newcomer: Newcomer | None = None
+    planned: PlannedInstance | None = None
 
 
 class Promises:

@@ -12,12 +12,12 @@ from coordinator.operations.placement.look import Look
 from coordinator.operations.specs import read_backend
 
 if TYPE_CHECKING:
-    from coordinator.allocator.placing.explain import Explanation
+    from coordinator.allocator.allocation.explain import Explanation
     from coordinator.allocator.request import Allocate
     from coordinator.allocator.snapshot import Instance
 
 
-class Wish(Order, tag_field="type"):
+class InstanceSpec(Order, tag_field="type"):
     """An instance that might be.
 
     Attributes:
@@ -32,11 +32,11 @@ class Wish(Order, tag_field="type"):
     group: str | None = None
 
 
-class AllocateQuestion(Wish, tag="allocate"):
+class AllocateQuestion(InstanceSpec, tag="allocate"):
     """Where would it go, and why?"""
 
 
-class CapacityQuestion(Wish, tag="capacity"):
+class CapacityQuestion(InstanceSpec, tag="capacity"):
     """How many of it fit, one after the other, and where?"""
 
     limit: int | None = None
@@ -100,22 +100,22 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
         NotFound: the group does not exist.
         InvalidRequest: a parameter is unknown or does not fit.
     """
-    from coordinator.allocator.books.ledger import Ledger
-    from coordinator.allocator.placing.explain import explain
-    from coordinator.allocator.placing.place import survey_books
+    from coordinator.allocator.allocation.explain import explain
+    from coordinator.allocator.allocation.place import survey_model
+    from coordinator.allocator.model.cluster_model import ClusterModel
 
-    ledger = Ledger(look.snapshot)
+    model = ClusterModel(look.snapshot)
     request = _request(look, question)
-    return _told(explain(ledger, request, survey_books(ledger, request)))
+    return _as_json(explain(model, request, survey_model(model, request)))
 
 
 def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     """Count: ``count``, the nodes of each, and why a node takes no more."""
-    from coordinator.allocator.books.ledger import Ledger
-    from coordinator.allocator.placing.room import MOST, room_for
+    from coordinator.allocator.allocation.capacity import MOST, room_for
+    from coordinator.allocator.model.cluster_model import ClusterModel
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
-    room = room_for(Ledger(look.snapshot), _request(look, question), limit)
+    room = room_for(ClusterModel(look.snapshot), _request(look, question), limit)
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
@@ -125,7 +125,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
 
 def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     """Find moves: ``moves`` as name, group and nodes afterwards, ``jobs`` as opcodes, ``info``."""
-    from coordinator.allocator.books.ledger import Ledger
+    from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.iallocator.answers import Options
     from coordinator.iallocator.balancing import balance
     from coordinator.iallocator.requests import BalanceCluster
@@ -133,7 +133,7 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)
-    found = balance(Ledger(look.snapshot), request, Options())
+    found = balance(ClusterModel(look.snapshot), request, Options())
     moves: Moves = found.result
     return {
         "moves": [[name, group, list(nodes)] for name, group, nodes in moves.moved],
@@ -142,14 +142,14 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     }
 
 
-def _request(look: Look, wish: Wish) -> "Allocate":
+def _request(look: Look, spec: InstanceSpec) -> "Allocate":
     from coordinator.allocator.request import Allocate
 
-    group = None if wish.group is None else _group(look, wish.group)
+    group = None if spec.group is None else _group(look, spec.group)
     return Allocate(
-        instance=_demand(look, wish),
+        instance=_demand(look, spec),
         group=group,
-        among=nodes_with_space(look, wish.disk_template, [disk.size_mib for disk in wish.disks]),
+        among=nodes_with_space(look, spec.disk_template, [disk.size_mib for disk in spec.disks]),
         check_redundancy=look.has_several_usable,
     )
 
@@ -159,29 +159,29 @@ def _group(look: Look, name: str) -> int:
     return look.config.sorted_groups().index(look.config.group(name))
 
 
-def _demand(look: Look, wish: Wish) -> "Instance":
+def _demand(look: Look, spec: InstanceSpec) -> "Instance":
     from coordinator.allocator.snapshot import Instance
 
     enabled = look.config.cluster.enabled_disk_templates
-    if wish.disk_template not in enabled:
+    if spec.disk_template not in enabled:
         raise InvalidRequest(
-            f"The disk template {wish.disk_template} is not enabled on this cluster; enabled are: "
+            f"The disk template {spec.disk_template} is not enabled on this cluster; enabled are: "
             f"{', '.join(enabled)}."
         )
-    sizes = tuple(disk.size_mib for disk in wish.disks)
-    layers = (sound(Backend, look.config.cluster.beparams), read_backend(wish.beparams))
+    sizes = tuple(disk.size_mib for disk in spec.disks)
+    layers = (sound(Backend, look.config.cluster.beparams), read_backend(spec.beparams))
     wants = filled(Backend, *layers, what="the backend parameters asked for")
     return Instance(
-        name="new", template=wish.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
-        disk=wish.disk_template.traits.disk_space(sizes), disks=sizes,
+        name="new", template=spec.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
+        disk=spec.disk_template.traits.disk_space(sizes), disks=sizes,
         spindle_use=wants.spindle_use,
-        disk_spindles=None if sizes else 0, tags=wish.tags,
+        disk_spindles=None if sizes else 0, tags=spec.tags,
         auto_balance=wants.auto_balance,
     )  # fmt: skip
 
 
-def _told(found: "Explanation") -> dict[str, Any]:
-    from coordinator.allocator.placing.explain import IN_WORDS
+def _as_json(found: "Explanation") -> dict[str, Any]:
+    from coordinator.allocator.allocation.explain import IN_WORDS
 
     return {
         "nodes": list(found.nodes),

@@ -15,7 +15,7 @@ from coordinator.allocator.snapshot import Snapshot
 from coordinator.disks.kinds import enabled_kinds
 from coordinator.disks.space import taken_by
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Newcomer
+from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.state.config import Config
 
 
@@ -29,10 +29,10 @@ def take_snapshot(look: Look) -> Snapshot:
     nodes = config.sorted_nodes()
     group_index = {group.uuid: index for index, group in enumerate(groups)}
     node_index = {node.uuid: index for index, node in enumerate(nodes)}
-    placed = [Newcomer(each, config.disks_of(each)) for each in config.sorted_instances()]
-    if look.newcomers:
-        placed = sorted([*placed, *look.newcomers], key=lambda one: one.instance.name)
-    on: dict[NodeId, list[Newcomer]] = {}
+    placed = [PlannedInstance(each, config.disks_of(each)) for each in config.sorted_instances()]
+    if look.planned:
+        placed = sorted([*placed, *look.planned], key=lambda one: one.instance.name)
+    on: dict[NodeId, list[PlannedInstance]] = {}
     for one in placed:
         for uuid in nodes_of(*one):
             on.setdefault(uuid, []).append(one)
@@ -64,7 +64,7 @@ def node_parameters(config: Config, node: Node) -> NodeParameters:
     return settled(NodeParameters, *layers)
 
 
-def _node(look: Look, node: Node, group: int, placed: Iterable[Newcomer]) -> seen.Node:
+def _node(look: Look, node: Node, group: int, placed: Iterable[PlannedInstance]) -> seen.Node:
     facts = look.facts(node)
     if facts is None or node.offline or not node.vm_capable:
         return seen.Node(
@@ -94,7 +94,9 @@ def _own_memory(config: Config, facts: NodeFacts) -> MiB:
     return MiB(int(fixed)) if fixed else facts.memory_dom0
 
 
-def _disk(look: Look, node: Node, facts: NodeFacts, placed: Iterable[Newcomer]) -> tuple[MiB, MiB]:
+def _disk(
+    look: Look, node: Node, facts: NodeFacts, placed: Iterable[PlannedInstance]
+) -> tuple[MiB, MiB]:
     """Return size and free space of where the preferred template keeps its disks."""
     for kind in enabled_kinds(look.config.cluster):
         pool = kind.pool(look.config.cluster)

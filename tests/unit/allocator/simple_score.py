@@ -126,8 +126,8 @@ class SimpleCluster:
         first.primaries += 1
         here = self.rules.location_tags(first.node.tags)
         there = self.rules.location_tags(second.node.tags) if second else frozenset[str]()
-        wishes = self.rules.desired_locations(demand.tags)
-        first.location += len(here & there) + len(wishes - here)
+        desired = self.rules.desired_locations(demand.tags)
+        first.location += len(here & there) + len(desired - here)
         first.crowd.update((place, tag) for place in here for tag in tags)
         first.load = [old + new for old, new in zip(first.load, demand.load, strict=True)]
         for node in filter(None, (first, second)):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from common.errors import NoCapacity
-from coordinator.allocator.moving.relocate import relocate
-from coordinator.allocator.placing.place import survey
+from coordinator.allocator.allocation.place import survey
+from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Allocate, GroupOutcome, Relocate
 from coordinator.allocator.snapshot import Snapshot
 from tests.unit.allocator import hail

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from coordinator.allocator.arrays import Bools
-from coordinator.allocator.balancing.ahead import Search
+from coordinator.allocator.balancing.ahead import LookAhead
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.balancing.board import Kind
+from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.straighten import straightened
-from coordinator.allocator.books.books import Books
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.text import parse_cluster
 from coordinator.htools.view import moved
@@ -32,13 +32,13 @@ def cluster_of(seed: int) -> Snapshot:
 
 
 def start_of(cluster: Snapshot, limits: Limits | None = None) -> Balance:
-    return Balance(Ledger(cluster), np.arange(len(cluster.nodes)), limits or Limits())
+    return Balance(ClusterModel(cluster), np.arange(len(cluster.nodes)), limits or Limits())
 
 
-def look_ahead(start: Balance, most: int | None = None) -> tuple[list[Move], Balance, Search]:
+def look_ahead(start: Balance, most: int | None = None) -> tuple[list[Move], Balance, LookAhead]:
     """The moves that hbal shows, and the group after them."""
     end = start.fork()
-    search = Search(end, most=most)
+    search = LookAhead(end, most=most)
     found = list(search.moves())
     moves, end = straightened(start, found) or (found, end)
     return moves, end, search
@@ -87,49 +87,52 @@ def test_moves_lead_where_they_say(seed: int) -> None:
     story = played(seed)
     start, moves = story.start, story.moves
     afterwards = start.fork()
-    places = {index: at for at, index in enumerate(start.board.instances.tolist())}
+    places = {index: at for at, index in enumerate(start.state.instances.tolist())}
     for move in moves:
-        target = int(np.searchsorted(start.board.nodes, move.target))
+        target = int(np.searchsorted(start.state.nodes, move.target))
         assert afterwards.may(move.kind, places[move.instance])
         made = afterwards.attempt(move.kind, places[move.instance], target)
         assert made is not None
         assert (made.before, made.after) == (move.before, move.after)
         assert afterwards.score().value == pytest.approx(move.score, abs=1e-9, nan_ok=True)
-    afresh, books = Ledger(moved(story.cluster, moves)).accounts, story.end.board.books
+    afresh, resources = (
+        ClusterModel(moved(story.cluster, moves)).resources,
+        story.end.state.resources,
+    )
     for figure in ("primaries", "secondaries", "reserved", "disk", "cpus", "spindles", "conflicts"):
-        assert (getattr(afresh, figure) == getattr(books, figure)).all(), figure
+        assert (getattr(afresh, figure) == getattr(resources, figure)).all(), figure
 
 
-def broken(figure: str, books: Books) -> Bools:
+def broken(figure: str, resources: NodeResources) -> Bools:
     """Which nodes have, owe or hold what they should not."""
     match figure:
         case "memory":
-            return books.memory <= 0
+            return resources.memory <= 0
         case "disk":
-            return books.disk < books.least_disk
+            return resources.disk < resources.least_disk
         case "reserve":
-            return books.memory < books.reserved
+            return resources.memory < resources.reserved
         case "cpus":
-            return books.cpus > books.cpu_ratio * books.total_cpus
+            return resources.cpus > resources.cpu_ratio * resources.total_cpus
         case _:
-            return books.spindles > books.spindle_limit
+            return resources.spindles > resources.spindle_limit
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_limit_is_broken_that_was_kept(seed: int) -> None:
     start, end = played(seed).start, played(seed).end
-    before, after = start.board.books, end.board.books
+    before, after = start.state.resources, end.state.resources
     online = ~after.offline
     for figure in ("memory", "disk", "reserve", "cpus", "spindles"):
         assert not (online & broken(figure, after) & ~broken(figure, before)).any(), figure
-    held, holds = start.board.holders > 1, end.board.holders > 1
+    held, holds = start.state.holders > 1, end.state.holders > 1
     assert not (holds & ~held)[:, online].any(), "two with the same exclusion tag"
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
 def test_length_is_kept(most: int) -> None:
     for seed in SEEDS[:4]:
-        found = list(Search(start_of(cluster_of(seed)), most=most).moves())
+        found = list(LookAhead(start_of(cluster_of(seed)), most=most).moves())
         assert len(found) <= most
 
 
@@ -142,7 +145,7 @@ def test_length_is_kept(most: int) -> None:
     ],
 )  # fmt: skip
 def test_limits_are_kept(limits: Limits) -> None:
-    kinds_of_disks = set(Kind) - {Kind.FAILOVER, Kind.FAILOVER_TO_ANY}
+    kinds_of_disks = set(MoveKind) - {MoveKind.FAILOVER, MoveKind.FAILOVER_TO_ANY}
     for seed in SEEDS[:4]:
         cluster = cluster_of(seed)
         moves, _, _ = look_ahead(start_of(cluster, limits))
@@ -150,8 +153,8 @@ def test_limits_are_kept(limits: Limits) -> None:
             {move.kind for move in moves}, {cluster.instances[move.instance].name for move in moves}
         )  # fmt: skip
         assert limits.disk_moves or not kinds & kinds_of_disks
-        assert limits.instance_moves or kinds <= {Kind.REPLACE_SECONDARY}
-        assert not limits.restricted or Kind.REPLACE_PRIMARY not in kinds
+        assert limits.instance_moves or kinds <= {MoveKind.REPLACE_SECONDARY}
+        assert not limits.restricted or MoveKind.REPLACE_PRIMARY not in kinds
         assert not names & limits.excluded
         assert limits.selected is None or names <= limits.selected
         if limits.evacuate:
@@ -167,7 +170,7 @@ def test_search_stops_at_the_score_that_is_enough(seed: int) -> None:
     if len(moves) < 2:
         return
     enough = moves[len(moves) // 2].score
-    found = list(Search(start.fork(), enough=enough).moves())
+    found = list(LookAhead(start.fork(), enough=enough).moves())
     assert found == moves[: len(moves) // 2 + 1]
 
 
@@ -176,7 +179,7 @@ def test_gain_that_is_asked_for_is_asked_of_both_moves() -> None:
     for seed in SEEDS[:4]:
         start = start_of(cluster_of(seed), Limits(min_gain=0.05, min_gain_limit=1e9))
         end = start.fork()
-        search = Search(end)
+        search = LookAhead(end)
         scores = [start.score().value, *(move.score for move in search.moves())]
         if search.stalled is None:
             continue
@@ -202,7 +205,7 @@ j.x|2000|1000|1|running|Y|a.x||rbd|
     end = start.fork()
     moves = []
     for one, target in ((0, 1), (1, 2), (0, 2), (0, 0)):
-        move = end.attempt(Kind.FAILOVER_TO_ANY, one, target)
+        move = end.attempt(MoveKind.FAILOVER_TO_ANY, one, target)
         assert move is not None
         moves.append(dataclasses.replace(move, score=end.score().value))
     shorter = straightened(start, moves)

@@ -6,12 +6,12 @@ from random import Random
 import numpy as np
 import pytest
 
+from coordinator.allocator.allocation.emptying import stuck_nodes
+from coordinator.allocator.allocation.evacuation import can_evacuate
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.balancing.board import Board
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.state import State, residents_of
-from coordinator.allocator.placing.emptying import stuck_nodes
-from coordinator.allocator.placing.evacuation import can_evacuate
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.state import State, residents_of
 from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
 from coordinator.htools.hcheck import stuck_in_group
 from coordinator.htools.text import parse_cluster
@@ -30,8 +30,8 @@ GUEST = Instance(
 
 def stuck(nodes: tuple[Node, ...], *guests: Instance) -> list[int]:
     groups = tuple(Group(name=f"g{at}", uuid=f"u{at}") for at in range(2))
-    ledger = Ledger(Snapshot(groups=groups, nodes=nodes, instances=guests))
-    return sorted(stuck_in_group(Board(ledger, np.flatnonzero(ledger.group_of == 0))))
+    model = ClusterModel(Snapshot(groups=groups, nodes=nodes, instances=guests))
+    return sorted(stuck_in_group(GroupState(model, np.flatnonzero(model.group_of == 0))))
 
 
 def test_an_instance_moves_where_there_is_room() -> None:
@@ -69,12 +69,12 @@ def test_a_mirror_in_another_group_is_no_help() -> None:
 def test_what_counting_tells_is_what_trying_shows(seed: int) -> None:
     """Also after a balancing, which brings what it moved to the front."""
     rng = Random(seed)
-    ledger = Ledger(parse_cluster(random_text(rng, Taste.random(rng))))
-    balance = Balance(ledger, np.flatnonzero(ledger.group_of == 0), Limits())
+    model = ClusterModel(parse_cluster(random_text(rng, Taste.random(rng))))
+    balance = Balance(model, np.flatnonzero(model.group_of == 0), Limits())
     moved = [move.instance for move, _ in zip(balance.moves(), range(4), strict=False)]
-    ledger, group = balance.board.settled(moved), balance.board.nodes
-    told = set(stuck_nodes(ledger, group, group))
+    model, group = balance.state.settled(moved), balance.state.nodes
+    told = set(stuck_nodes(model, group, group))
     for node in group.tolist():
-        residents = residents_of(ledger, node)
-        fits = can_evacuate(State(ledger), node, residents, group)
+        residents = residents_of(model, node)
+        fits = can_evacuate(State(model), node, residents, group)
         assert fits is (node not in told), f"node {node}"

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.names import MiB
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.score import Term
-from coordinator.allocator.placing.explain import IN_WORDS, Explanation, explain
-from coordinator.allocator.placing.place import survey_books
+from coordinator.allocator.allocation.explain import IN_WORDS, Explanation, explain
+from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.terms import Term
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
@@ -19,8 +19,8 @@ from tests.unit.allocator.small import cluster, demand, node
 
 
 def explained(snapshot: Snapshot, request: Allocate) -> Explanation:
-    ledger = Ledger(snapshot)
-    return explain(ledger, request, survey_books(ledger, request))
+    model = ClusterModel(snapshot)
+    return explain(model, request, survey_model(model, request))
 
 
 @settings(max_examples=60, deadline=None)

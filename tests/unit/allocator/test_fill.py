@@ -11,13 +11,13 @@ from common.errors import InvalidRequest
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.succession import with_instance
-from coordinator.allocator.filling.codes import Failure
-from coordinator.allocator.filling.fill import Filling, Rules, fill
-from coordinator.allocator.filling.tiers import fill_in_tiers, runs_of
-from coordinator.allocator.placing.emptying import stuck_nodes
-from coordinator.allocator.placing.place import survey_books
+from coordinator.allocator.allocation.emptying import stuck_nodes
+from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.packing.codes import Failure
+from coordinator.allocator.packing.fill import Filling, Rules, fill
+from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance, Snapshot
 from tests.unit.allocator.clusters import Taste, random_snapshot
@@ -42,7 +42,7 @@ def wanted(rng: Random, template: DiskTemplate) -> Instance:
 def start(seed: int) -> tuple[Random, Filling]:
     rng = Random(seed)
     taste = Taste.random(rng)
-    return rng, Filling(Ledger(random_snapshot(rng, taste)), Rules())
+    return rng, Filling(ClusterModel(random_snapshot(rng, taste)), Rules())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -55,19 +55,19 @@ def test_each_goes_where_one_alone_would(seed: int) -> None:
     if not filling.has_candidates(pair=template is DiskTemplate.DRBD):
         return
     found = fill(filling, demand, 30)
-    ledger = filling.start
+    model = filling.start
     placed: list[tuple[int, ...]] = []
     for nodes in (one.nodes for one in found.filling.placed):
         request = Allocate(instance=demand, check_redundancy=False, groups=frozenset({0}))
-        best = survey_books(ledger, request).best
+        best = survey_model(model, request).best
         assert best is not None, placed
-        assert best.choices[0].nodes == tuple(ledger.names[node] for node in nodes), placed
-        ledger = with_instance(ledger, demand, nodes)
+        assert best.choices[0].nodes == tuple(model.names[node] for node in nodes), placed
+        model = with_instance(model, demand, nodes)
         placed.append(nodes)
-    books, after = found.filling.books, ledger.accounts
+    resources, after = found.filling.resources, model.resources
     for name in ("memory", "disk", "cpus", "reserved", "primaries", "secondaries", "next_memory"):
-        assert (getattr(books, name) == getattr(after, name)).all(), name
-    assert (found.filling.promised.max(axis=1, initial=0) <= books.reserved).all()
+        assert (getattr(resources, name) == getattr(after, name)).all(), name
+    assert (found.filling.promised.max(axis=1, initial=0) <= resources.reserved).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -79,9 +79,9 @@ def test_it_ends_when_nothing_fits(seed: int) -> None:
     again = fill(found.filling, demand, None)
     assert again.filling is found.filling
     assert again.failures == found.failures
-    books, some = found.filling.books, found.filling.touched
-    assert (books.memory[some] > 0).all()
-    assert (books.disk[some] > 0).all()
+    resources, some = found.filling.resources, found.filling.touched
+    assert (resources.memory[some] > 0).all()
+    assert (resources.disk[some] > 0).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -100,7 +100,7 @@ def test_tiers_place_as_much_as_equal_ones_and_shrink_only(seed: int) -> None:
 @pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN])
 def test_a_limit_is_kept(template: DiskTemplate) -> None:
     snapshot = Snapshot(groups=(DEFAULT,), nodes=tuple(node(f"node{n}") for n in range(4)))
-    filling, demand = Filling(Ledger(snapshot), Rules()), wanted(Random(1), template)
+    filling, demand = Filling(ClusterModel(snapshot), Rules()), wanted(Random(1), template)
     assert len(fill(filling, demand, 5).filling.placed) == 5
     assert fill(filling, demand, 0).filling is filling
     assert not filling.placed
@@ -120,7 +120,7 @@ def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> Non
     nothing = replace(
         wanted(Random(1), template), memory=none, vcpus=0, disk=none, disks=(none,), spindle_use=0
     )
-    filling = Filling(Ledger(snapshot), Rules())
+    filling = Filling(ClusterModel(snapshot), Rules())
     assert len(fill(filling, nothing, 7).filling.placed) == 7
     with pytest.raises(InvalidRequest, match="without end"):
         fill(filling, nothing, None)
@@ -129,11 +129,11 @@ def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> Non
 
 def test_nodes_stay_such_that_they_can_be_emptied() -> None:
     snapshot = Snapshot(groups=(DEFAULT,), nodes=tuple(node(f"node{n}") for n in range(3)))
-    ledger, demand = Ledger(snapshot), wanted(Random(2), DiskTemplate.PLAIN)
-    free = fill(Filling(ledger, Rules()), demand, None).filling
-    spare = fill(Filling(ledger, Rules(emptied=np.arange(3))), demand, None)
+    model, demand = ClusterModel(snapshot), wanted(Random(2), DiskTemplate.PLAIN)
+    free = fill(Filling(model, Rules()), demand, None).filling
+    spare = fill(Filling(model, Rules(emptied=np.arange(3))), demand, None)
     assert 0 < len(spare.filling.placed) < len(free.placed)
     assert spare.failures[Failure.N1] > 0
     everyone = np.arange(3)
-    assert not list(stuck_nodes(spare.filling.ledger(), everyone, everyone))
-    assert list(stuck_nodes(free.ledger(), everyone, everyone))
+    assert not list(stuck_nodes(spare.filling.model(), everyone, everyone))
+    assert list(stuck_nodes(free.model(), everyone, everyone))

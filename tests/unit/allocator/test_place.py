@@ -10,7 +10,7 @@ from common.model.group import AllocationPolicy
 from common.model.policy import InstancePolicy
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.placing.place import place, survey
+from coordinator.allocator.allocation.place import place, survey
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.placing.capacity import Redundancy
-from coordinator.allocator.placing.place import survey
+from coordinator.allocator.allocation.place import survey
+from coordinator.allocator.allocation.redundancy import Redundancy
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
@@ -80,13 +80,13 @@ def test_every_node_that_no_option_uses_has_a_reason(seed: int) -> None:
 @given(seed=seeds)
 def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
     snapshot, request = problem(seed)
-    ledger = Ledger(snapshot)
-    everywhere = np.arange(ledger.size)
-    redundancy = Redundancy(ledger, everywhere, request.instance)
+    model = ClusterModel(snapshot)
+    everywhere = np.arange(model.size)
+    redundancy = Redundancy(model, everywhere, request.instance)
     for group in survey(snapshot, replace(request, check_redundancy=False, group=None)).groups:
         for choice in group.choices[:1]:
             nodes = tuple(snapshot.node_index[name] for name in choice.nodes)
-            simulated = all(redundancy._simulate(node, nodes) for node in range(ledger.size))
+            simulated = all(redundancy._simulate(node, nodes) for node in range(model.size))
             assert counted(redundancy, nodes) == simulated
 
 

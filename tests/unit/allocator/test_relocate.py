@@ -7,8 +7,8 @@ import pytest
 from common.errors import Conflict, NoCapacity, NotFound
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.moving.relocate import relocate
 from coordinator.allocator.refusal import Reason
+from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Relocate
 from tests.unit.allocator.small import cluster, instance, node
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.rolling.colouring import classes, most_colours_first
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
 from coordinator.allocator.rolling.rounds import Mover, graph_of_nodes
@@ -40,7 +40,7 @@ def cluster(nodes: tuple[Node, ...], *guests: Instance) -> Snapshot:
 
 def start(snapshot: Snapshot) -> tuple[Layout, Mover]:
     everyone = range(len(snapshot.nodes))
-    return layout_of(Ledger(snapshot)), Mover(snapshot.instances, everyone)
+    return layout_of(ClusterModel(snapshot)), Mover(snapshot.instances, everyone)
 
 
 def names(snapshot: Snapshot, rounds: list[tuple[list[int], Layout]]) -> list[list[str]]:
@@ -84,7 +84,7 @@ def test_copies_move_off_too() -> None:
     layout, mover = start(snapshot)
     failed_over = mover.failed_over([0], layout)
     assert failed_over is not None
-    assert failed_over.seats[0] == (1, 0)
+    assert failed_over.assignments[0] == (1, 0)
     rounds = mover.rounds_by_copies([0], failed_over)
     assert rounds is not None
     ((_, after),) = rounds

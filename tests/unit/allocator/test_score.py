@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.score import SPREADS, WEIGHTS, Term
-from coordinator.allocator.books.state import State
-from coordinator.allocator.placing.pair import Pairs
-from coordinator.allocator.placing.place import survey
-from coordinator.allocator.placing.single import Singles
+from coordinator.allocator.allocation.pair import Pairs
+from coordinator.allocator.allocation.place import survey
+from coordinator.allocator.allocation.single import Singles
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.state import State
+from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term
 from coordinator.allocator.rank import TOLERANCE
 from coordinator.allocator.request import Allocate
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
@@ -28,7 +28,7 @@ seeds = st.integers(0, 2**32)
 def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> None:
     rng = Random(seed)
     snapshot = random_snapshot(rng, Taste.random(rng))
-    scope = State(Ledger(snapshot)).scope(np.arange(len(snapshot.nodes)))
+    scope = State(ClusterModel(snapshot)).scope(np.arange(len(snapshot.nodes)))
     simple = SimpleCluster(snapshot).score([node.name for node in snapshot.nodes])
     assert scope.standing.value == simple
 
@@ -58,10 +58,10 @@ def test_the_score_of_a_choice_is_the_simple_one_with_the_instance_placed(seed: 
 def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(seed: int) -> None:
     rng = Random(seed)
     taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,))
-    ledger = Ledger(random_snapshot(rng, taste))
-    state = State(ledger)
-    scope = state.scope(np.arange(ledger.size))
-    candidates = np.flatnonzero(ledger.usable & (ledger.group_of == 0))
+    model = ClusterModel(random_snapshot(rng, taste))
+    state = State(model)
+    scope = state.scope(np.arange(model.size))
+    candidates = np.flatnonzero(model.usable & (model.group_of == 0))
     pairs = Pairs(state, scope, candidates, random_demand(rng, taste, "new"))
     row, column = np.nonzero(pairs._matrix < np.inf)
     exact = pairs._scores(pairs._rows[row], column)
@@ -73,11 +73,11 @@ def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(se
 def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
-    ledger = Ledger(random_snapshot(rng, taste))
-    state = State(ledger)
-    everywhere = np.arange(ledger.size)
+    model = ClusterModel(random_snapshot(rng, taste))
+    state = State(model)
+    everywhere = np.arange(model.size)
     demand = random_demand(rng, taste, "new")
-    location = ledger.unmet_locations(demand, everywhere)
+    location = model.unmet_locations(demand, everywhere)
     scope = state.scope(everywhere)
     singles = Singles.of(state, scope, everywhere, demand, location=location, force=True)
     exact = scope.standing.exact(singles._changes)

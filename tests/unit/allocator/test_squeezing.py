@@ -15,7 +15,7 @@ from coordinator.allocator.balancing.squeezing import (
     one_more,
     switch,
 )
-from coordinator.allocator.books.ledger import Ledger
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import DEFAULT_POLICY, Group, Instance, Node, Snapshot
 from coordinator.htools.text import parse_cluster
 from tests.diff.text_clusters import Taste, random_text
@@ -70,7 +70,7 @@ def test_nodes_are_turned_on_until_there_is_room() -> None:
     guests = [replace(GUEST, name=f"g{at}") for at in range(3)]
     snapshot = cluster(*guests, a=full, b=off, c=off)
     wanted = one_more(STANDARD, 10)
-    assert not have_room(Ledger(snapshot).accounts, wanted)
+    assert not have_room(ClusterModel(snapshot).resources, wanted)
     assert choose_on(snapshot, on_standby(snapshot), wanted) == [1]
     assert choose_on(snapshot, on_standby(snapshot), one_more(STANDARD, 40)) is None
 
@@ -88,5 +88,5 @@ def test_off_means_empty_with_room_elsewhere(seed: int) -> None:
         for move in after.moves:
             homes[move.instance] = move.after[0]
         assert not set(homes) & set(chosen)
-        assert have_room(after.books, wanted)
+        assert have_room(after.resources, wanted)
         assert not any(snapshot.nodes[one].is_master for one in chosen)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.books.ledger import Ledger
-from coordinator.allocator.books.occupy import add_primary, add_secondary
-from coordinator.allocator.books.state import State
-from coordinator.allocator.books.terms import Changed, figures
-from coordinator.allocator.moving.two_changes import TwoChanges
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.occupy import add_primary, add_secondary
+from coordinator.allocator.model.score import Changed, figures
+from coordinator.allocator.model.state import State
+from coordinator.allocator.relocation.two_changes import TwoChanges
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 
 
@@ -19,17 +19,17 @@ from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 def test_best_of_all(seed: int) -> None:
     rng = Random(seed)
     taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,), nodes=rng.randint(3, 12))
-    ledger = Ledger(random_snapshot(rng, taste))
-    state, demand = State(ledger), random_demand(rng, taste, "new")
-    targets = np.flatnonzero(ledger.usable)
+    model = ClusterModel(random_snapshot(rng, taste))
+    state, demand = State(model), random_demand(rng, taste, "new")
+    targets = np.flatnonzero(model.usable)
     if len(targets) < 2:
         return
-    scope = state.scope(np.arange(ledger.size))
-    books = state.accounts.at(targets)
+    scope = state.scope(np.arange(model.size))
+    resources = state.resources.at(targets)
     nothing = np.zeros(len(targets), dtype=np.int64)
-    _, run = add_primary(books, demand, clashes=nothing, location=nothing, force=True)
-    _, kept = add_secondary(books, demand, promised=nothing, force=True)
-    _, other = add_secondary(books, demand, promised=nothing + 700, force=True)
+    _, run = add_primary(resources, demand, clashes=nothing, location=nothing, force=True)
+    _, kept = add_secondary(resources, demand, promised=nothing, force=True)
+    _, other = add_secondary(resources, demand, promised=nothing + 700, force=True)
     first, second, special = figures(run), figures(kept), figures(other)
     row, column = np.nonzero(~np.eye(len(targets), dtype=np.bool_))
     odd = np.array(sorted(rng.sample(range(len(row)), len(row) // 3)), dtype=np.int64)

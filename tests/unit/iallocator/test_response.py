@@ -7,13 +7,13 @@ import pytest
 
 from common.errors import InvalidRequest
 from coordinator.iallocator.response import (
+    Allocations,
     Moves,
     Response,
-    Seats,
+    read_allocations,
     read_moves,
     read_nodes,
     read_response,
-    read_seats,
 )
 
 GOOD: dict[str, Any] = {"success": True, "info": "fine", "result": ["alpha"]}
@@ -60,8 +60,8 @@ def test_nodes_are_as_many_as_asked_for() -> None:
 
 
 def test_seats_name_who_was_left_over_with_or_without_a_reason() -> None:
-    seats = read_seats([[["web1", ["alpha"]]], ["web2", ["web3", "no memory"]]])
-    assert seats == Seats((("web1", ("alpha",)),), ("web2", "web3"))
+    assignments = read_allocations([[["web1", ["alpha"]]], ["web2", ["web3", "no memory"]]])
+    assert assignments == Allocations((("web1", ("alpha",)),), ("web2", "web3"))
 
 
 def test_moves_are_read() -> None:
@@ -84,4 +84,4 @@ def test_what_are_no_moves_is_refused(result: Any) -> None:
 @pytest.mark.parametrize("result", [[], [[]], [[["web1", "alpha"]], []], [[], [{}]], [[], [[]]]])
 def test_what_are_no_seats_is_refused(result: Any) -> None:
     with pytest.raises(InvalidRequest):
-        read_seats(result)
+        read_allocations(result)

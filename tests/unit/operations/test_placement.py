@@ -26,7 +26,7 @@ from common.noderpc.facts import NodeFacts
 from coordinator.locks.names import Owner
 from coordinator.operations.placement.fit import check_policy, promise_of
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Newcomer, Promise, Promises
+from coordinator.operations.placement.promises import PlannedInstance, Promise, Promises
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -81,13 +81,13 @@ def test_an_instance_is_shown_with_what_it_is_given_at_most() -> None:
 
 
 def test_an_instance_within_the_policy_is_allowed() -> None:
-    check_policy(CONFIG, Newcomer(WEB1, (DISK,)), ALPHA)
+    check_policy(CONFIG, PlannedInstance(WEB1, (DISK,)), ALPHA)
 
 
 def test_an_instance_beyond_the_policy_is_refused_with_the_quantity() -> None:
     huge = replace(WEB1, beparams={"maxmem": 40_000, "minmem": 40_000})
     with pytest.raises(Conflict, match=r"group default does not allow web1: it .*memory.*--ign"):
-        check_policy(CONFIG, Newcomer(huge, (DISK,)), ALPHA)
+        check_policy(CONFIG, PlannedInstance(huge, (DISK,)), ALPHA)
 
 
 WEB2 = replace(WEB1, uuid="web2", name=InstanceName("web2"), disks=())
@@ -106,8 +106,8 @@ def test_a_node_too_old_to_name_its_guests_is_believed() -> None:
 
 
 def test_what_is_promised_counts_once_at_every_stage() -> None:
-    newcomer = Newcomer(WEB2, (replace(DISK, uuid="disk2"),))
-    promise = promise_of(CONFIG, newcomer, ALPHA)
+    planned = PlannedInstance(WEB2, (replace(DISK, uuid="disk2"),))
+    promise = promise_of(CONFIG, planned, ALPHA)
     recorded = CONFIG.apply([Put(WEB2)])
     quiet, busy = {"web1": MiB(512)}, {"web1": MiB(512), "web2": MiB(512)}
     for config, guests, free in (
@@ -120,10 +120,10 @@ def test_what_is_promised_counts_once_at_every_stage() -> None:
         assert look.snapshot.nodes[0].free_memory == free
 
 
-def test_what_is_promised_on_a_node_that_was_removed_is_left_out_of_the_picture() -> None:
+def test_what_is_promised_on_a_node_that_was_removed_is_left_out_of_the_snapshot() -> None:
     """Else nothing could be placed anywhere until the job with that promise has ended."""
-    newcomer = Newcomer(replace(WEB2, primary_node=NodeId("gone")), ())
-    promise = Promise(InstanceId(WEB2.uuid), NodeId("gone"), MiB(512), newcomer)
+    planned = PlannedInstance(replace(WEB2, primary_node=NodeId("gone")), ())
+    promise = Promise(InstanceId(WEB2.uuid), NodeId("gone"), MiB(512), planned)
     look = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}, (promise,))
     assert [each.name for each in look.snapshot.instances] == ["web1"]
 

@@ -1,0 +1,54 @@
+"""How many of one kind of instance fit, and where each of them goes.
+
+Unlike hspace, which fills as fast as it can, this asks for each instance what an allocation
+asks: the answer is what the same number of ``gnt-instance add`` would do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from common.names import InstanceName, NodeName
+from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
+
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What fits.
+
+    Attributes:
+        placements: the nodes of each instance in the order of coming, primary first.
+        refused: why, per node that takes no more; empty if the limit was reached.
+        unevacuable: a node that could not be emptied then, if that is why.
+    """
+
+    placements: tuple[tuple[NodeName, ...], ...]
+    refused: Mapping[NodeName, Reason]
+    unevacuable: NodeName | None = None
+
+
+def room_for(model: ClusterModel, request: Allocate, limit: int = MOST) -> Capacity:
+    """Place instances one after the other until one fits nowhere.
+
+    Args:
+        model: the cluster they come to; they stay as they are.
+        request: made again for each.
+        limit: at most so many.
+    """
+    index = model.snapshot.node_index
+    placements: list[tuple[NodeName, ...]] = []
+    while len(placements) < limit:
+        name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")
+        one = replace(request, instance=replace(request.instance, name=name))
+        found = survey_model(model, one)
+        if found.best is None:
+            return Capacity(tuple(placements), found.refused, found.unevacuable)
+        nodes = found.best.choices[0].nodes
+        placements.append(nodes)
+        model = with_instance(model, one.instance, tuple(index[node] for node in nodes))
+    return Capacity(tuple(placements), {})

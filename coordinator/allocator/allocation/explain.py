@@ -1,0 +1,104 @@
+"""Why these nodes: what a placement does to each part of the score, and what else there was."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.names import NodeName
+from coordinator.allocator.arrays import Ints
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.model.state import State
+from coordinator.allocator.model.terms import Term
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate, Choice, Survey
+
+IN_WORDS = {
+    Term.FREE_MEM_CV: "free memory differs between nodes",
+    Term.FREE_DISK_CV: "free disk space differs between nodes",
+    Term.N1_CNT: "instances on nodes without memory for a failover",
+    Term.RESERVED_MEM_CV: "memory kept free for failovers differs between nodes",
+    Term.OFFLINE_ALL_CNT: "instances with a node that is offline",
+    Term.OFFLINE_PRI_CNT: "instances on nodes that are offline",
+    Term.VCPU_RATIO_CV: "virtual processors differ between nodes",
+    Term.CPU_LOAD_CV: "processor load differs between nodes",
+    Term.MEM_LOAD_CV: "memory load differs between nodes",
+    Term.DISK_LOAD_CV: "disk load differs between nodes",
+    Term.NET_LOAD_CV: "network load differs between nodes",
+    Term.PRI_TAGS_SCORE: "instances that should be apart share a node",
+    Term.SPINDLES_CV: "use of spindles differs between nodes",
+    Term.FREE_MEM_CV_FORTH: "free memory will differ, with reservations",
+    Term.FREE_DISK_CV_FORTH: "free disk space will differ, with reservations",
+    Term.VCPU_RATIO_CV_FORTH: "virtual processors will differ, with reservations",
+    Term.SPINDLES_CV_FORTH: "use of spindles will differ, with reservations",
+    Term.LOCATION_SCORE: "both nodes of an instance at one location, or none where it is wanted",
+    Term.LOCATION_EXCLUSION_SCORE: "instances that should be apart share a location",
+    Term.RESERVED_MEM_RTOTAL: "memory kept free for failovers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one term adds to the score, with its weight, before and after."""
+
+    term: Term
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A placement, or why there is none.
+
+    Attributes:
+        nodes: primary first; empty when nothing fits.
+        parts: that are not 0, the largest first; they add up to the scores, but for
+            rounding. Of the scored nodes: all, or those of the group asked for.
+        runners_up: the next best in the same group, with their scores.
+        considered: number of nodes, or pairs, looked at.
+        refused: why, per node that could not take part.
+    """
+
+    nodes: tuple[NodeName, ...]
+    score_before: float
+    score_after: float | None
+    parts: tuple[Part, ...]
+    runners_up: tuple[Choice, ...]
+    considered: int
+    refused: Mapping[NodeName, Reason]
+
+
+def explain(model: ClusterModel, request: Allocate, found: Survey) -> Explanation:
+    """Explain what ``survey_model`` found by this model."""
+    choices = found.best.choices if found.best else ()
+    nodes = choices[0].nodes if choices else ()
+    return Explanation(
+        nodes=nodes,
+        score_before=found.score_before,
+        score_after=choices[0].score if choices else None,
+        parts=parts_of(model, request, nodes) if nodes else (),
+        runners_up=choices[1:],
+        considered=found.considered,
+        refused=found.refused,
+    )
+
+
+def parts_of(
+    model: ClusterModel, request: Allocate, nodes: tuple[NodeName, ...]
+) -> tuple[Part, ...]:
+    """What an instance does to the score on ``nodes``; see ``Explanation.parts``."""
+    index = model.snapshot.node_index
+    taken = with_instance(model, request.instance, tuple(index[name] for name in nodes))
+    scored = _scored(model, request)
+    before, after = (
+        State(resources).scope(scored).standing.parts() for resources in (model, taken)
+    )
+    parts = [Part(term, before[term], after[term]) for term in Term if before[term] or after[term]]
+    return tuple(sorted(parts, key=lambda part: -max(part.before, part.after)))
+
+
+def _scored(model: ClusterModel, request: Allocate) -> Ints:
+    if request.group is None:
+        return np.arange(model.size)
+    return np.flatnonzero(model.group_of == request.group)

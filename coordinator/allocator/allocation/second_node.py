@@ -1,0 +1,60 @@
+"""A second node for an instance that has one: making it a mirrored one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from common.model.template import DiskTemplate
+from coordinator.allocator.allocation.pair import Pairs
+from coordinator.allocator.allocation.redundancy import Redundancy
+from coordinator.allocator.arrays import Bools
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.state import State
+from coordinator.allocator.refusal import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class SecondNode:
+    """The outcome; counts are of the nodes tried.
+
+    Attributes:
+        node: the one to take; None when none will do.
+        score: of the whole cluster with it.
+    """
+
+    node: int | None
+    score: float = 0.0
+    successes: int = 0
+    failures: Mapping[Reason, int] = field(default_factory=dict)
+
+
+def choose_second_node(
+    model: ClusterModel, index: int, *, check_redundancy: bool, ignore_soft_limits: bool
+) -> SecondNode:
+    """Choose among all other nodes of its group, offline ones included, as hail does.
+
+    Args:
+        model: the cluster.
+        index: of the instance.
+        check_redundancy: whether every node has to stay one that could be emptied.
+        ignore_soft_limits: of the node where it is.
+    """
+    instance, primary = model.snapshot.instances[index], int(model.primary_of[index])
+    demand = replace(instance, template=DiskTemplate.DRBD)
+    state = State(model)
+    state.take_primary(instance, primary, model.location_score(instance, primary))
+    everyone = np.arange(model.size)
+    members = np.flatnonzero(model.group_of == model.group_of[primary])
+    pairs = Pairs(state, state.scope(everyone), members, demand, force=ignore_soft_limits)
+    failures = pairs.count_of(primary)
+    left = len(members) - 1 - sum(failures.values())
+    allowed: Bools = np.zeros((len(pairs.primaries), len(members)), dtype=np.bool_)
+    allowed[pairs.primaries == primary] = members != primary
+    redundancy = Redundancy(model, everyone, demand, resides=index)
+    for nodes, score in pairs.from_best(allowed, None):
+        if not check_redundancy or redundancy.stays(state, nodes):
+            return SecondNode(nodes[1], score, left, failures)
+        left -= 1
+        failures[Reason.REDUNDANCY] += 1
+    return SecondNode(None, failures=failures)

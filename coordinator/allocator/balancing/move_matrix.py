@@ -1,0 +1,230 @@
+"""All moves of one kind towards all targets, estimated.
+
+What the targets change is an amount of the instance times a factor of the node, so variances are
+products of thin matrices; what a secondary keeps free for its primary is worked out move by move.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.balancing.departures import leave
+from coordinator.allocator.balancing.effects import own_effects
+from coordinator.allocator.balancing.fitting import NO_LIMIT
+from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.model.resources import UNKNOWN
+from coordinator.allocator.model.score import figures
+from coordinator.allocator.model.terms import WEIGHTS, Term
+
+if TYPE_CHECKING:
+    from coordinator.allocator.balancing.shortlist import Shortlist
+
+_BY_TARGET = frozenset({Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTAL, Term.N1_CNT})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """MoveMatrix of one kind, side by side."""
+
+    kind: MoveKind
+    instances: Ints
+    targets: Ints
+    estimates: Floats
+
+
+class MoveMatrix:
+    """All moves of one kind: rows are instances, columns targets."""
+
+    def __init__(self, shortlist: "Shortlist", kind: MoveKind, some: Ints) -> None:
+        state, score = shortlist.state, shortlist.score
+        self._shortlist, self._kind, self._some = shortlist, kind, some
+        self._demands = demands = state.demands.at(some)
+        self._home, self._mirror = state.primary[some], state.secondary[some]
+        self._real = demands.count > 0
+        self._left = left = leave(state, kind, some, force=shortlist.allowed.force)
+        nodes = np.stack([node for node, _ in left.own])
+        after = np.stack([figures(resources) for _, resources in left.own], axis=1)
+        if left.dependent is not None:
+            by_target = sorted(_BY_TARGET)
+            after[by_target, 0] = score.before[by_target][:, nodes[0]]
+        self._holder = nodes[0]
+        self._constant, self._squares, self._shifts = own_effects(score, nodes, after)
+        self._as_primary = left.new_primary is None
+        self._checks = shortlist.room.checks(demands, as_primary=self._as_primary)
+        self._split_spreads()
+
+    def _split_spreads(self) -> None:
+        """Put the spreads that targets do not change into the constant."""
+        shortlist, score = self._shortlist, self._shortlist.score
+        count = score.count
+        position = np.searchsorted(shortlist.some, self._some)
+        self._factors: list[tuple[float, Floats, Floats]] = []
+        known = -np.maximum(self._demands.disk_spindles, 0)
+        for spread in shortlist.spreads:
+            amounts = spread.as_primary if self._as_primary else spread.as_secondary
+            amounts = amounts[position]
+            shift, growth = self._shifts[spread.term], self._squares[spread.term]
+            base = score.variances[spread.term] + growth / count - (shift / count) ** 2
+            left, right = [base], [np.ones(len(shortlist.targets))]
+            parts = [(amounts, spread.scale)]
+            if spread.exclusive_scale is not None:
+                counts = known * self._real if spread.term is Term.FREE_DISK_CV else known
+                parts.append((counts.astype(np.float64), spread.exclusive_scale))
+            for amount, scale in parts:
+                if amount.any():
+                    left += [amount, amount * amount, amount * shift]
+                    right += [
+                        2 * spread.centred * scale / count,
+                        scale * scale * (1 - 1 / count) / count,
+                        -2 * scale / count**2,
+                    ]
+            if len(left) == 1:
+                self._constant += spread.weight * np.sqrt(np.maximum(base, 0))
+            else:
+                # The weight goes under the root.
+                table = np.stack(left, axis=1) * spread.weight**2
+                self._factors.append((spread.weight, table, np.stack(right)))
+        if self._kind is MoveKind.FAILOVER_TO_ANY:
+            term = Term.RESERVED_MEM_CV
+            shift, growth = self._shifts[term], self._squares[term]
+            base = score.variances[term] + growth / count - (shift / count) ** 2
+            self._constant += WEIGHTS[term] * np.sqrt(np.maximum(base, 0))
+
+    def block(self, part: slice) -> Candidates:
+        """Estimate the moves of some rows; what is impossible costs infinitely much."""
+        shortlist, some = self._shortlist, self._some[part]
+        targets = shortlist.targets
+        home, mirror = self._home[part], self._mirror[part]
+        estimates = np.repeat(self._constant[part][:, None], len(targets), axis=1)
+        for _, left, right in self._factors:
+            variances = left[part] @ right
+            np.maximum(variances, 0, out=variances)
+            np.sqrt(variances, out=variances)
+            estimates += variances
+        clashes = shortlist.clashes(some, self._as_primary)
+        if clashes is not None:  # a forthcoming instance is let in all the same
+            clashes = clashes * self._real[part][:, None]
+        ok = self._checks.matrix(part, self._left.strict[part], clashes)
+        self._add_rare(estimates, part)
+        if self._kind is not MoveKind.FAILOVER_TO_ANY:
+            self._add_reserve(estimates, ok, part)
+        ok &= self._left.fits[part][:, None]
+        if not shortlist.state.may_migrate.all():
+            source = {
+                MoveKind.FAILOVER_TO_ANY: home,
+                MoveKind.REPLACE_AND_FAILOVER: home,
+                MoveKind.REPLACE_PRIMARY: mirror,
+            }.get(self._kind)
+            if source is not None:
+                ok &= shortlist.state.may_migrate[source][:, targets]
+        ok &= (home[:, None] != targets) & (mirror[:, None] != targets)
+        self._set_unknown(estimates, ok, part)
+        row, column = np.nonzero(ok)
+        return Candidates(self._kind, some[row], targets[column], estimates[row, column])
+
+    def _set_unknown(self, estimates: Floats, ok: Bools, part: slice) -> None:
+        """Exact scores of instances that do not tell what spindles they take, where that counts."""
+        shortlist, state = self._shortlist, self._shortlist.state
+        if not state.resources.exclusive.any():
+            return
+        unknown = self._demands.disk_spindles[part] == UNKNOWN
+        row, column = np.nonzero(ok & unknown[:, None])
+        if len(row):
+            outcome = state.carry_out(
+                self._kind,
+                self._some[part][row],
+                shortlist.targets[column],
+                force=shortlist.allowed.force,
+            )
+            estimates[row, column] = shortlist.score.exact(outcome.changed)
+
+    def _add_reserve(self, estimates: Floats, ok: Bools, part: slice) -> None:
+        """What a node keeps free for its new peer, its part in the score and whether it can."""
+        shortlist, state, score = self._shortlist, self._shortlist.state, self._shortlist.score
+        targets, count = shortlist.targets, score.count
+        real = self._real[part][:, None]
+        needed = np.where(self._real, self._demands.needed, -NO_LIMIT)[part][:, None]
+        if self._left.dependent is None:
+            holder, strict = targets[None, :], self._left.strict[part][:, None]
+            promised = state.promised[targets][:, self._left.peer[part]].T
+            resources = shortlist.target_resources
+            base, memory, fails = (
+                resources.reserved[None, :], resources.memory[None, :], resources.fails_n1[None, :]
+            )  # fmt: skip
+            busy = (resources.primaries + resources.secondaries)[None, :]
+        else:
+            holder = self._holder[part][:, None]
+            strict = self._left.strict_dependent[part][:, None]
+            promised = state.promised[self._holder[part]][:, targets]
+            one = self._left.dependent
+            base, memory, fails = (
+                one.reserved[part][:, None], one.memory[part][:, None], one.fails_n1[part][:, None]
+            )  # fmt: skip
+            busy = (one.primaries + one.secondaries)[part][:, None]
+        after = np.maximum(base, promised + needed)
+        ok &= (after < memory) | fails | ~(strict & real)
+        total, online = state.resources.total_memory[holder], score.online[holder]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(online, (after - state.resources.reserved[holder]) / total, 0.0)
+        centred = score.before[Term.RESERVED_MEM_CV, holder] - score.means[Term.RESERVED_MEM_CV]
+        centred = np.where(online, centred, 0.0)
+        own_shift = self._shifts[Term.RESERVED_MEM_CV][part][:, None]
+        own_growth = self._squares[Term.RESERVED_MEM_CV][part][:, None]
+        growth = own_growth + shift * (shift + 2 * centred)
+        estimates += WEIGHTS[Term.RESERVED_MEM_RTOTAL] * shift
+        shift += own_shift
+        shift *= shift
+        growth /= count
+        growth -= shift / count**2
+        growth += score.variances[Term.RESERVED_MEM_CV]
+        np.maximum(growth, 0, out=growth)
+        estimates += WEIGHTS[Term.RESERVED_MEM_CV] * np.sqrt(growth)
+        if shortlist.n1_matters:
+            counts = self._demands.count[part][:, None]
+            failing = np.where(real, memory <= after, fails) & online
+            was = score.before[Term.N1_CNT, holder]
+            estimates += WEIGHTS[Term.N1_CNT] * (failing * (busy + counts) - was)
+
+    def _add_rare(self, estimates: Floats, part: slice) -> None:
+        """What only matters where N+1 fails, or instances have tags that say where to be."""
+        shortlist, state, score = self._shortlist, self._shortlist.state, self._shortlist.score
+        some, targets = self._some[part], shortlist.targets
+        if self._as_primary and shortlist.n1_matters:
+            resources, demands = shortlist.target_resources, self._demands
+            memory = resources.memory - demands.memory[part][:, None]
+            failing = np.where(
+                self._real[part][:, None], memory <= resources.reserved, resources.fails_n1
+            )
+            busy = resources.primaries + resources.secondaries + demands.count[part][:, None]
+            was = score.before[Term.N1_CNT, targets]
+            estimates += WEIGHTS[Term.N1_CNT] * (failing * busy - was)
+        clashes = shortlist.clashes(some, self._as_primary)
+        if clashes is not None:
+            estimates += WEIGHTS[Term.PRI_TAGS_SCORE] * clashes
+        home, mirror = self._home[part], self._mirror[part]
+        real = self._real[part][:, None]
+        if self._kind is MoveKind.FAILOVER_TO_ANY:
+            unmet = state.unmet[np.ix_(some, targets)]
+            estimates += WEIGHTS[Term.LOCATION_SCORE] * (unmet * real)
+        else:
+            if self._left.new_primary is None:
+                kept = home if self._kind is MoveKind.REPLACE_AND_FAILOVER else mirror
+                unmet = state.unmet[np.ix_(some, targets)]
+            else:
+                kept = self._left.new_primary[part]
+                unmet = state.unmet[some, kept][:, None]
+                real = real & score.online[kept][:, None]
+            near = state.shared_places[kept][:, targets] + unmet
+            if near.any():
+                estimates += WEIGHTS[Term.LOCATION_SCORE] * (near * real)
+        if state.has_crowds:
+            weight = WEIGHTS[Term.LOCATION_EXCLUSION_SCORE]
+            if self._left.new_primary is None:
+                again, once = state.crowd_weights(some)
+                come = (again + once) @ state.places[targets].T
+                estimates += weight * (come - again.sum(axis=1)[:, None])
+            else:
+                crowding = state.crowding_of(some, self._left.new_primary[part])
+                estimates += weight * crowding[:, None]

@@ -1,0 +1,375 @@
+"""How many more instances fit: equal ones placed one after the other, until none fits.
+
+Each goes where Debian's hspace puts it: a mirrored one on the pair of nodes of the lowest score,
+scored by updated sums, another on the node of the lowest score, summed afresh; the last of equals.
+New instances have no tags.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from common.errors import InvalidRequest
+from coordinator.allocator.allocation.emptying import stuck_nodes
+from coordinator.allocator.allocation.redundancy import Redundancy
+from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.next_model import with_instances
+from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.state import State
+from coordinator.allocator.packing.codes import FAILURES, Failure, Refusals
+from coordinator.allocator.packing.pairs import PairFill
+from coordinator.allocator.packing.room import NO_LIMIT, room_of_disks, room_of_primaries
+from coordinator.allocator.packing.singles import SingleFill
+from coordinator.allocator.snapshot import Instance
+
+_AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
+_CAREFUL = 10  # the same once that was too many
+_SIZES, _MOST_SIZES = 4, 64  # tried at a time, at first and at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a filling heeds besides what every placement does.
+
+    Attributes:
+        closed: groups, by index, that take nothing.
+        emptied: indices of the nodes that have to stay such that they could be emptied; None
+            for no check. As with hspace it holds back mirrored instances only when they shrink.
+    """
+
+    closed: frozenset[int] = frozenset()
+    emptied: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One instance and the indices of its nodes, primary first."""
+
+    demand: Instance
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What came of filling.
+
+    Attributes:
+        filling: the state reached.
+        failures: how many nodes, or pairs of nodes, refused the instance that was tried last.
+    """
+
+    filling: "Filling"
+    failures: Mapping[Failure, int]
+
+
+class Filling:
+    """A cluster that has been filled so far; never changed, only followed by another.
+
+    Attributes:
+        resources: of all nodes.
+        promised: row by secondary, column by primary: memory kept free for it.
+        placed: what came, in order.
+        touched: per node, whether anything came.
+        kept: sizes of an instance for which it is known whether the rules let it in.
+    """
+
+    def __init__(self, model: ClusterModel, rules: Rules) -> None:
+        self.start, self.rules = model, rules
+        self.resources = model.resources
+        self.promised = np.zeros((model.size, model.size), dtype=np.int64)
+        self.promised[model.peers.secondary, model.peers.primary] = model.peers.promised
+        self.placed: tuple[Placed, ...] = ()
+        self.touched: Bools = np.zeros(model.size, dtype=np.bool_)
+        everyone = np.arange(model.size)
+        self.crowding = State(model).scope(everyone).standing.crowding
+        closed = np.array(sorted(rules.closed), dtype=np.int64)
+        self.candidates: Ints = everyone[model.usable & ~np.isin(model.group_of, closed)]
+        self._initial = model, 0
+        self._refusals: Refusals | None = None
+        self.kept: dict[Instance, bool] = {}
+
+    def has_candidates(self, *, pair: bool) -> bool:
+        """Whether there are nodes to try at all."""
+        sizes = np.bincount(self.start.group_of[self.candidates])
+        return bool((sizes > int(pair)).any())
+
+    def score(self) -> float:
+        """Of the whole cluster."""
+        return Score(self.resources, self.crowding).value
+
+    @property
+    def _asked(self) -> Refusals:
+        if self._refusals is None:
+            self._refusals = Refusals(self.start, self.resources, self.promised, self.candidates)
+        return self._refusals
+
+    def codes(self, demand: Instance) -> Ints:
+        """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate."""
+        ask = self._asked.of_pairs if demand.is_mirrored else self._asked.of_singles
+        codes: Ints = ask([demand])[0]
+        return codes
+
+    def count(self, demands: Sequence[Instance]) -> tuple[Ints, Bools]:
+        """Per size: how many nodes or pairs refuse it by ``Failure``; whether it fits anywhere."""
+        return self._asked.count(demands, pair=demands[0].is_mirrored)
+
+    def model(self) -> ClusterModel:
+        """The model with what was placed, for the next request."""
+        model, count = self._initial
+        if count < len(self.placed):
+            more = [(one.demand, one.nodes) for one in self.placed[count:]]
+            model = with_instances(model, more, self.resources)
+            self._initial = model, len(self.placed)
+        return model
+
+    def after(
+        self, demand: Instance, nodes: list[tuple[int, ...]], promised: Ints, location: Ints
+    ) -> "Filling":
+        """With more instances.
+
+        Args:
+            demand: what each of them asks.
+            nodes: of each, primary first.
+            promised: as it is then.
+            location: per node, what they add to its location score.
+        """
+        if not nodes:
+            return self
+        size = self.start.size
+        firsts = np.bincount([one[0] for one in nodes], minlength=size)
+        seconds = np.bincount([node for one in nodes for node in one[1:]], minlength=size)
+        other = copy(self)
+        other.resources = _with(self.resources, demand, firsts, seconds, promised, location)
+        other.promised = promised
+        other.placed = (*self.placed, *(Placed(demand, one) for one in nodes))
+        other.touched = self.touched | (firsts + seconds > 0)
+        other.kept = {}
+        other._refusals = None  # noqa: SLF001 -- one of our own
+        return other
+
+
+def _with(
+    a: NodeResources, demand: Instance, firsts: Ints, seconds: Ints, promised: Ints, location: Ints
+) -> NodeResources:
+    both = firsts + seconds
+    disk = both * (demand.disk if demand.is_local else 0)
+    use = np.where(a.exclusive, 0, both * (demand.spindle_use if demand.is_local else 0))
+    spindles = np.where(a.exclusive, both * (demand.disk_spindles or 0), 0)
+    cpus = firsts * demand.used_vcpus
+    memory = a.memory - firsts * demand.used_memory
+    reserved = np.maximum(a.reserved, promised.max(axis=1, initial=0))
+    loads = (firsts, firsts, both, firsts)
+    return replace(
+        a,
+        memory=memory,
+        reserved=reserved,
+        fails_n1=np.where(both > 0, memory <= reserved, a.fails_n1),
+        disk=a.disk - disk,
+        cpus=a.cpus + cpus,
+        spindles=a.spindles + use,
+        free_spindles=a.free_spindles - spindles,
+        primaries=a.primaries + firsts,
+        secondaries=a.secondaries + seconds,
+        load=a.load + np.stack([n * x for n, x in zip(loads, demand.load, strict=True)]),
+        location=a.location + location,
+        next_memory=a.next_memory - firsts * demand.memory,
+        next_disk=a.next_disk - disk,
+        next_cpus=a.next_cpus + cpus,
+        next_spindles=a.next_spindles + use,
+        next_free_spindles=a.next_free_spindles - spindles,
+    )
+
+
+def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    """Place equal running instances until one fits nowhere, or so many are placed.
+
+    Raises:
+        InvalidRequest: they take nothing that a node runs out of, and there is no limit.
+    """
+    if limit is None and demand.used_memory <= 0 and _has_no_end(start, demand):
+        raise InvalidRequest(
+            "Instances of this size fit without end: give them memory, processors or disk, or"
+            " say how many are enough with --max-length."
+        )
+    if demand.is_mirrored:
+        return _fill_pairs(start, demand, limit)
+    if start.rules.emptied is None:
+        return _fill_singles(start, demand, limit)
+    return _fill_carefully(start, demand, limit)
+
+
+def _has_no_end(start: Filling, demand: Instance) -> bool:
+    fits = (start.codes(demand) == 0).reshape(len(start.candidates), -1).any(axis=1)
+    resources = start.resources.at(start.candidates[fits])
+    room = np.minimum(room_of_primaries(resources, demand), room_of_disks(resources, demand))
+    return bool((room >= NO_LIMIT).any())
+
+
+def _fill_pairs(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    refused = _refused(start, demand)
+    if refused is not None:
+        return refused
+    nodes: list[tuple[int, ...]] = []
+    pairs = PairFill(
+        start.start, start.resources, start.promised, demand, start.candidates, start.crowding
+    )
+    while limit is None or len(nodes) < limit:
+        found = pairs.place()
+        if found is None:
+            break
+        nodes.append(found)
+    filling = start.after(demand, nodes, pairs.promised, pairs.location)
+    return Filled(filling, _failures(filling, demand))
+
+
+def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    """Without a look at whether nodes can still be emptied."""
+    refused = _refused(start, demand)
+    if refused is not None:
+        return refused
+    nodes: list[tuple[int, ...]] = []
+    singles = _singles(start, demand)
+    while limit is None or len(nodes) < limit:
+        node = next(singles.from_best(), None)
+        if node is None:
+            break
+        singles.put(node)
+        nodes.append((node,))
+    filling = start.after(demand, nodes, start.promised, np.zeros_like(start.resources.memory))
+    return Filled(filling, _failures(filling, demand))
+
+
+def _refused(start: Filling, demand: Instance) -> Filled | None:
+    """The result at once where nothing fits."""
+    counts, fits = start.count([demand])
+    return None if fits[0] else Filled(start, _named(counts[0]))
+
+
+def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
+    return _named(filling.count([demand])[0][0])
+
+
+def _named(counts: Ints) -> dict[Failure, int]:
+    return {failure: int(counts[failure]) for failure in FAILURES}
+
+
+def _singles(filling: Filling, demand: Instance) -> SingleFill:
+    return SingleFill(
+        filling.start, filling.resources, demand, filling.candidates, filling.crowding
+    )
+
+
+def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    """Place many and look then; where that was too many, go back and place fewer."""
+    found = _fill_in_batches(start, demand, limit, is_careful=False)
+    if not found.is_final:
+        found = _fill_in_batches(found.filled.filling, demand, found.left, is_careful=True)
+    if found.is_final:
+        return found.filled
+    return _fill_one_by_one(found.filled.filling, demand, found.left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    filled: Filled
+    left: int | None
+    is_final: bool
+
+
+def _fill_in_batches(
+    start: Filling, demand: Instance, limit: int | None, *, is_careful: bool
+) -> _Batches:
+    done, left = Filled(start, {}), limit
+    while True:
+        filling = done.filling
+        size = _CAREFUL if is_careful else _guessed(filling, demand)
+        trial = _fill_singles(filling, demand, size if left is None else min(size, left))
+        if not _stays_spare(trial.filling):
+            return _Batches(done, left, is_final=False)
+        done = trial
+        left = None if left is None else max(0, left - size)
+        if left == 0 or len(trial.filling.placed) == len(filling.placed):
+            return _Batches(done, left, is_final=True)
+
+
+def _guessed(filling: Filling, demand: Instance) -> int:
+    """How many might fit, at least."""
+    a = filling.resources
+    available = int(np.maximum(0, a.memory - a.reserved).sum())
+    return max(_AT_ONCE, available // max(1, demand.memory) - filling.start.size)
+
+
+def _stays_spare(filling: Filling) -> bool:
+    nodes = filling.rules.emptied
+    if nodes is None:
+        return True
+    return next(stuck_nodes(filling.model(), nodes, np.arange(filling.start.size)), None) is None
+
+
+def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    filling, left = start, limit
+    while True:
+        singles, spare = _singles(filling, demand), _spare(filling, demand)
+        best, in_vain = None, 0
+        for node in singles.from_best():
+            if spare is None or spare.remains((node,)):
+                best = node
+                break
+            in_vain += 1
+        if best is None or left == 0:
+            failures = _failures(filling, demand)
+            failures[Failure.N1] += in_vain
+            return Filled(filling, failures)
+        filling = filling.after(
+            demand, [(best,)], filling.promised, np.zeros_like(filling.resources.memory)
+        )
+        left = None if left is None else left - 1
+
+
+def _spare(filling: Filling, demand: Instance) -> Redundancy | None:
+    nodes = filling.rules.emptied
+    if nodes is None:
+        return None
+    return Redundancy(filling.model(), np.arange(filling.start.size), demand, emptied=nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One size of an instance tried: what refused it, and whether it fits anywhere."""
+
+    demand: Instance
+    failures: Mapping[Failure, int]
+    fits: bool
+
+
+def try_sizes(
+    filling: Filling, sizes: Iterable[Instance], *, keeps_rules: bool = True
+) -> Iterator[Trial]:
+    """Try sizes of one instance on the same state, one after the other, many at a time.
+
+    Without ``keeps_rules`` one fits even where no node could be emptied any more.
+    """
+    left, at_once = iter(sizes), _SIZES
+    while some := list(islice(left, at_once)):
+        counts, fits = filling.count(some)
+        for at, demand in enumerate(some):
+            fit = bool(fits[at]) and (not keeps_rules or _holds(filling, demand))
+            yield Trial(demand, _named(counts[at]), fit)
+        at_once = min(2 * at_once, _MOST_SIZES)
+
+
+def _holds(filling: Filling, demand: Instance) -> bool:
+    """Whether one of the places left keeps what the rules ask to be kept."""
+    if filling.rules.emptied is None:
+        return True
+    if demand not in filling.kept:
+        codes, nodes = filling.codes(demand), filling.candidates
+        places = [tuple(nodes[some].tolist()) for some in np.argwhere(codes == 0)]
+        spare = _spare(filling, demand)
+        filling.kept[demand] = spare is None or any(map(spare.remains, places))
+    return filling.kept[demand]

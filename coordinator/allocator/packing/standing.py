@@ -1,0 +1,239 @@
+"""What changes in the score while equal instances are put on nodes, and nothing else.
+
+A figure of a node is an amount divided by what the node has; an instance changes the amounts of
+its nodes by the same each time. Most terms of the score are made of the same figures, so these
+are kept once: a column per distinct one, a row per node that is online.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.allocator.arrays import Floats, Ints
+from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term
+from coordinator.allocator.snapshot import Instance
+
+RESERVED = 0  # the column of memory that is kept free
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A figure of all nodes: ``amounts / unit / speed``, and how an instance changes amounts."""
+
+    amounts: Floats
+    unit: Floats
+    speed: Floats
+    as_primary: Floats
+    as_secondary: Floats
+
+    @property
+    def key(self) -> bytes:
+        parts = (self.amounts, self.unit, self.speed, self.as_primary, self.as_secondary)
+        return b"".join(part.tobytes() for part in parts)
+
+
+class Figures:
+    """Figures of the nodes that are online; rows are these nodes, columns distinct figures.
+
+    Attributes:
+        nodes: indices of the rows.
+        now: the figures as they stand.
+        as_primary, as_secondary: what an instance adds to them, rounded; 0 for ``RESERVED``.
+        terms: column of each term that is a spread.
+        weights: of each column, as a spread; equal terms' weights added up.
+        failing: per row, 1 where N+1 already fails; then an instance more adds 1 to that term.
+    """
+
+    def __init__(self, resources: NodeResources, demand: Instance, crowding: int) -> None:
+        self.nodes: Ints = np.flatnonzero(~resources.offline)
+        a = resources.at(self.nodes)
+        columns = [_reserved(a)]
+        self.terms = {Term.RESERVED_MEM_CV: RESERVED}
+        known: dict[bytes, int] = {}
+        for term, column in _columns(a, demand).items():
+            self.terms[term] = known.setdefault(column.key, len(columns))
+            if self.terms[term] == len(columns):
+                columns.append(column)
+        self._amounts = _table([column.amounts for column in columns])
+        self._unit = _table([column.unit for column in columns])
+        self._speed = _table([column.speed for column in columns])
+        self._first = _table([column.as_primary for column in columns])
+        self._second = _table([column.as_secondary for column in columns])
+        self.weights = np.zeros(len(columns))
+        for term, at in self.terms.items():
+            self.weights[at] += WEIGHTS[term]
+        self.failing = a.fails_n1.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.now = self._amounts / self._unit / self._speed
+            self.as_primary = self._first / self._unit / self._speed
+            self.as_secondary = self._second / self._unit / self._speed
+        self.is_finite = bool(np.isfinite(self.now).all())
+        self._sums = Score(resources, crowding).sums
+        self._crowding = float(crowding)
+        self._failing_sum = float(self._sums[Term.N1_CNT])
+        self._location_sum = float(self._sums[Term.LOCATION_SCORE])
+
+    def put_primary(self, row: int) -> None:
+        self._failing_sum += float(self.failing[row])
+        self._amounts[row] += self._first[row]
+        self._divide(row)
+
+    def put_secondary(self, row: int, reserved: int, *, shared: int) -> None:
+        """Put one there that makes the node keep ``reserved`` free."""
+        self._failing_sum += float(self.failing[row])
+        self._location_sum += shared
+        self._amounts[row] += self._second[row]
+        self._amounts[row, RESERVED] = reserved
+        self._divide(row)
+
+    def _divide(self, row: int) -> None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.now[row] = self._amounts[row] / self._unit[row] / self._speed[row]
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Sums and variances per column, added up in the order of the nodes."""
+        count = len(self.nodes)
+        with np.errstate(invalid="ignore"):
+            # The outer axis is added row by row, strictly in order.
+            sums = np.add.reduce(self.now, axis=0)
+            deviations = self.now - sums / count
+            deviations *= deviations
+            return sums, np.add.reduce(deviations, axis=0) / count
+
+    def memory_of(self, rows: Ints) -> Floats:
+        """All memory of nodes, by which what they keep free is divided."""
+        unit: Floats = self._unit[rows, RESERVED]
+        return unit
+
+    def pair_scores(self, primary: Ints, secondary: Ints, reserved: Ints, shared: Ints) -> Floats:
+        """Scores with an instance on pairs of rows, rounded as by updating sums twice.
+
+        Args:
+            primary: row of each pair's primary.
+            secondary: and of its secondary.
+            reserved: what the secondary then keeps free.
+            shared: location tags the two have in common.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            sums, variances = self.moments()
+            one = self._after(primary, self._first)
+            two = self._after(secondary, self._second)
+            two[:, RESERVED] = reserved / self.memory_of(secondary)
+            before_one, before_two = self.now[primary], self.now[secondary]
+            wide, spread = self._replaced(sums, variances, before_one, one)
+            _, spread = self._replaced(wide, spread, before_two, two)
+            spread = np.sqrt(spread)
+            kept = sums[RESERVED] + (one[:, RESERVED] - before_one[:, RESERVED])
+            kept = kept + (two[:, RESERVED] - before_two[:, RESERVED])
+            failing = self.failing[primary] + self.failing[secondary]
+        return self._total(spread, kept, failing, shared.astype(np.float64))
+
+    def single_scores(self, rows: Ints) -> Floats:
+        """Scores with an instance on each of these rows, computed afresh."""
+        count, size = len(self.nodes), max(2, len(rows))  # one column alone is added pairwise
+        wide = rows if len(rows) > 1 else np.repeat(rows, 2)
+        after = self._after(wide, self._first)
+        spread = np.empty((size, self.now.shape[1]))
+        here = np.arange(size)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for column in range(self.now.shape[1]):
+                table = np.repeat(self.now[:, column, None], size, axis=1)
+                table[wide, here] = after[:, column]
+                table -= np.add.reduce(table, axis=0) / count
+                table *= table
+                spread[:, column] = np.sqrt(np.add.reduce(table, axis=0) / count)
+            kept = np.full(size, np.add.reduce(self.now, axis=0)[RESERVED])
+        total = self._total(spread, kept, self.failing[wide], np.zeros(size))
+        return total[: len(rows)]
+
+    def _after(self, rows: Ints, change: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            amounts = self._amounts[rows] + change[rows]
+            after: Floats = amounts / self._unit[rows] / self._speed[rows]
+        return after
+
+    def _replaced(
+        self, sums: Floats, variances: Floats, before: Floats, after: Floats
+    ) -> tuple[Floats, Floats]:
+        n = float(len(self.nodes))
+        shift = after - before
+        growth = after * after - before * before
+        change = (n * growth - (2 * sums) * shift) - shift * shift
+        # Not np.maximum: a figure that is no number makes the variance 0, as in hail.
+        return sums + shift, np.fmax(0, variances + change / (n * n))
+
+    def _total(self, spread: Floats, kept: Floats, failing: Floats, location: Floats) -> Floats:
+        """Terms times weights, added in their order."""
+        total = np.zeros(len(spread))
+        for term in Term:
+            value: Floats | float
+            if term in self.terms:
+                value = spread[:, self.terms[term]]
+            elif term is Term.N1_CNT:
+                value = self._failing_sum + failing
+            elif term is Term.LOCATION_SCORE:
+                value = self._location_sum + location
+            elif term is Term.RESERVED_MEM_RTOTAL:
+                value = kept
+            elif term is Term.LOCATION_EXCLUSION_SCORE:
+                value = self._crowding
+            else:
+                value = float(self._sums[term])
+            total = total + WEIGHTS[term] * value
+        return total
+
+
+def _table(columns: list[Floats]) -> Floats:
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def _reserved(a: NodeResources) -> _Column:
+    none, ones = np.zeros(len(a.memory)), np.ones(len(a.memory))
+    return _Column(a.reserved.astype(np.float64), a.total_memory, ones, none, none)
+
+
+def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
+    """Every spread but the reserve."""
+    none, ones = np.zeros(len(a.memory)), np.ones(len(a.memory))
+    use = np.where(a.exclusive, 0.0, demand.spindle_use) if demand.is_local else none
+    disk = demand.disk if demand.is_local else 0
+    spindles = demand.disk_spindles or 0
+
+    def column(
+        amounts: Ints | Floats, unit: Floats, speed: Floats, first: Floats, second: Floats
+    ) -> _Column:
+        return _Column(amounts.astype(np.float64), unit, speed, first, second)
+
+    def storage(free: Ints, free_spindles: Ints) -> _Column:
+        unit = a.disk_unit
+        amounts = np.where(a.exclusive, free_spindles, free).astype(np.float64)
+        taken = np.where(a.exclusive, -float(spindles), -float(disk))
+        nothing = unit == 0  # of nothing all is free
+        return column(
+            np.where(nothing, 1.0, amounts), np.where(nothing, 1.0, unit), ones,
+            np.where(nothing, 0.0, taken), np.where(nothing, 0.0, taken),
+        )  # fmt: skip
+
+    cpus = ones * demand.used_vcpus
+    found = {
+        Term.FREE_MEM_CV: column(a.memory, a.total_memory, ones, -ones * demand.used_memory, none),
+        Term.FREE_DISK_CV: storage(a.disk, a.free_spindles),
+        Term.VCPU_RATIO_CV: column(a.cpus, a.total_cpus, a.speed, cpus, none),
+        Term.CPU_LOAD_CV: column(a.load[0], ones, ones, ones * demand.load[0], none),
+        Term.MEM_LOAD_CV: column(a.load[1], ones, ones, ones * demand.load[1], none),
+        Term.DISK_LOAD_CV: column(
+            a.load[2], ones, ones, ones * demand.load[2], ones * demand.load[2]
+        ),
+        Term.NET_LOAD_CV: column(a.load[3], ones, ones, ones * demand.load[3], none),
+        Term.SPINDLES_CV: column(a.spindles, a.spindle_limit, ones, use, use),
+        Term.FREE_MEM_CV_FORTH: column(
+            a.next_memory, a.total_memory, ones, -ones * demand.memory, none
+        ),
+        Term.FREE_DISK_CV_FORTH: storage(a.next_disk, a.next_free_spindles),
+        Term.VCPU_RATIO_CV_FORTH: column(a.next_cpus, a.total_cpus, a.speed, cpus, none),
+        Term.SPINDLES_CV_FORTH: column(a.next_spindles, a.spindle_limit, ones, use, use),
+    }
+    assert found.keys() | {Term.RESERVED_MEM_CV} == set(SPREADS)
+    return found

@@ -1,0 +1,92 @@
+"""Where an instance on shared storage moves."""
+
+from itertools import islice
+
+import numpy as np
+
+from common.errors import Conflict, NoCapacity, NotFound
+from coordinator.allocator.allocation.search import CHOICES, why_unusable
+from coordinator.allocator.allocation.single import Singles
+from coordinator.allocator.model.cluster_model import model_of
+from coordinator.allocator.model.state import State
+from coordinator.allocator.refusal import Reason, in_words, tally
+from coordinator.allocator.request import Choice, Placement, Relocate
+from coordinator.allocator.snapshot import Snapshot
+
+
+def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
+    """Choose another node for an instance on shared storage, as hail does.
+
+    The node that leaves its group balanced best is taken, the last among equals. Neither
+    the group's policy nor whether every node can still be emptied plays a part. Limits on
+    processors and tags are lifted when the instance's node is offline or drained.
+
+    Raises:
+        NotFound: the instance does not exist.
+        Conflict: its disks are not on shared storage.
+        NoCapacity: no other node of its group can take it; detail as of ``place``.
+    """
+    model = model_of(snapshot)
+    index = _movable_instance(snapshot, request)
+    instance, source = snapshot.instances[index], int(model.primary_of[index])
+    group = int(model.group_of[source])
+    in_group = np.flatnonzero(model.group_of == group)
+    refused = {
+        node: why_unusable(snapshot.nodes[node], request.among)
+        for node in in_group[in_group != source].tolist()
+    }
+    left = [node for node, why in refused.items() if not why]
+    allowed = model.may_migrate(source, left)
+    refused |= {node: Reason.MIGRATION for node, ok in zip(left, allowed, strict=True) if not ok}
+    targets = np.array(left, dtype=np.int64)[allowed]
+
+    location = model.location_score(instance, source)
+    state = State(model)
+    score_before = state.scope(in_group).standing.value
+    state.take_primary(instance, source, location)
+    singles = Singles.of(
+        state,
+        state.scope(in_group),
+        targets,
+        instance,
+        location=model.unmet_locations(instance, targets),
+        force=not model.usable[source],
+    )
+    refused |= zip(targets.tolist(), map(Reason, singles.codes.tolist()), strict=True)
+    choices = [
+        Choice((model.names[node],), score)
+        for node, score in islice(singles.from_best(is_move=True), CHOICES)
+    ]
+    named = {model.names[node]: why for node, why in refused.items() if why}
+    if not choices:
+        raise NoCapacity(
+            f"No other node of group {snapshot.groups[group].name} can take instance "
+            f"{instance.name} (memory {instance.memory} MiB) from {model.names[source]}: "
+            f"{in_words(tally(named.values()))}.",
+            refused={name: reason.name.lower() for name, reason in named.items()},
+        )
+    return Placement(
+        nodes=choices[0].nodes,
+        group=group,
+        score_before=score_before,
+        score_after=choices[0].score,
+        considered=len(left),
+        refused=named,
+        refusals=tally(named.values()),
+        runners_up=tuple(choices[1:]),
+    )
+
+
+def _movable_instance(snapshot: Snapshot, request: Relocate) -> int:
+    names = snapshot.columns[1].names
+    if request.instance not in names:
+        raise NotFound(f"There is no instance {request.instance}.", instance=request.instance)
+    index = names.index(request.instance)
+    instance = snapshot.instances[index]
+    if not instance.traits.is_external:
+        raise Conflict(
+            f"Instance {instance.name} cannot run on any other node: its disks "
+            f"({instance.template}) are not on shared storage.",
+            instance=instance.name,
+        )
+    return index
