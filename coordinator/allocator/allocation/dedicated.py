@@ -56,7 +56,7 @@ def choose_dedicated(model: ClusterModel, request: Allocate, candidates: Ints) -
     """
     state, demand = State(model), request.instance
     policy = model.snapshot.groups[int(model.group_of[candidates[0]])].policy
-    resources = state.resources.at(candidates)
+    resources = state.at(candidates)
     force = request.ignore_soft_limits
     clashes = state.clashes(demand, candidates)
     codes, after = add_primary(
@@ -93,7 +93,7 @@ def _choose_pair(
     policy: InstancePolicy,
 ) -> DedicatedOutcome:
     """Go through the primaries, all secondaries of each at once."""
-    resources, size = state.resources.at(candidates), len(candidates)
+    resources, size = state.at(candidates), len(candidates)
     failures: Counter[Reason] = Counter()
     best: tuple[Loss, tuple[int, int]] | None = None
     successes = 0

@@ -6,6 +6,7 @@ the other and each choice depends on the score after the one before.
 
 import numpy as np
 
+from coordinator.allocator.allocation.few_targets import Best, best_of_few
 from coordinator.allocator.allocation.single import Singles
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.model.state import Resident, State
@@ -64,6 +65,18 @@ def _move(state: State, resident: Resident, targets: Ints, in_group: Ints) -> bo
 def _put_on_best(
     state: State, demand: Instance, targets: Ints, scored: Ints, *, is_move: bool
 ) -> bool:
+    found = best_of_few(state, demand, targets, scored, is_move=is_move)
+    if found is None:
+        found = _best_of_many(state, demand, targets, scored, is_move=is_move)
+    if found.target is None:
+        return False
+    state.put_primary(demand, found.target, found.location)
+    return True
+
+
+def _best_of_many(
+    state: State, demand: Instance, targets: Ints, scored: Ints, *, is_move: bool
+) -> Best:
     location = state.model.unmet_locations(demand, targets)
     singles = Singles.of(
         state,
@@ -74,7 +87,5 @@ def _put_on_best(
         force=True,
         check_policy=not is_move,
     )
-    for target, _ in singles.from_best(is_move=is_move):
-        state.put_primary(demand, target, int(location[targets == target][0]))
-        return True
-    return False
+    target = next((node for node, _ in singles.from_best(is_move=is_move)), None)
+    return Best(target, 0 if target is None else int(location[targets == target][0]))

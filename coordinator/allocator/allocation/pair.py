@@ -53,7 +53,7 @@ class Pairs:
     ) -> None:
         self.nodes = candidates
         self._standing = scope.standing
-        resources = state.resources.at(candidates)
+        resources = state.at(candidates)
         self.primary_codes, as_primary = add_primary(
             resources,
             demand,
@@ -90,7 +90,7 @@ class Pairs:
         self._special_secondary = np.searchsorted(nodes, secondary)
         self._special_key = self._special_primary * len(nodes) + self._special_secondary
         self._special_codes, resources = add_secondary(
-            state.resources.at(secondary), demand, promised=peers.promised[here]
+            state.at(secondary), demand, promised=peers.promised[here]
         )
         self._special = figures(resources)
         self._keep_spreads(self._special, self._special_secondary)

@@ -119,7 +119,9 @@ class Redundancy:
         if lost:
             self.culprit = lost[0]
             return False
-        for node in np.flatnonzero(~outlook.safe).tolist():
+        # Where one place leaves a node stuck, the next one mostly does the same: it is tried first.
+        doubtful = np.flatnonzero(~outlook.safe).tolist()
+        for node in sorted(doubtful, key=lambda node: node != self.culprit):
             if not self._simulate(node, nodes):
                 self.culprit = node
                 return False

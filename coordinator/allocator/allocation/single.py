@@ -51,7 +51,7 @@ class Singles:
             check_policy: whether the instance is new, so that policies count; even with force.
         """
         codes, after = add_primary(
-            state.resources.at(candidates),
+            state.at(candidates),
             demand,
             clashes=state.clashes(demand, candidates),
             location=location,

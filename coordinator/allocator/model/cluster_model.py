@@ -12,6 +12,7 @@ from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.evacuation_load import EvacuationLoad
 from coordinator.allocator.model.initial import InitialNodes
 from coordinator.allocator.model.resources import UNKNOWN, Demands, NodeResources, demands_in
+from coordinator.allocator.model.score import figures_of_row
 from coordinator.allocator.policy import check_policy
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.allocator.tags import TagRules
@@ -125,6 +126,26 @@ class ClusterModel:
         if self.snapshot.cpu_loads is not None:
             resources.load[0] = self.snapshot.cpu_loads
         return resources
+
+    def row(self, node: int) -> NodeResources:
+        """The resources of one node at the start, as Python's numbers."""
+        if node not in self._rows:
+            self._rows[node] = self.resources.row(node)
+        return self._rows[node]
+
+    def figures(self, node: int) -> tuple[float, ...]:
+        """What one node contributes to each term of the score at the start."""
+        if node not in self._figures:
+            self._figures[node] = figures_of_row(self.row(node))
+        return self._figures[node]
+
+    @cached_property
+    def _figures(self) -> dict[int, tuple[float, ...]]:
+        return {}
+
+    @cached_property
+    def _rows(self) -> dict[int, NodeResources]:
+        return {}
 
     @cached_property
     def holders(self) -> Mapping[str, Mapping[int, int]]:

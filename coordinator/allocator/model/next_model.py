@@ -59,7 +59,7 @@ def with_instances(
     after.demands = model.demands.followed_by(demands_of(demands))
     after.real = after.demands.count > 0
     after.tags = Joined(model.tags, [demand.tags for demand in demands])
-    for derived in ("peers", "holders", "crowds"):
+    for derived in ("peers", "holders", "crowds", "_rows", "_figures"):
         vars(after).pop(derived, None)
     after.evacuation_load, after.resources = evacuation_load, resources
     return after
@@ -82,7 +82,7 @@ def with_moved(
         if (model.primary_of[index], model.secondary_of[index]) != (primary, secondary):
             after.primary_of[index], after.secondary_of[index] = primary, secondary
             after.arrivals = (*after.arrivals, index)
-    for derived in ("peers", "evacuation_load", "holders", "crowds"):
+    for derived in ("peers", "evacuation_load", "holders", "crowds", "_rows", "_figures"):
         vars(after).pop(derived, None)
     after.resources = resources.copy()
     return after

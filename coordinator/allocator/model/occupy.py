@@ -16,6 +16,12 @@ def asked(demand: Instance) -> Demands:
     return demands_of([demand])
 
 
+@lru_cache(maxsize=256)
+def asked_row(demand: Instance) -> Demands:
+    """The same as Python's numbers."""
+    return asked(demand).row(0)
+
+
 def add_primary(
     nodes: NodeResources, demand: Instance, *, clashes: Ints, location: Ints, force: bool = False
 ) -> tuple[Ints, NodeResources]:
@@ -74,8 +80,3 @@ def remove_primary(
     ``clashes`` and ``location`` are what ``add_primary`` was given, or would be now.
     """
     return shift.remove_primary(nodes, asked(demand), freed=clashes, location=location)
-
-
-def remove_secondary(nodes: NodeResources, demand: Instance, *, reserved: Ints) -> NodeResources:
-    """Drop an instance's copy; ``reserved`` is what its node then keeps for its peers."""
-    return shift.remove_secondary(nodes, asked(demand), reserved=reserved)

@@ -6,6 +6,7 @@ columns of equal length that numpy combines, broadcasting where shapes differ.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,10 @@ class Demands:
     def at(self, some: Ints) -> "Demands":
         return Demands(*(getattr(self, name)[..., some] for name in Demands.__slots__))
 
+    def row(self, one: int) -> "Demands":
+        """One instance as Python's numbers, which all of ``shift`` takes as well."""
+        return Demands(*[_number(getattr(self, name), one) for name in Demands.__slots__])
+
     def followed_by(self, others: "Demands") -> "Demands":
         """These and others after them."""
         return Demands(
@@ -57,6 +62,22 @@ class Demands:
                 for name in Demands.__slots__
             )
         )
+
+
+class Loads(tuple[float, ...]):
+    """The load of one node or instance: what an array of shape (4,) would be."""
+
+    __slots__ = ()
+
+    def __add__(self, other: tuple[float, ...]) -> "Loads":  # type: ignore[override] # as of arrays
+        return Loads(one + two for one, two in zip(self, other, strict=True))
+
+    def __sub__(self, other: tuple[float, ...]) -> "Loads":
+        return Loads(one - two for one, two in zip(self, other, strict=True))
+
+
+def _number(column: Ints | Floats | Bools, at: int) -> Any:
+    return column[at].item() if column.ndim == 1 else Loads(column[:, at].tolist())
 
 
 def demands_of(instances: Sequence[Instance]) -> Demands:
@@ -159,6 +180,15 @@ class NodeResources:
         """Overwrite one column by the only one of ``other``."""
         for name in NodeResources.__slots__:
             getattr(self, name)[..., node] = getattr(other, name)[..., 0]
+
+    def row(self, node: int) -> "NodeResources":
+        """One node as Python's numbers, which all of ``shift`` takes as well."""
+        return NodeResources(*[_number(getattr(self, n), node) for n in NodeResources.__slots__])
+
+    def put_row(self, node: int, row: "NodeResources") -> None:
+        """Overwrite one column by a row."""
+        for name in NodeResources.__slots__:
+            getattr(self, name)[..., node] = getattr(row, name)
 
     def copy(self) -> "NodeResources":
         return NodeResources(*[getattr(self, name).copy() for name in NodeResources.__slots__])

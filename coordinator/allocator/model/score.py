@@ -2,10 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints, running_sum
+from coordinator.allocator.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    opposite,
+    ratio,
+    running_sum,
+    where,
+)
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term, TermKind, kind_of
 
@@ -17,41 +26,46 @@ _SUMS = tuple(term for term in Term if kind_of(term) is TermKind.SUM)
 
 def figures(resources: NodeResources) -> Floats:
     """What each node contributes to each term: shape (20, ...)."""
-    online = ~resources.offline
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reserved = resources.reserved / resources.total_memory
-        rows = (
-            resources.memory / resources.total_memory,
-            _free_disk(resources, resources.disk, resources.free_spindles),
-            (resources.fails_n1 & online) * (resources.primaries + resources.secondaries),
-            reserved,
-            resources.offline * (resources.primaries + resources.secondaries),
-            resources.offline * resources.primaries,
-            resources.cpus / resources.total_cpus / resources.speed,
-            resources.load[0],
-            resources.load[1],
-            resources.load[2],
-            resources.load[3],
-            online * resources.conflicts,
-            resources.spindles / resources.spindle_limit,
-            resources.next_memory / resources.total_memory,
-            _free_disk(resources, resources.next_disk, resources.next_free_spindles),
-            resources.next_cpus / resources.total_cpus / resources.speed,
-            resources.next_spindles / resources.spindle_limit,
-            online * resources.location,
-            np.zeros(resources.memory.shape),
-            np.where(online, reserved, 0.0),
-        )
+    rows = _contributions(resources)
     table = np.empty((len(rows), *resources.memory.shape))
     for term, row in enumerate(rows):
         table[term] = row
     return table
 
 
-def _free_disk(resources: NodeResources, disk: Ints, spindles: Ints) -> Floats:
-    free = np.where(resources.exclusive, spindles, disk)
-    share: Floats = np.where(resources.disk_unit == 0, 1.0, free / resources.disk_unit)
-    return share
+def figures_of_row(row: NodeResources) -> tuple[float, ...]:
+    """The same of one node, with Python's numbers."""
+    return tuple(map(float, _contributions(row)))
+
+
+def _contributions(node: NodeResources) -> tuple[Any, ...]:
+    online = opposite(node.offline)
+    reserved = ratio(node.reserved, node.total_memory)
+    here = node.primaries + node.secondaries
+    return (
+        ratio(node.memory, node.total_memory),
+        _free_disk(node, node.disk, node.free_spindles),
+        (node.fails_n1 & online) * here,
+        reserved,
+        node.offline * here,
+        node.offline * node.primaries,
+        ratio(ratio(node.cpus, node.total_cpus), node.speed),
+        *node.load,
+        online * node.conflicts,
+        ratio(node.spindles, node.spindle_limit),
+        ratio(node.next_memory, node.total_memory),
+        _free_disk(node, node.next_disk, node.next_free_spindles),
+        ratio(ratio(node.next_cpus, node.total_cpus), node.speed),
+        ratio(node.next_spindles, node.spindle_limit),
+        online * node.location,
+        0.0,
+        where(online, reserved, 0.0),
+    )
+
+
+def _free_disk(node: NodeResources, disk: Ints, spindles: Ints) -> Any:
+    share = ratio(where(node.exclusive, spindles, disk), node.disk_unit)
+    return where(node.disk_unit == 0, 1.0, share)
 
 
 @dataclass(frozen=True, slots=True)

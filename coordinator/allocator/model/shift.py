@@ -1,4 +1,4 @@
-"""Instances put on nodes and taken off, column by column; shapes broadcast.
+"""Instances put on nodes and taken off, column by column; shapes broadcast, rows are taken too.
 
 The order of the checks is htools', since the first that fails is the one counted. Where a check
 fails the resources afterwards mean nothing.
@@ -6,19 +6,20 @@ fails the resources afterwards mean nothing.
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.model.resources import UNKNOWN, Demands, NodeResources
+from coordinator.allocator.arrays import Bools, Ints, has_any, maximum, opposite, ratio, where
+from coordinator.allocator.model.resources import UNKNOWN, Demands, Loads, NodeResources
 from coordinator.allocator.refusal import Reason
 
 _Check = tuple[Bools, Reason]
 
 
 def add_primary(
-    resources: NodeResources, demands: Demands, *, clashes: Ints, location: Ints, force: Bools
-) -> tuple[Ints, NodeResources]:
+    resources: NodeResources, demands: Demands, *, clashes: Any, location: Any, force: Any
+) -> tuple[Any, NodeResources]:
     """Run each instance on its node.
 
     Args:
@@ -31,13 +32,13 @@ def add_primary(
     Returns:
         Codes of ``Reason``, and the resources after.
     """
-    one, strict, real, local = resources, ~force, demands.count > 0, demands.local
-    shared = ~one.exclusive
+    one, strict, real, local = resources, opposite(force), demands.count > 0, demands.local
+    shared = opposite(one.exclusive)
     memory = one.memory - demands.memory
     disk = one.disk - demands.disk
     spindles = one.spindles + demands.spindles * shared
     free_spindles = _taken(one, demands, one.free_spindles, real)
-    fails_n1 = np.where(real, memory <= one.reserved, one.fails_n1)
+    fails_n1 = where(real, memory <= one.reserved, one.fails_n1)
     cpus = one.cpus + demands.cpus
     next_memory = one.next_memory - demands.next_memory
     next_disk = one.next_disk - demands.next_disk
@@ -51,7 +52,7 @@ def add_primary(
         (real & strict & local & (disk < one.least_disk), Reason.DISK),
         (real & crowded & (free_spindles < 0), Reason.FREE_SPINDLES),
         (real & strict & local & (spindles > one.spindle_limit), Reason.SPINDLES),
-        (real & strict & fails_n1 & ~one.fails_n1, Reason.MEMORY_N1),
+        (real & strict & fails_n1 & opposite(one.fails_n1), Reason.MEMORY_N1),
         (real & strict & too_many(one, cpus), Reason.CPU),
         (real & strict & (clashes > 0), Reason.TAGS),
         (strict & (next_memory <= 0), Reason.MEMORY),
@@ -84,10 +85,10 @@ def add_secondary(
     resources: NodeResources,
     demands: Demands,
     *,
-    promised: Ints,
-    force: Bools,
-    any_disk: Bools | None = None,
-) -> tuple[Ints, NodeResources]:
+    promised: Any,
+    force: Any,
+    any_disk: Any = None,
+) -> tuple[Any, NodeResources]:
     """Keep a copy of each instance on its node.
 
     Args:
@@ -97,33 +98,31 @@ def add_secondary(
         force: where only lack of disk or spindles counts.
         any_disk: where not even lack of disk does.
     """
-    one, strict, real = resources, ~force, demands.count > 0
-    shared = ~one.exclusive
+    one, strict, real = resources, opposite(force), demands.count > 0
+    shared = opposite(one.exclusive)
     disk = one.disk - demands.disk
     spindles = one.spindles + demands.spindles * shared
     free_spindles = _taken(one, demands, one.free_spindles, real)
-    reserved = np.where(real, np.maximum(one.reserved, promised + demands.needed), one.reserved)
-    fails_n1 = np.where(real, one.memory <= reserved, one.fails_n1)
+    reserved = where(real, maximum(one.reserved, promised + demands.needed), one.reserved)
+    fails_n1 = where(real, one.memory <= reserved, one.fails_n1)
     next_disk = one.next_disk - demands.next_disk
     next_spindles = one.next_spindles + demands.next_spindles * shared
     next_free = _taken(one, demands, one.next_free_spindles)
-    no_disk = disk <= 0 if any_disk is None else (disk <= 0) & ~any_disk
+    no_disk = disk <= 0 if any_disk is None else (disk <= 0) & opposite(any_disk)
     checks: list[_Check] = [
-        (real & ~demands.mirrored, Reason.DISK),
+        (real & opposite(demands.mirrored), Reason.DISK),
         (real & no_disk, Reason.DISK),
         (real & strict & (disk < one.least_disk), Reason.DISK),
         (real & one.exclusive & (free_spindles < 0), Reason.FREE_SPINDLES),
         (real & strict & (spindles > one.spindle_limit), Reason.SPINDLES),
         (real & strict & (demands.needed >= one.memory), Reason.MEMORY),
-        (real & strict & fails_n1 & ~one.fails_n1, Reason.MEMORY_N1),
-        (strict & ~demands.mirrored, Reason.DISK),
+        (real & strict & fails_n1 & opposite(one.fails_n1), Reason.MEMORY_N1),
+        (strict & opposite(demands.mirrored), Reason.DISK),
         (strict & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
         (strict & one.exclusive & (next_free < 0), Reason.FREE_SPINDLES),
         (strict & (next_spindles > one.spindle_limit), Reason.SPINDLES),
         (strict & (demands.needed >= one.next_memory), Reason.MEMORY),
     ]
-    load = one.load.copy()
-    load[2] += demands.load[2]
     after = one.changed(
         reserved=reserved,
         fails_n1=fails_n1,
@@ -131,7 +130,7 @@ def add_secondary(
         spindles=spindles,
         free_spindles=free_spindles,
         secondaries=one.secondaries + demands.count,
-        load=load,
+        load=one.load + disk_only(demands.load),
         next_disk=next_disk,
         next_spindles=next_spindles,
         next_free_spindles=next_free,
@@ -140,7 +139,7 @@ def add_secondary(
 
 
 def remove_primary(
-    resources: NodeResources, demands: Demands, *, freed: Ints, location: Ints
+    resources: NodeResources, demands: Demands, *, freed: Any, location: Any
 ) -> NodeResources:
     """Take each instance off its primary.
 
@@ -154,10 +153,10 @@ def remove_primary(
     memory = one.memory + demands.memory
     return one.changed(
         memory=memory,
-        fails_n1=np.where(real, memory <= one.reserved, one.fails_n1),
+        fails_n1=where(real, memory <= one.reserved, one.fails_n1),
         disk=one.disk + demands.disk,
         cpus=one.cpus - demands.cpus,
-        spindles=one.spindles - demands.spindles * ~one.exclusive,
+        spindles=one.spindles - demands.spindles * opposite(one.exclusive),
         free_spindles=_given_back(one, demands, one.free_spindles, real),
         primaries=one.primaries - demands.count,
         load=one.load - demands.load,
@@ -166,67 +165,72 @@ def remove_primary(
         next_memory=one.next_memory + demands.next_memory,
         next_disk=one.next_disk + demands.next_disk,
         next_cpus=one.next_cpus - demands.next_cpus,
-        next_spindles=one.next_spindles - demands.next_spindles * ~one.exclusive,
+        next_spindles=one.next_spindles - demands.next_spindles * opposite(one.exclusive),
         next_free_spindles=_given_back(one, demands, one.next_free_spindles),
     )
 
 
-def remove_secondary(
-    resources: NodeResources, demands: Demands, *, reserved: Ints
-) -> NodeResources:
+def remove_secondary(resources: NodeResources, demands: Demands, *, reserved: Any) -> NodeResources:
     """Drop each instance's copy; ``reserved`` is what its node then keeps for its peers."""
     one, real = resources, demands.count > 0
-    reserved = np.where(real, reserved, one.reserved)
-    load = one.load.copy()
-    load[2] -= demands.load[2]
+    reserved = where(real, reserved, one.reserved)
     return one.changed(
         reserved=reserved,
-        fails_n1=np.where(real, one.memory <= reserved, one.fails_n1),
+        fails_n1=where(real, one.memory <= reserved, one.fails_n1),
         disk=one.disk + demands.disk,
-        spindles=one.spindles - demands.spindles * ~one.exclusive,
+        spindles=one.spindles - demands.spindles * opposite(one.exclusive),
         free_spindles=_given_back(one, demands, one.free_spindles, real),
         secondaries=one.secondaries - demands.count,
-        load=load,
+        load=one.load - disk_only(demands.load),
         next_disk=one.next_disk + demands.next_disk,
-        next_spindles=one.next_spindles - demands.next_spindles * ~one.exclusive,
+        next_spindles=one.next_spindles - demands.next_spindles * opposite(one.exclusive),
         next_free_spindles=_given_back(one, demands, one.next_free_spindles),
     )
 
 
-def too_many(resources: NodeResources, cpus: Ints) -> Bools:
-    """Where so many virtual processors break the node's ratio."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # a node may have none
-        return (resources.cpu_ratio >= 0) & (resources.cpu_ratio < cpus / resources.total_cpus)
+def disk_only(load: Any) -> Any:
+    """What of a load a secondary has: that of its disk."""
+    if isinstance(load, Loads):
+        return Loads((0.0, 0.0, load[2], 0.0))
+    only = np.zeros_like(load)
+    only[2] = load[2]
+    return only
 
 
-def first_failure(checks: Sequence[tuple[Bools, IntEnum]]) -> Ints:
+def too_many(resources: NodeResources, cpus: Ints) -> Any:
+    """Where so many virtual processors break the node's ratio; a node may have none."""
+    limit = resources.cpu_ratio
+    return (limit >= 0) & (limit < ratio(cpus, resources.total_cpus))
+
+
+def first_failure(checks: Sequence[tuple[Any, IntEnum]]) -> Any:
     """The code of the first check that holds; 0 where none does."""
+    if not any(isinstance(failed, np.ndarray) for failed, _ in checks):
+        return next((int(reason) for failed, reason in checks if failed), 0)
     codes = np.zeros(np.broadcast(*(failed for failed, _ in checks)).shape, dtype=np.int64)
     for failed, reason in reversed(checks):
-        if failed.any():
+        if has_any(failed):
             codes = np.where(failed, np.int64(reason), codes)
     return codes
 
 
 def _taken(
     resources: NodeResources, demands: Demands, free: Ints, counts: Bools | bool = True
-) -> Ints:
+) -> Any:
     """Free spindles afterwards; below 0 where the instance does not say what it needs.
 
     An instance whose disks are elsewhere takes some, too, as with htools; it is not refused.
     """
-    if not resources.exclusive.any():
-        return np.zeros_like(free)
-    left = np.where(
-        demands.disk_spindles == UNKNOWN, np.int64(UNKNOWN), free - demands.disk_spindles
-    )
-    return np.where(resources.exclusive, np.where(counts, left, free), 0)
+    if not has_any(resources.exclusive):
+        return free * 0
+    left = where(demands.disk_spindles == UNKNOWN, UNKNOWN, free - demands.disk_spindles)
+    return where(resources.exclusive, where(counts, left, free), 0)
 
 
 def _given_back(
     resources: NodeResources, demands: Demands, free: Ints, counts: Bools | bool = True
-) -> Ints:
-    if not resources.exclusive.any():
-        return np.zeros_like(free)
-    known = np.where(demands.disk_spindles == UNKNOWN, 0, demands.disk_spindles)
-    return np.where(resources.exclusive, free + known * counts, 0)
+) -> Any:
+    if not has_any(resources.exclusive):
+        return free * 0
+    known = where(demands.disk_spindles == UNKNOWN, 0, demands.disk_spindles)
+    return where(resources.exclusive, free + known * counts, 0)

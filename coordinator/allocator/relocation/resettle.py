@@ -76,7 +76,7 @@ def new_secondaries(
     force = force or not model.usable[assignment.secondary]
     work = state.copy()
     codes, after = add_secondary(
-        work.resources.at(targets), demand, promised=work.promised(targets, primary), force=force
+        work.at(targets), demand, promised=work.promised(targets, primary), force=force
     )
     # The model of the primary are gone through as well, as hail does: it may not pass, and
     # whether it fails N+1 is found out anew.

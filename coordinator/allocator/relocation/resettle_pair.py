@@ -72,14 +72,14 @@ def new_pair(
     # primary to each other target.
     work = first.emptied
     force_last = force or not bool(model.usable[assignment.primary])
-    resources = work.resources.at(targets)
+    resources = work.at(targets)
     last_codes, as_secondary = add_secondary(
         resources, demand, promised=np.zeros(size, dtype=np.int64), force=force_last
     )
     owner, holder, promised = work.promises_between(targets)
     special_row, special_column = np.searchsorted(targets, owner), np.searchsorted(targets, holder)
     special_codes, special_resources = add_secondary(
-        work.resources.at(holder), demand, promised=promised, force=force_last
+        work.at(holder), demand, promised=promised, force=force_last
     )
     codes = np.repeat(last_codes[None], size, axis=0)
     codes[special_row, special_column] = special_codes
@@ -120,7 +120,7 @@ class _FirstSteps:
     ) -> None:
         model, primary = state.model, assignment.primary
         self.emptied = state.copy()
-        resources = state.resources.at(targets)
+        resources = state.at(targets)
         self.codes, _ = add_secondary(
             resources,
             demand,
@@ -151,7 +151,7 @@ class _FirstSteps:
         self._refuse(codes)
         here = np.full(len(targets), primary)
         codes, _ = add_secondary(
-            self.emptied.resources.at(here),
+            self.emptied.at(here),
             demand,
             promised=self.emptied.promised_by(primary, targets),
             force=force,

@@ -25,7 +25,7 @@ def test_best_of_all(seed: int) -> None:
     if len(targets) < 2:
         return
     scope = state.scope(np.arange(model.size))
-    resources = state.resources.at(targets)
+    resources = state.at(targets)
     nothing = np.zeros(len(targets), dtype=np.int64)
     _, run = add_primary(resources, demand, clashes=nothing, location=nothing, force=True)
     _, kept = add_secondary(resources, demand, promised=nothing, force=True)
