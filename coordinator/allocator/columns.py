@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from coordinator.allocator.snapshot import Instance, Node
-
     Load = tuple[float, float, float, float]
 
 
@@ -94,17 +92,3 @@ class InstanceColumns(_Columns):
         "auto_balance", "disk", "disk_spindles", "disks", "forthcoming", "load", "memory", "names",
         "networks", "primary", "secondary", "spindle_use", "status", "tags", "template", "vcpus",
     )  # fmt: skip
-
-
-def node_columns(nodes: Sequence[Node]) -> NodeColumns:
-    """The columns of rows."""
-    own = (name for name in NodeColumns.__slots__ if name != "names")
-    columns = {name: [getattr(node, name) for node in nodes] for name in own}
-    return NodeColumns(names=[node.name for node in nodes], **columns)
-
-
-def instance_columns(instances: Sequence[Instance]) -> InstanceColumns:
-    """The columns of rows."""
-    own = (name for name in InstanceColumns.__slots__ if name != "names")
-    columns = {name: [getattr(instance, name) for instance in instances] for name in own}
-    return InstanceColumns(names=[instance.name for instance in instances], **columns)

@@ -13,12 +13,7 @@ from common.model.instance import AdminState
 from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import TRAITS, DiskTemplate, Traits
 from common.names import MiB
-from coordinator.allocator.columns import (
-    InstanceColumns,
-    NodeColumns,
-    instance_columns,
-    node_columns,
-)
+from coordinator.allocator.columns import InstanceColumns, NodeColumns
 from coordinator.allocator.rows import Rows
 
 NOWHERE = -1
@@ -253,3 +248,17 @@ def snapshot_of(
     )
     vars(snapshot)["columns"] = nodes, instances  # as cached_property does it
     return snapshot
+
+
+def node_columns(nodes: Sequence[Node]) -> NodeColumns:
+    """The columns of rows."""
+    own = (name for name in NodeColumns.__slots__ if name != "names")
+    columns = {name: [getattr(node, name) for node in nodes] for name in own}
+    return NodeColumns(names=[node.name for node in nodes], **columns)
+
+
+def instance_columns(instances: Sequence[Instance]) -> InstanceColumns:
+    """The columns of rows."""
+    own = (name for name in InstanceColumns.__slots__ if name != "names")
+    columns = {name: [getattr(instance, name) for instance in instances] for name in own}
+    return InstanceColumns(names=[instance.name for instance in instances], **columns)

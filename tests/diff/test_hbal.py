@@ -15,7 +15,10 @@ import pytest
 
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.group_state import MoveKind
-from coordinator.allocator.balancing.shortlist import Allowed, Candidates, Shortlist
+from coordinator.allocator.balancing.move_matrix import Candidates
+from coordinator.allocator.balancing.outcomes import simulate
+from coordinator.allocator.balancing.shortlist import Shortlist
+from coordinator.allocator.balancing.step import Allowed, Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools import hbal
 from coordinator.htools.options import run
@@ -176,7 +179,7 @@ def test_estimates_are_the_scores(seed: int) -> None:
     allowed = Allowed(np.flatnonzero(~state.resources.offline), force=force)
     some = balance.movable
     mirrored = state.demands.mirrored[some]
-    near = Shortlist(state, score, some, allowed).near_best(1e9, 1e9)
+    near = Shortlist(Step(state, score, some, allowed)).near_best(1e9, 1e9)
     for kind in MoveKind:
         found = [each for each in near if each.kind is kind]
         pairs = {(i, t): e for c in found for i, t, e in _each(c)}
@@ -191,7 +194,7 @@ def test_estimates_are_the_scores(seed: int) -> None:
         if not len(instance):
             assert not pairs
             continue
-        outcome = state.carry_out(kind, instance, target, force=force)
+        outcome = simulate(state, kind, instance, target, force=force)
         exact = score.exact(outcome.changed)
         fits = outcome.codes == 0
         wanted = dict(zip(zip(instance[fits], target[fits], strict=True), exact[fits], strict=True))

@@ -26,7 +26,7 @@ def stuck_nodes(model: ClusterModel, nodes: Ints, scored: Ints) -> Iterator[int]
     lost = set(lost_nodes(model, nodes).tolist())
     yield from sorted(lost)
     resources = model.resources
-    outlook = model.evacuation_load.judge(model, nodes, resources.memory, resources.disk)
+    outlook = model.evacuation_load.judge(model.group_of, nodes, resources.memory, resources.disk)
     for node in nodes[~outlook.safe[nodes]].tolist():
         residents = residents_of(model, node)
         if node not in lost and not can_evacuate(State(model), node, residents, scored):
@@ -43,7 +43,7 @@ def lost_nodes(model: ClusterModel, nodes: Ints) -> Ints:
         | _forbidden_failovers(model)
         | _lacking_spindles(model)
     ) & among(peers.primary, nodes, model.size)
-    outlook = model.evacuation_load.judge(model, nodes, resources.memory, resources.disk)
+    outlook = model.evacuation_load.judge(model.group_of, nodes, resources.memory, resources.disk)
     return np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
 
 

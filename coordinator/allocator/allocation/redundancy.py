@@ -70,7 +70,9 @@ class Redundancy:
             memory = memory - self._used
             disk = disk - (demand.disk if demand.is_local else 0)
             evacuation_load = evacuation_load.with_instance(demand, np.arange(self._model.size))
-        return bool(evacuation_load.judge(self._model, self._emptied, memory, disk).safe.all())
+        return bool(
+            evacuation_load.judge(self._model.group_of, self._emptied, memory, disk).safe.all()
+        )
 
     def primaries(self, nodes: Ints) -> Bools:
         """Per node: whether, with the instance on it, it could still take its peers' instances."""
@@ -114,7 +116,7 @@ class Redundancy:
             if demand.is_local:
                 disk[list(nodes)] -= demand.disk
             evacuation_load = evacuation_load.with_instance(demand, np.array(nodes[:1]))
-        outlook = evacuation_load.judge(self._model, self._emptied, memory, disk)
+        outlook = evacuation_load.judge(self._model.group_of, self._emptied, memory, disk)
         lost = np.flatnonzero(outlook.lost).tolist()
         if lost:
             self.culprit = lost[0]

@@ -14,7 +14,10 @@ import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.balancing.group_state import GroupState, MoveKind
-from coordinator.allocator.balancing.shortlist import Allowed, Candidates, Shortlist
+from coordinator.allocator.balancing.move_matrix import Candidates
+from coordinator.allocator.balancing.outcomes import simulate
+from coordinator.allocator.balancing.shortlist import Shortlist
+from coordinator.allocator.balancing.step import Allowed, Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.score import Score
 
@@ -156,7 +159,7 @@ class Balance:
             restricted=limits.restricted,
             force=limits.ignore_soft_errors,
         )
-        return Shortlist(self.state, score, some, allowed).near_best(bound, width + IN_DOUBT)
+        return Shortlist(Step(self.state, score, some, allowed)).near_best(bound, width + IN_DOUBT)
 
     @property
     def targets(self) -> Ints:
@@ -198,8 +201,12 @@ class Balance:
         )
 
     def _exact(self, score: Score, some: Candidates) -> Floats:
-        outcome = self.state.carry_out(
-            some.kind, some.instances, some.targets, force=self.limits.ignore_soft_errors
+        outcome = simulate(
+            self.state,
+            some.kind,
+            some.instances,
+            some.targets,
+            force=self.limits.ignore_soft_errors,
         )
         return np.where(outcome.codes == 0, score.exact(outcome.changed), np.inf)
 
@@ -219,8 +226,8 @@ class Balance:
         """
         state = self.state
         before = state.homes(one)
-        outcome = state.carry_out(
-            kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
+        outcome = simulate(
+            state, kind, np.array([one]), np.array([target]), force=self.limits.ignore_soft_errors
         )
         if outcome.codes[0]:
             return None

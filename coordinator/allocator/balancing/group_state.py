@@ -12,7 +12,6 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.balancing.moves import MoveKind as MoveKind
 from coordinator.allocator.balancing.moves import Outcome as Outcome
-from coordinator.allocator.balancing.outcomes import MoveSimulation
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
 from coordinator.allocator.model.resources import Demands, NodeResources
@@ -197,17 +196,6 @@ class GroupState:
             self.resources.at(self.secondary[some]), demands, reserved=self.reserved_without(some)
         )
         return first, second
-
-    def carry_out(self, kind: MoveKind, some: Ints, targets: Ints, *, force: bool) -> Outcome:
-        """Move each instance by a move of one kind; ``targets`` count where it has one.
-
-        Args:
-            kind: of all the moves.
-            some: positions of instances.
-            targets: positions of nodes.
-            force: ignore soft limits everywhere.
-        """
-        return MoveSimulation(self, some, targets, force=force).out(kind)
 
     def apply(self, outcome: Outcome, one: int) -> None:
         """Make the only candidate of ``outcome``, a move of instance ``one``, true."""

@@ -5,7 +5,6 @@ products of thin matrices; what a secondary keeps free for its primary is worked
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +13,19 @@ from coordinator.allocator.balancing.departures import leave
 from coordinator.allocator.balancing.effects import own_effects
 from coordinator.allocator.balancing.fitting import NO_LIMIT
 from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.outcomes import simulate
+from coordinator.allocator.balancing.reserve import Holders
+from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.model.score import figures
 from coordinator.allocator.model.terms import WEIGHTS, Term
-
-if TYPE_CHECKING:
-    from coordinator.allocator.balancing.shortlist import Shortlist
 
 _BY_TARGET = frozenset({Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTAL, Term.N1_CNT})
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """MoveMatrix of one kind, side by side."""
+    """Moves of one kind, side by side; arrays of shape (moves,)."""
 
     kind: MoveKind
     instances: Ints
@@ -37,13 +36,13 @@ class Candidates:
 class MoveMatrix:
     """All moves of one kind: rows are instances, columns targets."""
 
-    def __init__(self, shortlist: "Shortlist", kind: MoveKind, some: Ints) -> None:
-        state, score = shortlist.state, shortlist.score
-        self._shortlist, self._kind, self._some = shortlist, kind, some
+    def __init__(self, step: Step, kind: MoveKind, some: Ints) -> None:
+        state, score = step.state, step.score
+        self._step, self._kind, self._some = step, kind, some
         self._demands = demands = state.demands.at(some)
         self._home, self._mirror = state.primary[some], state.secondary[some]
         self._real = demands.count > 0
-        self._left = left = leave(state, kind, some, force=shortlist.allowed.force)
+        self._left = left = leave(state, kind, some, force=step.allowed.force)
         nodes = np.stack([node for node, _ in left.own])
         after = np.stack([figures(resources) for _, resources in left.own], axis=1)
         if left.dependent is not None:
@@ -52,22 +51,22 @@ class MoveMatrix:
         self._holder = nodes[0]
         self._constant, self._squares, self._shifts = own_effects(score, nodes, after)
         self._as_primary = left.new_primary is None
-        self._checks = shortlist.room.checks(demands, as_primary=self._as_primary)
+        self._checks = step.room.checks(demands, as_primary=self._as_primary)
         self._split_spreads()
 
     def _split_spreads(self) -> None:
         """Put the spreads that targets do not change into the constant."""
-        shortlist, score = self._shortlist, self._shortlist.score
+        step, score = self._step, self._step.score
         count = score.count
-        position = np.searchsorted(shortlist.some, self._some)
+        position = np.searchsorted(step.some, self._some)
         self._factors: list[tuple[float, Floats, Floats]] = []
         known = -np.maximum(self._demands.disk_spindles, 0)
-        for spread in shortlist.spreads:
+        for spread in step.spreads:
             amounts = spread.as_primary if self._as_primary else spread.as_secondary
             amounts = amounts[position]
             shift, growth = self._shifts[spread.term], self._squares[spread.term]
             base = score.variances[spread.term] + growth / count - (shift / count) ** 2
-            left, right = [base], [np.ones(len(shortlist.targets))]
+            left, right = [base], [np.ones(len(step.targets))]
             parts = [(amounts, spread.scale)]
             if spread.exclusive_scale is not None:
                 counts = known * self._real if spread.term is Term.FREE_DISK_CV else known
@@ -94,8 +93,8 @@ class MoveMatrix:
 
     def block(self, part: slice) -> Candidates:
         """Estimate the moves of some rows; what is impossible costs infinitely much."""
-        shortlist, some = self._shortlist, self._some[part]
-        targets = shortlist.targets
+        step, some = self._step, self._some[part]
+        targets = step.targets
         home, mirror = self._home[part], self._mirror[part]
         estimates = np.repeat(self._constant[part][:, None], len(targets), axis=1)
         for _, left, right in self._factors:
@@ -103,7 +102,7 @@ class MoveMatrix:
             np.maximum(variances, 0, out=variances)
             np.sqrt(variances, out=variances)
             estimates += variances
-        clashes = shortlist.clashes(some, self._as_primary)
+        clashes = step.clashes(some, self._as_primary)
         if clashes is not None:  # a forthcoming instance is let in all the same
             clashes = clashes * self._real[part][:, None]
         ok = self._checks.matrix(part, self._left.strict[part], clashes)
@@ -111,14 +110,14 @@ class MoveMatrix:
         if self._kind is not MoveKind.FAILOVER_TO_ANY:
             self._add_reserve(estimates, ok, part)
         ok &= self._left.fits[part][:, None]
-        if not shortlist.state.may_migrate.all():
+        if not step.state.may_migrate.all():
             source = {
                 MoveKind.FAILOVER_TO_ANY: home,
                 MoveKind.REPLACE_AND_FAILOVER: home,
                 MoveKind.REPLACE_PRIMARY: mirror,
             }.get(self._kind)
             if source is not None:
-                ok &= shortlist.state.may_migrate[source][:, targets]
+                ok &= step.state.may_migrate[source][:, targets]
         ok &= (home[:, None] != targets) & (mirror[:, None] != targets)
         self._set_unknown(estimates, ok, part)
         row, column = np.nonzero(ok)
@@ -126,73 +125,53 @@ class MoveMatrix:
 
     def _set_unknown(self, estimates: Floats, ok: Bools, part: slice) -> None:
         """Exact scores of instances that do not tell what spindles they take, where that counts."""
-        shortlist, state = self._shortlist, self._shortlist.state
+        step, state = self._step, self._step.state
         if not state.resources.exclusive.any():
             return
         unknown = self._demands.disk_spindles[part] == UNKNOWN
         row, column = np.nonzero(ok & unknown[:, None])
         if len(row):
-            outcome = state.carry_out(
+            outcome = simulate(
+                state,
                 self._kind,
                 self._some[part][row],
-                shortlist.targets[column],
-                force=shortlist.allowed.force,
+                step.targets[column],
+                force=step.allowed.force,
             )
-            estimates[row, column] = shortlist.score.exact(outcome.changed)
+            estimates[row, column] = step.score.exact(outcome.changed)
+
+    def _holders(self, part: slice) -> Holders:
+        """Who keeps memory free for a new peer: the targets, or the instances' own nodes."""
+        step, left = self._step, self._left
+        if left.dependent is None:
+            promised = step.state.promised[step.targets][:, left.peer[part]].T
+            return Holders.of_targets(step, promised, left.strict[part])
+        promised = step.state.promised[self._holder[part]][:, step.targets]
+        resources = left.dependent.at(part)
+        strict = left.strict_dependent[part]
+        return Holders.of_own(step, self._holder[part], resources, promised, strict)
 
     def _add_reserve(self, estimates: Floats, ok: Bools, part: slice) -> None:
         """What a node keeps free for its new peer, its part in the score and whether it can."""
-        shortlist, state, score = self._shortlist, self._shortlist.state, self._shortlist.score
-        targets, count = shortlist.targets, score.count
         real = self._real[part][:, None]
-        needed = np.where(self._real, self._demands.needed, -NO_LIMIT)[part][:, None]
-        if self._left.dependent is None:
-            holder, strict = targets[None, :], self._left.strict[part][:, None]
-            promised = state.promised[targets][:, self._left.peer[part]].T
-            resources = shortlist.target_resources
-            base, memory, fails = (
-                resources.reserved[None, :], resources.memory[None, :], resources.fails_n1[None, :]
-            )  # fmt: skip
-            busy = (resources.primaries + resources.secondaries)[None, :]
-        else:
-            holder = self._holder[part][:, None]
-            strict = self._left.strict_dependent[part][:, None]
-            promised = state.promised[self._holder[part]][:, targets]
-            one = self._left.dependent
-            base, memory, fails = (
-                one.reserved[part][:, None], one.memory[part][:, None], one.fails_n1[part][:, None]
-            )  # fmt: skip
-            busy = (one.primaries + one.secondaries)[part][:, None]
-        after = np.maximum(base, promised + needed)
-        ok &= (after < memory) | fails | ~(strict & real)
-        total, online = state.resources.total_memory[holder], score.online[holder]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shift = np.where(online, (after - state.resources.reserved[holder]) / total, 0.0)
-        centred = score.before[Term.RESERVED_MEM_CV, holder] - score.means[Term.RESERVED_MEM_CV]
-        centred = np.where(online, centred, 0.0)
-        own_shift = self._shifts[Term.RESERVED_MEM_CV][part][:, None]
-        own_growth = self._squares[Term.RESERVED_MEM_CV][part][:, None]
-        growth = own_growth + shift * (shift + 2 * centred)
-        estimates += WEIGHTS[Term.RESERVED_MEM_RTOTAL] * shift
-        shift += own_shift
-        shift *= shift
-        growth /= count
-        growth -= shift / count**2
-        growth += score.variances[Term.RESERVED_MEM_CV]
-        np.maximum(growth, 0, out=growth)
-        estimates += WEIGHTS[Term.RESERVED_MEM_CV] * np.sqrt(growth)
-        if shortlist.n1_matters:
+        needed = np.where(real, self._demands.needed[part][:, None], -NO_LIMIT)
+        holders = self._holders(part)
+        after = holders.reserved_with(needed)
+        ok &= holders.can_keep(after) | ~real
+        term = Term.RESERVED_MEM_CV
+        own = self._shifts[term][part][:, None], self._squares[term][part][:, None]
+        holders.add_to(estimates, after, own)
+        if self._step.n1_matters:
             counts = self._demands.count[part][:, None]
-            failing = np.where(real, memory <= after, fails) & online
-            was = score.before[Term.N1_CNT, holder]
-            estimates += WEIGHTS[Term.N1_CNT] * (failing * (busy + counts) - was)
+            failing = np.where(real, holders.memory <= after, holders.fails_n1)
+            holders.add_failing(estimates, failing, counts)
 
     def _add_rare(self, estimates: Floats, part: slice) -> None:
         """What only matters where N+1 fails, or instances have tags that say where to be."""
-        shortlist, state, score = self._shortlist, self._shortlist.state, self._shortlist.score
-        some, targets = self._some[part], shortlist.targets
-        if self._as_primary and shortlist.n1_matters:
-            resources, demands = shortlist.target_resources, self._demands
+        step, state, score = self._step, self._step.state, self._step.score
+        some, targets = self._some[part], step.targets
+        if self._as_primary and step.n1_matters:
+            resources, demands = step.target_resources, self._demands
             memory = resources.memory - demands.memory[part][:, None]
             failing = np.where(
                 self._real[part][:, None], memory <= resources.reserved, resources.fails_n1
@@ -200,7 +179,7 @@ class MoveMatrix:
             busy = resources.primaries + resources.secondaries + demands.count[part][:, None]
             was = score.before[Term.N1_CNT, targets]
             estimates += WEIGHTS[Term.N1_CNT] * (failing * busy - was)
-        clashes = shortlist.clashes(some, self._as_primary)
+        clashes = step.clashes(some, self._as_primary)
         if clashes is not None:
             estimates += WEIGHTS[Term.PRI_TAGS_SCORE] * clashes
         home, mirror = self._home[part], self._mirror[part]

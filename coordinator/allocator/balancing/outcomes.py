@@ -4,27 +4,40 @@ A node is changed step by step as htools does it, and the first step that is ref
 move; which step that was plays no part.
 """
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.moves import MoveKind, Outcome
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.shift import add_primary, add_secondary, first_failure
 from coordinator.allocator.refusal import Reason
 
-if TYPE_CHECKING:
-    from coordinator.allocator.balancing.group_state import GroupState
-
 _Ends = tuple[Ints, Ints]  # primary and secondary afterwards
 _Touched = tuple[tuple[Ints, NodeResources], ...]
 
 
-class MoveSimulation:
+def simulate(
+    state: GroupState, kind: MoveKind, some: Ints, targets: Ints, *, force: bool
+) -> Outcome:
+    """Move each instance by a move of one kind; ``targets`` count where it has one.
+
+    Args:
+        state: the group, which is not changed.
+        kind: of all the moves.
+        some: positions of instances, shape (moves,).
+        targets: positions of nodes, shape (moves,).
+        force: ignore soft limits everywhere.
+    """
+    return _Simulation(state, some, targets, force=force).outcome(kind)
+
+
+class _Simulation:
     """Instances on the move, one candidate each."""
 
-    def __init__(self, state: "GroupState", some: Ints, targets: Ints, *, force: bool) -> None:
+    def __init__(self, state: GroupState, some: Ints, targets: Ints, *, force: bool) -> None:
         """Take the instances off their nodes.
 
         Args:
@@ -43,7 +56,7 @@ class MoveSimulation:
         self._less, self._mirror_less = state.at_home(some)
         self._refused: list[tuple[Bools, Reason]] = []
 
-    def out(self, kind: MoveKind) -> Outcome:
+    def outcome(self, kind: MoveKind) -> Outcome:
         """Make the moves."""
         match kind:
             case MoveKind.FAILOVER:

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from common.model.template import TRAITS
 from common.names import NodeName
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.evacuation_load import EvacuationLoad
@@ -52,7 +53,6 @@ class ClusterModel:
         demands: what the instances ask, as columns.
         primary_of, secondary_of: where they are.
         real: whether they are there already.
-        instances: their columns, those that came after the snapshot left out.
         tags: of each instance.
         arrivals: instances that have moved since, by index; the last one last.
         missing: memory of each node that nothing resources for, in MiB.
@@ -78,7 +78,6 @@ class ClusterModel:
         self.secondary_of = np.array(instances.secondary, dtype=np.int64)
         self.demands: Demands = demands_in(instances)
         self.real: Bools = self.demands.count > 0
-        self.instances = instances
         self.tags = instances.tags
         self.arrivals: tuple[int, ...] = ()
         policies = [group.policy for group in snapshot.groups]
@@ -95,7 +94,40 @@ class ClusterModel:
     @cached_property
     def evacuation_load(self) -> EvacuationLoad:
         """What would have to leave each node."""
-        return EvacuationLoad.of(self)
+        real = np.flatnonzero(self.real)
+        is_picky = np.zeros(len(self.snapshot.groups), dtype=np.bool_)
+        is_picky[self.group_of[self.exclusive]] = True
+        return EvacuationLoad.of(
+            self.demands.at(real),
+            self.primary_of[real],
+            forbidden=self._nodes_with_forbidden(is_picky),
+            tied=self.tied | is_picky[self.group_of],
+        )
+
+    def _nodes_with_forbidden(self, is_picky: Bools) -> Bools:
+        """Per node: whether one of its instances can only be made anew, and the policy forbids it.
+
+        Args:
+            is_picky: per group, whether it has exclusive storage.
+        """
+        forbidden = np.zeros(self.size, dtype=np.bool_)
+        known: dict[object, bool] = {}
+        columns = self.snapshot.columns[1]
+        for one in np.flatnonzero(self.real & ~self.demands.mirrored).tolist():
+            template, node = columns.template[one], int(self.primary_of[one])
+            if TRAITS[template].leaves_as_it_is:
+                continue
+            group = int(self.group_of[node])
+            size = (columns.memory[one], columns.vcpus[one], columns.spindle_use[one])
+            spindles, disks = columns.disk_spindles[one], tuple(columns.disks[one])
+            key = (group, template, size, spindles, disks)
+            if key not in known:
+                policy = self.snapshot.groups[group].policy
+                demand = self.snapshot.instances[one]
+                kinds = (False, True) if is_picky[group] else (False,)
+                known[key] = all(check_policy(policy, demand, exclusive=kind) for kind in kinds)
+            forbidden[node] |= known[key]
+        return forbidden
 
     @cached_property
     def peers(self) -> Peers:

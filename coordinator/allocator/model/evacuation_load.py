@@ -7,17 +7,12 @@ nowhere even now: then the node cannot be emptied. Between the two, counting doe
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.policy import check_policy
+from coordinator.allocator.model.resources import Demands
 from coordinator.allocator.snapshot import Instance
-
-if TYPE_CHECKING:
-    from coordinator.allocator.model.cluster_model import ClusterModel
 
 _TARGETS = 32  # nodes of a group that are looked at for room; more are rarely needed
 _NONE = -1
@@ -43,48 +38,33 @@ class EvacuationLoad:
     tied: Bools
 
     @classmethod
-    def of(cls, model: "ClusterModel") -> "EvacuationLoad":
-        """What is on the nodes at the start."""
-        size, on, demands = model.size, model.primary_of, model.demands
-        picky = np.zeros(len(model.snapshot.groups), dtype=np.bool_)
-        picky[model.group_of[model.exclusive]] = True
-        evacuation_load = cls(
+    def of(
+        cls, demands: Demands, primary: Ints, *, forbidden: Bools, tied: Bools
+    ) -> "EvacuationLoad":
+        """What instances make of it.
+
+        Args:
+            demands: of the instances that are there, not forthcoming.
+            primary: the node of each, of shape (instances,).
+            forbidden: as of the class.
+            tied: likewise.
+        """
+        size = len(tied)
+        found = cls(
             memory=np.zeros(size, dtype=np.int64),
             largest=np.full(size, _NONE, dtype=np.int64),
             disk=np.zeros(size, dtype=np.int64),
             largest_disk=np.full(size, _NONE, dtype=np.int64),
-            forbidden=np.zeros(size, dtype=np.bool_),
-            tied=model.tied | picky[model.group_of],
+            forbidden=forbidden,
+            tied=tied,
         )
-        np.add.at(evacuation_load.memory, on[model.real], demands.memory[model.real])
-        others = np.flatnonzero(model.real & ~demands.mirrored)
-        np.maximum.at(evacuation_load.largest, on[others], demands.memory[others])
+        np.add.at(found.memory, primary, demands.memory)
+        others = np.flatnonzero(~demands.mirrored)
+        np.maximum.at(found.largest, primary[others], demands.memory[others])
         local = others[demands.local[others]]
-        np.add.at(evacuation_load.disk, on[local], demands.disk[local])
-        np.maximum.at(evacuation_load.largest_disk, on[local], demands.disk[local])
-        evacuation_load._find_forbidden(model, others, picky)
-        return evacuation_load
-
-    def _find_forbidden(self, model: "ClusterModel", others: Ints, picky: Bools) -> None:
-        known: dict[object, bool] = {}
-        columns = model.instances
-        for one in others.tolist():
-            template, node = columns.template[one], int(model.primary_of[one])
-            if TRAITS[template].leaves_as_it_is:
-                continue
-            group = int(model.group_of[node])
-            size = (columns.memory[one], columns.vcpus[one], columns.spindle_use[one])
-            spindles, disks = columns.disk_spindles[one], tuple(columns.disks[one])
-            key = (group, template, size, spindles, disks)
-            if key not in known:
-                policy, demand = (
-                    model.snapshot.groups[group].policy,
-                    model.snapshot.instances[one],
-                )
-                kinds = (False, True) if picky[group] else (False,)
-                known[key] = all(check_policy(policy, demand, exclusive=kind) for kind in kinds)
-            if known[key]:
-                self.forbidden[node] = True
+        np.add.at(found.disk, primary[local], demands.disk[local])
+        np.maximum.at(found.largest_disk, primary[local], demands.disk[local])
+        return found
 
     def with_instance(self, demand: Instance, nodes: Ints) -> "EvacuationLoad":
         """The same with one more instance on each of ``nodes``."""
@@ -100,14 +80,21 @@ class EvacuationLoad:
             _load(loaded, nodes, demand)
         return loaded
 
-    def judge(self, model: "ClusterModel", scored: Ints, memory: Ints, disk: Ints) -> "Outlook":
-        """Judge the ``scored`` nodes by what is free on each node; the others are safe."""
-        safe = np.ones(model.size, dtype=np.bool_)
-        lost = np.zeros(model.size, dtype=np.bool_)
+    def judge(self, group_of: Ints, scored: Ints, memory: Ints, disk: Ints) -> "Outlook":
+        """Judge the ``scored`` nodes by what is free on each node; the others are safe.
+
+        Args:
+            group_of: the group of each node.
+            scored: rising node indices.
+            memory: what is free on each node.
+            disk: likewise.
+        """
+        safe = np.ones(len(group_of), dtype=np.bool_)
+        lost = np.zeros(len(group_of), dtype=np.bool_)
         laden = scored[self.largest[scored] > _NONE]
-        for group in set(model.group_of[laden].tolist()):
-            nodes = laden[model.group_of[laden] == group]
-            targets = np.flatnonzero(model.group_of == group)
+        for group in set(group_of[laden].tolist()):
+            nodes = laden[group_of[laden] == group]
+            targets = np.flatnonzero(group_of == group)
             safe[nodes] = _surely_fits(nodes, _roomiest(targets, memory), memory, disk, self)
             lost[nodes] = (
                 self.forbidden[nodes]

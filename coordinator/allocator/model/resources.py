@@ -12,8 +12,8 @@ import numpy as np
 
 from common.model.template import TRAITS
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.columns import InstanceColumns, instance_columns
-from coordinator.allocator.snapshot import USES_MEMORY, Instance
+from coordinator.allocator.columns import InstanceColumns
+from coordinator.allocator.snapshot import USES_MEMORY, Instance, instance_columns
 
 UNKNOWN = -1  # spindles of an instance whose disks do not tell
 
@@ -167,8 +167,8 @@ class NodeResources:
     next_spindles: Ints
     next_free_spindles: Ints
 
-    def at(self, nodes: Ints) -> "NodeResources":
-        """Copies of some columns."""
+    def at(self, nodes: Ints | slice) -> "NodeResources":
+        """Some of the nodes: copies, or views of a slice."""
         return NodeResources(*[getattr(self, name)[..., nodes] for name in NodeResources.__slots__])
 
     def changed(self, **columns: Ints | Floats | Bools) -> "NodeResources":
