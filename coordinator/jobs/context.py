@@ -90,7 +90,7 @@ class JobContext:
 
     @property
     def owner(self) -> Owner:
-        return self._running.owner
+        return Owner(f"{self._running.owner}, operation {self._index + 1}")
 
     @property
     def placing(self) -> Placing:

@@ -18,7 +18,6 @@ from coordinator.locks.manager import LockManager
 from coordinator.locks.names import LockName, Owner
 from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.locking import from_rows
-from coordinator.operations.placement.promises import Promise
 from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ class Executor:
             await self._end_badly(running, index, error)
         finally:
             self._locks.release(running.owner)
-            self.reserve(running)
+            context.promise()
 
     async def _end_well(
         self, running: RunningJob, index: int, result: Any, follow_ups: FollowUps = ()
@@ -132,16 +131,15 @@ class Executor:
 
     def reserve(self, running: RunningJob) -> None:
         """Have others count with the room that was chosen for operations that have not begun."""
-        context = self._context(running, 0)
-        promises: list[Promise] = []
-        try:
-            for index, record in enumerate(running.job.ops):
-                if record.choice is not None:
-                    operation, choice = read_choice(record, running.secrets(index))
-                    promises += operation.intends(context, choice)
-        except GntError as error:  # it is another version's; it ends when its turn has come
-            log.warning("job %s has nothing reserved: %s", running.id, error)
-        context.promise(*promises)
+        for index, record in enumerate(running.job.ops):
+            if record.choice is None:
+                continue
+            context = self._context(running, index)
+            try:
+                operation, choice = read_choice(record, running.secrets(index))
+                context.promise(*operation.intends(context, choice))
+            except GntError as error:  # it is another version's; it ends when its turn has come
+                log.warning("job %s has nothing reserved: %s", running.id, error)
 
     def obstacles(self, running: RunningJob) -> list[tuple[LockName, list[Owner], list[Owner]]]:
         """Return the locks that a job waits for, who holds each, and who is to get it before."""
@@ -153,7 +151,8 @@ class Executor:
 
     def release(self, running: RunningJob) -> None:
         """Forget what a job was to take; it has ended."""
-        self._context(running, 0).promise()
+        for index in range(len(running.job.ops)):
+            self._context(running, index).promise()
 
     async def _end_badly(self, running: RunningJob, index: int, error: Exception) -> None:
         if not isinstance(error, GntError):

@@ -53,12 +53,12 @@ class JobQueue:
             job = self._store.state.jobs[number]
             if not job.status.is_final:
                 running = self._jobs.live[job.id] = RunningJob(job)
+                self._executor.reserve(running)
                 if any(op.plan is not None and not op.status.is_final for op in job.ops):
                     log.info("job %s is resumed from its journal", job.id)
                     self._places.take(running)
                     self._start(running)
                 else:
-                    self._executor.reserve(running)
                     self._enqueue(running)
         self._places.fill()
 

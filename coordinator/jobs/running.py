@@ -58,7 +58,7 @@ class RunningJob:
 
     @property
     def owner(self) -> Owner:
-        """Who holds its locks and makes its promises."""
+        """Who holds its locks."""
         return Owner(f"job {self.id}")
 
     def put(self) -> Put:

@@ -55,7 +55,7 @@ class Cluster(Protocol):
 
     @property
     def owner(self) -> Owner:
-        """Under which name this job holds locks and makes promises."""
+        """Under which name this operation makes promises."""
 
     @property
     def placing(self) -> "Placing":

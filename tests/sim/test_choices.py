@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.job import Job, OperationRecord, Status
 from common.names import JobId, NodeId
 from coordinator.locks.names import Owner
+from coordinator.operations.follow_up import FollowUp
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.place import Place
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.evacuate import EvacuateNode
 from coordinator.operations.node.modify import ModifyNode
@@ -17,6 +19,7 @@ from coordinator.state.rows import Put
 from tests.sim.settings import GAMMA, WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Slow
 from tests.support.image import uuid_of
 
 SOMEBODY = Owner("somebody")
@@ -183,5 +186,28 @@ def test_a_job_that_a_version_queued_which_told_room_by_a_parameter_is_carried_o
             await cluster.take_over("beta")
             assert outcome(await cluster.finished(JobId(7))) == ["gamma"]
             assert cluster.config.instances_on(NodeId(uuid_of("gamma")))
+
+    simulate(scenario())
+
+
+def test_the_room_of_a_later_operation_is_kept_while_an_earlier_one_of_its_job_runs() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].shrink_memory(1024 + 2 * 128)
+            place = Place(node=cluster.config.node("gamma").ref)
+            orders = [create(name, "gamma").to_input() for name in ("web1", "web2")]
+            follow_ups = [FollowUp(input=order, choice=place) for order in orders]
+            _, (job,) = cluster.master.running.queue.read([follow_ups])
+            await cluster.master.running.store.commit([job.put()])
+            slow = Slow(lambda trip: trip.call.name == "disks.ensure_present", 20.0)
+            cluster.network.faults.append(slow)
+            for successor in ("beta", "alpha"):  # while neither has begun, and while one runs
+                await cluster.crash_master()
+                await cluster.take_over(successor)
+                await asyncio.sleep(5.0)
+                with pytest.raises(NoCapacity, match="gamma has 0 MiB of memory free that is not"):
+                    await cluster.run(create("late", "gamma"))
+            ended = await cluster.finished(job.id)
+            assert [op.status for op in ended.ops] == [Status.SUCCESS] * 2
 
     simulate(scenario())
