@@ -12,6 +12,7 @@ from common.model.cluster import Cluster as ClusterRecord
 from common.model.parameters import edited
 from common.model.settings import Settings, read_settings
 from coordinator.checks.parameters import bad_parameters, check_parameters
+from coordinator.disks.kinds import pools_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -118,6 +119,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         for name in filter(None, names):
             find_program(name, cluster.placing.search_path)
         self._check_used(cluster.config, after)
+        _check_pools(cluster.config, _with(present, after))
         changed = cluster.config.apply([Put(_with(present, after))])
         check_parameters(bad_parameters(changed), known=bad_parameters(cluster.config))
         before = {field: getattr(present, field) for field in after}
@@ -185,6 +187,19 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
                     raise Conflict(
                         f"Instance {instance.name} has the {trait.replace('_', ' ')} "
                         f"{getattr(instance, trait)}; it has to stay enabled.",
+                        instance=instance.name,
+                    )
+
+
+def _check_pools(config: Config, after: ClusterRecord) -> None:
+    """Refuse to give up a pool that disks are in: nodes would take them for none of theirs."""
+    lost = set(pools_of(config.cluster)) - set(pools_of(after))
+    for instance in config.sorted_instances() if lost else ():
+        for disk in config.disks_of(instance):
+            for pool in lost:
+                if disk.backing.takes(disk.size, pool):
+                    raise Conflict(
+                        f"A disk of {instance.name} is in {pool}; it has to stay the cluster's.",
                         instance=instance.name,
                     )
 
