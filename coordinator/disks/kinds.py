@@ -24,6 +24,19 @@ def kind_of(template: DiskTemplate) -> DiskKind:
     return KINDS[template]
 
 
+def check_enabled(cluster: Cluster, template: DiskTemplate) -> None:
+    """Refuse a template that the cluster does not use.
+
+    Raises:
+        InvalidRequest: names those that it does.
+    """
+    if template not in cluster.enabled_disk_templates:
+        raise InvalidRequest(
+            f"The disk template {template} is not enabled on this cluster; enabled are: "
+            f"{', '.join(cluster.enabled_disk_templates)}."
+        )
+
+
 def enabled_kinds(cluster: Cluster) -> tuple[DiskKind, ...]:
     """Return the kinds of the cluster's enabled templates, the preferred one first."""
     return tuple(KINDS[name] for name in cluster.enabled_disk_templates if name in KINDS)

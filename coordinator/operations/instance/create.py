@@ -14,7 +14,7 @@ from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
-from coordinator.disks.kinds import kind_of
+from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -205,12 +205,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             raise InvalidRequest(
                 "OS scripts are not supported yet: leave out --os-type, or add --no-install."
             )
-        if self.disk_template not in config.cluster.enabled_disk_templates:
-            enabled = ", ".join(config.cluster.enabled_disk_templates)
-            raise InvalidRequest(
-                f"The disk template {self.disk_template} is not enabled on this cluster; "
-                f"enabled are: {enabled}."
-            )
+        check_enabled(config.cluster, self.disk_template)
         kind_of(self.disk_template).check_number(self.disks)
         enabled_hypervisors = config.cluster.enabled_hypervisors
         if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:

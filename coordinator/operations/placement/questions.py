@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
+from coordinator.disks.kinds import check_enabled
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.fit import nodes_with_space
 from coordinator.operations.placement.look import Look
@@ -162,12 +162,7 @@ def _group(look: Look, name: str) -> int:
 def _demand(look: Look, spec: InstanceSpec) -> "Instance":
     from coordinator.allocator.snapshot import Instance
 
-    enabled = look.config.cluster.enabled_disk_templates
-    if spec.disk_template not in enabled:
-        raise InvalidRequest(
-            f"The disk template {spec.disk_template} is not enabled on this cluster; enabled are: "
-            f"{', '.join(enabled)}."
-        )
+    check_enabled(look.config.cluster, spec.disk_template)
     sizes = tuple(disk.size_mib for disk in spec.disks)
     layers = (sound(Backend, look.config.cluster.beparams), read_backend(spec.beparams))
     wants = filled(Backend, *layers, what="the backend parameters asked for")
