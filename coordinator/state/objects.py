@@ -49,18 +49,20 @@ class Objects:
             NotFound: there is no such thing, or there are several.
         """
         found = self.find(kind, ref)
-        return found if found is not None else guess(self.table(kind).values(), kind.name, ref)
+        if found is not None:
+            return found
+        return guess(self.table(kind).values() if kind.named else (), kind.name, ref)
 
     def sorted(self, kind: Kind[K, T]) -> tuple[T, ...]:
-        """Return all objects of a kind with names, by name."""
+        """Return all objects of a kind in order: by name, or by key where they have none."""
         if kind.name not in self._sorted:
-            self._sorted[kind.name] = by_name(self.table(kind).values())
+            self._sorted[kind.name] = _in_order(kind, self.table(kind).values())
         return self._sorted[kind.name]
 
     def at(self, kind: Kind[K, T], index: Index[T], key: str) -> tuple[T, ...]:
-        """Return the objects of a kind with names that an index has under ``key``, by name."""
+        """Return the objects that an index has under ``key``, in order."""
         table = self.table(kind)
-        return by_name(table[each] for each in self._found.get((index, key), ()))
+        return _in_order(kind, (table[each] for each in self._found.get((index, key), ())))
 
     def __iter__(self) -> Iterator[Stored]:
         """Yield each object once."""
@@ -143,7 +145,9 @@ class _Edit:
         return self.tables[kind.name]
 
 
-def by_name(items: Iterable[T]) -> tuple[T, ...]:
-    """Sort objects by name, as people count."""
-    named: Any = items
+def _in_order(kind: Kind[K, T], items: Iterable[T]) -> tuple[T, ...]:
+    """Sort objects by name, as people count, or by key."""
+    if not kind.named:
+        return tuple(sorted(items, key=kind.key))
+    named: Iterable[Any] = items
     return tuple(sorted(named, key=lambda item: natural_key(item.name)))

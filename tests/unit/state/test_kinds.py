@@ -1,7 +1,11 @@
 """A kind of object is one row of one table, and nothing has to be told of it elsewhere."""
 
+import pytest
+
+from common.errors import NotFound
 from common.model.entity import Entity
 from common.names import Epoch, NodeName
+from coordinator.state.config import Config
 from coordinator.state.kinds import Index, Kind
 from coordinator.state.loading import load
 from coordinator.state.rows import Delete, Put, from_row
@@ -44,6 +48,25 @@ def test_a_kind_that_is_added_to_the_table_is_found_copied_and_loaded() -> None:
 
     with knowing(NETWORK):
         simulate(story())
+
+
+class Rule(Entity, kw_only=True):
+    user: str
+
+
+OF_USER = Index[Rule](lambda rule: (rule.user,))
+RULE = Kind[str, Rule]("rule", Rule, indexes=(OF_USER,))
+
+
+def test_a_kind_without_names_is_found_by_key_and_by_its_indexes() -> None:
+    rules = [Rule(uuid=uuid, user="alice") for uuid in ("r3", "r1", "r2")]
+    with knowing(RULE):
+        config = Config().apply(map(Put, rules))
+        in_order = tuple(sorted(rules, key=lambda rule: rule.uuid))
+        assert config.sorted(RULE) == config.at(RULE, OF_USER, "alice") == in_order
+        assert config.get(RULE, "r1") == in_order[0]
+        with pytest.raises(NotFound, match=r"There is no rule “r9” in this cluster\.$"):
+            config.get(RULE, "r9")
 
 
 def test_every_row_of_a_state_is_in_a_whole_copy_of_it() -> None:
