@@ -111,9 +111,10 @@ def check_macs(config: Config, macs: Iterable[str]) -> None:
 def new_mac(config: Config, nic_uuid: str) -> str:
     """Make an address with the cluster's prefix that no nic of the cluster has."""
     taken = {nic.mac for nic in config.nics.values()}
+    prefix = config.cluster.mac_prefix.lower()  # nodes know one way only to write an address
     for attempt in range(256):
         digest = hashlib.sha256(f"{nic_uuid}/{attempt}".encode()).hexdigest()
-        mac = f"{config.cluster.mac_prefix}:{digest[:2]}:{digest[2:4]}:{digest[4:6]}"
+        mac = f"{prefix}:{digest[:2]}:{digest[2:4]}:{digest[4:6]}"
         if mac not in taken:
             return mac
-    raise InvalidRequest(f"The MAC prefix {config.cluster.mac_prefix} is used up.")
+    raise InvalidRequest(f"The MAC prefix {prefix} is used up.")

@@ -94,6 +94,9 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"enabled_hypervisors": ["vmware"]}, "no hypervisor “vmware”"),
         ({"file_storage_dir": "relative"}, "path from /"),
         ({"max_running_jobs": 0}, "max_running_jobs"),
+        ({"default_iallocators": {"allocate": ":hail"}}, "“” is no name of an allocator"),
+        ({"default_iallocators": {"allocate": [""]}}, "“” is no name of an allocator"),
+        ({"default_iallocator_params": {"static-kvm-node-memory": "9" * 20}}, "number of MiB"),
     ],
 )
 def test_a_bad_value_is_refused_before_anything_is_stored(given: dict[str, Any], says: str) -> None:
@@ -126,6 +129,39 @@ def test_of_several_bad_values_one_is_named_and_the_others_are_counted() -> None
                 await cluster.run(ModifyCluster(beparams={"vcpus": 0, "warp": 9}))
             with pytest.raises(InvalidRequest, match=r"There are 2 more like this\.$"):
                 await cluster.run(ModifyCluster(beparams={"vcpus": 0, "warp": 9, "weft": 9}))
+
+    simulate(scenario())
+
+
+def test_an_empty_list_of_allocators_has_nodes_named() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(ModifyCluster(default_iallocators={"allocate": ""}))
+            with pytest.raises(InvalidRequest, match="no default allocator for “allocate”"):
+                await cluster.run(create("web1"))
+
+    simulate(scenario())
+
+
+def test_a_prefix_of_addresses_may_be_given_in_capitals() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(ModifyCluster(mac_prefix="AA:BB:CC"))
+            await cluster.run(create("web1", "beta"))
+            (nic,) = cluster.config.nics_of(cluster.config.instance("web1"))
+            assert nic.mac.startswith("aa:bb:cc:")
+
+    simulate(scenario())
+
+
+def test_an_instance_is_started_with_less_memory_by_its_one_name_for_both_bounds() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            name = create("web1").instance_name
+            await cluster.run(create("web1", "beta", start=False))
+            await cluster.run(StartInstance(instance_name=name, beparams={"memory": "64M"}))
+            (guest,) = await cluster.machines["beta"].guest_list()
+            assert guest.memory == 64
 
     simulate(scenario())
 

@@ -1,5 +1,6 @@
 """Change the cluster's parameters."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -40,6 +41,8 @@ from coordinator.state.state import State
 
 DEFAULT, NONE, NEVER = "default", "none", "never"  # words that stand for values
 SEPARATOR = ":"  # between allocators, as between directories of a search path
+
+_MEMORY = re.compile(r"[0-9]{1,10}")  # in MiB; what is longer is no machine's
 
 
 class ModifyClusterPlan(Order, kw_only=True):
@@ -114,9 +117,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> ModifyClusterPlan:
         present = cluster.config.cluster
         after = self._changes(present)
-        names = [after.get("default_iallocator") or ""]
+        names = list(filter(None, [after.get("default_iallocator")]))
         names += [each for many in after.get("default_iallocators", {}).values() for each in many]
-        for name in filter(None, names):
+        for name in names:
             find_program(name, cluster.placing.search_path)
         self._check_used(cluster.config, after)
         _check_pools(cluster.config, _with(present, after))
@@ -237,7 +240,7 @@ def _allocators(value: str | list[str]) -> tuple[str, ...] | None:
     if value == DEFAULT:
         return None
     if isinstance(value, str):
-        value = [] if value == NONE else value.split(SEPARATOR)
+        value = [] if value in (NONE, "") else value.split(SEPARATOR)
     return tuple(value)
 
 
@@ -247,6 +250,6 @@ def _option(key: str, value: Any) -> Any:
         raise InvalidRequest(f"“{key}” is no option: give its name without the dashes before it.")
     if not isinstance(value, str | int | float | bool) or "\0" in str(value):
         raise InvalidRequest(f"The option “{key}” of allocators takes a text or a number.")
-    if key == "static-kvm-node-memory" and not str(value).isdecimal():
+    if key == "static-kvm-node-memory" and not _MEMORY.fullmatch(str(value)):
         raise InvalidRequest(f"static-kvm-node-memory is a number of MiB, not “{value}”.")
     return value

@@ -20,7 +20,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
-from coordinator.operations.specs import guest_spec
+from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
     check_answers,
@@ -81,7 +81,7 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         check_online(node)
         guest = guest_spec(
             config, instance, config.disks_of(instance), config.nics_of(instance),
-            hvparams=self.hvparams, beparams=self.beparams,
+            hvparams=self.hvparams, beparams=read_backend(self.beparams),
         )  # fmt: skip
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
