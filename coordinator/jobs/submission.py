@@ -13,6 +13,7 @@ from coordinator.operations.base import read_operation
 from coordinator.state.versions import to_values
 
 PRIORITIES = range(-20, 20)
+_ENDS = tuple(status for status in Status if status.is_final)
 
 
 class Batch(NamedTuple):
@@ -125,7 +126,12 @@ def _dependency(
     Nothing is left of a dependency on an archived job: it is met, or never will be.
     """
     number = JobId(ref)
-    wanted = tuple(Status(s) for s in statuses if s in tuple(Status)) or (Status.SUCCESS,)
+    if strange := [status for status in statuses if status not in _ENDS]:
+        raise InvalidRequest(
+            f"“{strange[0]}” is nothing that a job ends as; one may depend on another job's "
+            f"{', '.join(_ENDS)}."
+        )
+    wanted = tuple(map(Status, statuses)) or (Status.SUCCESS,)
     if ref < 0:
         if -ref > len(before):
             raise InvalidRequest(f"The dependency {ref} points before the first job sent.")

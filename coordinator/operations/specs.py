@@ -3,6 +3,7 @@
 Nodes know no defaults.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from common.noderpc.network import NicSpec
 from common.units import parse_mib
 from coordinator.disks.kinds import kind_of
 from coordinator.state.config import Config
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}")  # what is longer stays a text, and is refused as one
 
 
 def backend(config: Config, instance: Instance, extra: Layer | None = None) -> Backend:
@@ -38,7 +41,7 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
     numbers = {
         key: int(rest[key])
         for key in ("vcpus", "spindle_use")
-        if str(rest.get(key, "")).removeprefix("-").isdecimal()
+        if _NUMBER.fullmatch(str(rest.get(key)))
     }
     return rest | sizes | numbers
 

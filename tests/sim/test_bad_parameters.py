@@ -87,6 +87,7 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"ndparams": {"foo": 1}}, "foo"),
         ({"beparams": {"vcpus": -3}}, "vcpus"),
         ({"beparams": {"minmem": "2G"}}, "is more than maxmem"),
+        ({"beparams": {"vcpus": "9" * 5000}}, "vcpus is a whole number, not text"),
         ({"candidate_pool_size": -3}, "candidate_pool_size"),
         ({"mac_prefix": "zz"}, "“zz” is no beginning"),
         ({"enabled_disk_templates": ["drbd", "foo"]}, "enabled_disk_templates"),

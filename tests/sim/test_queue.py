@@ -393,6 +393,17 @@ def test_fields_of_an_error_reach_the_client() -> None:
     simulate(scenario())
 
 
+@pytest.mark.parametrize("ending", ["done", "running"])
+def test_a_job_cannot_depend_on_what_no_job_ends_as(ending: str) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            first = await cluster.submit(Delay(duration=0.0))
+            with pytest.raises(InvalidRequest, match=f"“{ending}” is nothing that a job ends as"):
+                await cluster.submit(Delay(duration=0.0), depends=[[first, ["success", ending]]])
+
+    simulate(scenario())
+
+
 def test_a_job_that_depends_on_what_has_ended_starts_at_once() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
