@@ -80,8 +80,8 @@ class Invariants:
         for number in self.cancelled:
             job = await self._cluster.finished(number)
             assert job.status is not Status.SUCCESS, f"job {number} was cancelled, and succeeded"
-        held = [str(row) for row in self._cluster.master.running.locks.rows()]
-        assert not held, f"locks are held for nobody: {held}"
+        held = self._cluster.held()
+        assert not held, f"locks or room are held for nobody: {held}"
         self._cluster.check_replicas()
 
     def _acknowledged(self, stamp: Stamp, by: str) -> None:

@@ -317,7 +317,7 @@ def test_fifty_creations_at_once_neither_overcommit_nor_leak() -> None:
             # 11 fit on each node, and two nodes have to be able to take what is on three.
             assert made == 22
             await cluster.settle()
-            assert (await cluster.snapshot()).locks == ()
+            assert (await cluster.snapshot()).held == ()
             assert await cluster.run(VerifyGroup(group_name="default")) is True
 
     simulate(scenario())

@@ -230,8 +230,13 @@ class SimulatedCluster:
     async def snapshot(self) -> Snapshot:
         """Take in everything, once nothing changes any more by itself."""
         self.world.settle()
-        locks = tuple(str(row) for row in self.master.running.locks.rows())
-        return await take_snapshot(self.config, self.machines, self.shared, locks)
+        return await take_snapshot(self.config, self.machines, self.shared, self.held())
+
+    def held(self) -> tuple[str, ...]:
+        """Return the locks that jobs hold, and the room that they are promised."""
+        master = self.master.running
+        promises = master._around.placing.promises.standing()
+        return tuple(map(str, (*master.locks.rows(), *promises)))
 
     def check_replicas(self) -> None:
         """Hold every candidate's copy of the state against the master's."""

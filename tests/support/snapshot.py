@@ -30,7 +30,7 @@ class Snapshot:
     tasks: dict[str, Any]
     members: dict[str, Any]
     boots: dict[str, int]
-    locks: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()  # locks, and promises of room, of jobs
 
     def differences(self, other: "Snapshot") -> list[str]:
         """Name what differs, a line each."""
@@ -49,7 +49,7 @@ class Snapshot:
 
 
 async def take_snapshot(
-    config: Config, machines: Mapping[str, Machine], shared: FakeFiles, locks: tuple[str, ...]
+    config: Config, machines: Mapping[str, Machine], shared: FakeFiles, held: tuple[str, ...]
 ) -> Snapshot:
     """Take in everything, once nothing changes any more by itself."""
     every = machines.items()
@@ -63,7 +63,7 @@ async def take_snapshot(
         tasks={name: _tasks(machine) for name, machine in every},
         members={name: _membership(machine) for name, machine in every},
         boots={name: machine.boots for name, machine in every},
-        locks=locks,
+        held=held,
     )
     return _named(config, taken)
 
