@@ -187,6 +187,7 @@ def test_node_that_comes_back_is_cleared_of_guests_that_ended_there() -> None:
             await cluster.run(ModifyNode(node_name=BETA, offline=False))
             assert [machine.guests.has(uuid) for uuid in uuids] == [False, True]
             assert {tap.instance for tap in await machine.network.taps()} == {uuids[1]}
+            assert tuple(machine.attached) == cluster.config.instance("web2").disks
             await cluster.run(StartInstance(instance_name=InstanceName("web2")))
             assert machine.guests.lives(uuids[1])
 

@@ -3,13 +3,15 @@
 from common.errors import GntError
 from common.model.node import Node
 from common.names import InstanceId, InstanceName
+from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.specs import disk_spec
 from coordinator.operations.step import Step, act
 
 
 def clear_remnants(cluster: Cluster, node: Node) -> Step:
-    """Clear away directories and taps of guests that have no process and belong elsewhere.
+    """Clear away directories, taps and attached disks of guests that ended and belong elsewhere.
 
     What has a process is for an operator to judge; ``gnt-cluster verify`` names it. The node comes
     back even if this fails.
@@ -21,6 +23,7 @@ def clear_remnants(cluster: Cluster, node: Node) -> Step:
             for guest in await instances.guests():
                 if _is_remnant(cluster, node, guest):
                     await instances.ensure_no_shell(instance=guest.id)
+                    await _detach(cluster, node, guest.id)
                     cluster.log(f"Cleared away what was left of {_name(cluster, guest)}.")
         except GntError as error:
             cluster.log(
@@ -29,6 +32,13 @@ def clear_remnants(cluster: Cluster, node: Node) -> Step:
             )
 
     return act(f"clear away what is left of guests on {node.name}", clear)
+
+
+async def _detach(cluster: Cluster, node: Node, guest: InstanceId) -> None:
+    config, instance = cluster.config, cluster.config.instances.get(guest)
+    if instance is not None and instance.disks:
+        disks = tuple(disk_spec(instance, disk) for disk in config.disks_of(instance))
+        await cluster.call(Disks, node).detach(disks=disks)
 
 
 def _is_remnant(cluster: Cluster, node: Node, guest: GuestReport) -> bool:
