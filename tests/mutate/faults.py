@@ -1,5 +1,6 @@
 """The faults, in the order of the code that they are planted in."""
 
+from tests.mutate.clients import CLIENTS
 from tests.mutate.fault import Fault
 from tests.mutate.moves import MOVES
 
@@ -323,6 +324,7 @@ FAULTS = (
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
+    *CLIENTS,
     *MOVES,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",

@@ -69,6 +69,7 @@ def test_nodes_are_chosen(
 def test_nodes_that_nobody_named_are_asked_about(
     run: Run, coordinator: ScriptedCoordinator
 ) -> None:
+    coordinator.script_job()
     ran = run("gnt-node modify -D yes [bg]*")
     assert (ran.code, coordinator.submitted) == (13, [])
     assert "Change beta and gamma?" in ran.err

@@ -195,7 +195,7 @@ def test_so_is_what_has_no_effect_here(opcode: str, given: dict[str, Any]) -> No
     assert read_operation(_sample(kind).to_input() | given) == _sample(kind)
 
 
-@pytest.mark.parametrize("given", [1, "false", {}])
+@pytest.mark.parametrize("given", [0, 1, "false", {}])
 def test_a_default_of_another_type_is_none(given: Any) -> None:
     wire = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"}
     read_operation(wire | {"startup_paused": False})

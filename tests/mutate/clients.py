@@ -1,0 +1,41 @@
+"""Faults in what clients of the coordinator are promised."""
+
+from tests.mutate.fault import Fault
+
+PARAMETERS = "coordinator/operations/ganeti/parameters.py"
+SUBMIT = "coordinator/cli/submit.py"
+
+CLIENTS = (
+    Fault(
+        "asked for and not done",
+        "nobody believes that a parameter was obeyed which is not ours",
+        PARAMETERS,
+        "if not any(_equal(value, one) for one in (*_nothing(ganetis[name]), *harmless)):",
+        "if False:",
+        ("tests/unit/operations/test_operations.py",),
+    ),
+    Fault(
+        "true taken for one",
+        "a default is of its own type",
+        PARAMETERS,
+        "return bool(value == other) and type(value) is type(other)",
+        "return bool(value == other)",
+        ("tests/unit/operations/test_operations.py",),
+    ),
+    Fault(
+        "one job for several",
+        "a command does for each object what it was asked to",
+        SUBMIT,
+        "for name in chosen.names]",
+        "for name in chosen.names[:1]]",
+        ("tests/unit/cli/test_selection.py",),
+    ),
+    Fault(
+        "nobody asked",
+        "what cannot be taken back is asked about",
+        SUBMIT,
+        "if not question or options.dry_run:",
+        "if True:",
+        ("tests/unit/cli/test_selection.py",),
+    ),
+)
