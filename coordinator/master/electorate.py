@@ -20,7 +20,9 @@ class Electorate:
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Self:
-        # Offline ones are asked as well: they may be back, with newer data.
-        voters = {node.name: replace(node, offline=False) for node in nodes}
+        # Offline ones are asked as well: they may be back, with newer data. In an order that does
+        # not depend on where the nodes came from: who is asked first is to be the same each time.
+        ordered = sorted(nodes, key=lambda node: node.name)
+        voters = {node.name: replace(node, offline=False) for node in ordered}
         candidates = frozenset(node.name for node in voters.values() if node.master_candidate)
         return cls(frozenset(voters), candidates, voters)

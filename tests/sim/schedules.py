@@ -8,7 +8,10 @@ import time
 import traceback
 from collections.abc import Iterator
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.support.network import Fault
 
 TELL_EVERY_S = 10.0
 
@@ -26,19 +29,31 @@ class Told(NamedTuple):
         return f"{self.ran} schedules in {self.took_s:.0f} s, {rate:.2f} a second; {failed}"
 
 
-def play(seed: int, length_s: float) -> None:
-    """Play one schedule: odd seeds have five nodes, of which two are regular, even ones three."""
+def play(seed: int, length_s: float, *besides: "Fault") -> list[str]:
+    """Play one schedule: odd seeds have five nodes, of which two are regular, even ones three.
+
+    Args:
+        seed: of all chance in it; nothing else makes a difference.
+        length_s: how long there is trouble, in simulated seconds.
+        besides: faults that are there all the time, or that only look.
+
+    Returns:
+        What happened.
+    """
     # Help is to be had where nothing is installed yet that these import.
     from tests.sim.chaos import Chaos
     from tests.support.clock import simulate
     from tests.support.cluster import simulated_cluster
 
-    async def scenario() -> None:
+    async def scenario() -> list[str]:
         nodes, candidates = (5, 3) if seed % 2 else (3, 10)
         async with simulated_cluster(nodes, seed=seed, candidates=candidates) as cluster:
-            await Chaos(cluster, Random(seed)).rage(length_s)
+            cluster.network.faults.extend(besides)
+            chaos = Chaos(cluster, Random(seed))
+            await chaos.rage(length_s)
+            return chaos.story
 
-    simulate(scenario())
+    return simulate(scenario())
 
 
 def main() -> int:

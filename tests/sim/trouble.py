@@ -137,11 +137,12 @@ class Trouble:
         self._oddities.stop_lying()
         name, slow = self._random.choice(up), self._random.choice(up)
         delay_s = self._random.uniform(0, SLOW_S)
-        self._cluster.network.faults.append(Slow(lambda trip: trip.target == slow, delay_s))
+        slowness = Slow(lambda trip: trip.target == slow, delay_s)
+        self._cluster.network.faults.append(slowness)
         newest = self._stamp_of(name).age >= self._invariants.newest.age
         words = (Word.NO_VOTING, Word.LOCAL_IS_RIGHT) if newest else (Word.NO_VOTING,)
         await self.take_over(name, self._random.choice(words))
-        self._cluster.network.faults.clear()
+        self._cluster.network.faults.remove(slowness)
 
     def _is_up(self, name: str) -> bool:
         machine = self._cluster.machines[name]
