@@ -21,6 +21,7 @@ from common.model.parameters import (
     sound,
 )
 from common.model.settings import bad_settings
+from common.names import InstanceId
 from coordinator.checks.finding import Finding, Seen
 from coordinator.state.config import Config
 
@@ -55,6 +56,11 @@ def bad_of_node(config: Config, node: Node) -> Iterator[Bad]:
         layers = (config.cluster.ndparams, group.ndparams if group else {})
         base = sound(NodeParameters, *layers)
         yield from _bad("node", node.name, NodeParameters, base, node.ndparams)
+
+
+def bad_of_instance(config: Config, uuid: InstanceId) -> Iterator[Bad]:
+    """Yield those of an instance's own parameters that do not fit, its nics' among them."""
+    yield from _of_instance(config, config.instances[uuid], _Bases(config.cluster))
 
 
 def check_parameters(found: Iterable[Bad], known: Iterable[Bad] = ()) -> None:

@@ -132,6 +132,21 @@ _ENTRIES = (
         confirm="Delete {}, with all the data on the disks?",
     ),
     Entry(
+        "OP_INSTANCE_SET_PARAMS",
+        "instance.modify",
+        command="gnt-instance modify",
+        help="change an instance's parameters and nics",
+        route="PUT /2/instances/{instance_name}/modify",
+        ignored=(
+            "-f",
+            "--force",
+            "--force-variant",
+            "--hotplug-if-possible",
+            "--no-conflicts-check",
+            "--no-wait-for-sync",
+        ),
+    ),
+    Entry(
         "OP_INSTANCE_SHUTDOWN",
         "instance.shutdown",
         command="gnt-instance shutdown",

@@ -75,7 +75,7 @@ gnt-instance list:
 gnt-instance list-fields:
 gnt-instance list-tags guest:
 gnt-instance migrate -f guest:
-gnt-instance modify -B memory=256M guest: OP_INSTANCE_SET_PARAMS
+gnt-instance modify -B memory=256M --net add:link=br0 -H acpi=false guest:
 gnt-instance move -f -n gamma guest: OP_INSTANCE_MOVE
 gnt-instance reboot guest:
 gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS

@@ -1,6 +1,7 @@
 """What stories begin with: the instance that they are about, and the state it is in."""
 
 from contextlib import suppress
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,6 +11,7 @@ from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.nic_changes import Action, NicChange
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.state.rows import Put
 from tests.support.cluster import SimulatedCluster
@@ -34,6 +36,18 @@ def create(
         instance_name=InstanceName(name), disk_template=template,
         disks=(DiskRequest(size="64M"),), nics=(NicRequest(),), pnode=node, start=start,
     )  # fmt: skip
+
+
+def added(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:
+    return NicChange(action=Action.ADD, nic=nic, values=values or {})
+
+
+def changed(nic: int | str, values: dict[str, Any]) -> NicChange:
+    return NicChange(action=Action.MODIFY, nic=nic, values=values)
+
+
+def removed(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:
+    return NicChange(action=Action.REMOVE, nic=nic, values=values or {})
 
 
 def web1_on(node: str, *, start: bool = True) -> Setting:

@@ -34,6 +34,13 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "OP_INSTANCE_MULTI_ALLOC": {"opportunistic_locking": (True,)},
     "OP_INSTANCE_REBOOT": {"ignore_secondaries": (True,)},  # there are no mirrors
+    "OP_INSTANCE_SET_PARAMS": {
+        "force": (True,),  # it overrides a look at memory, which is taken when it is started
+        "force_variant": (True,),  # OS definitions are not looked at
+        "hotplug_if_possible": (True,),  # it is not, and the job's log says so
+        "wait_for_sync": (False,),  # there are no mirrors
+        "conflicts_check": (False,),  # there are no networks
+    },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
     "OP_INSTANCE_STARTUP": {"force": (True,)},  # it starts with half a mirror, and there are none
     "OP_NODE_EVACUATE": {"early_release": (True,)},

@@ -94,6 +94,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             )
         kind = kind_of(instance.disk_template)
         guest = _as_it_runs(present_guest(config, instance), found)
+        _check_unchanged(guest, found)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
         await cluster.call(Instances, target).check_startable(guest=guest)
@@ -200,6 +201,28 @@ def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
         f"clear {plan.guest.name} away from {node}",
         lambda: instances.ensure_no_shell(instance=plan.guest.id),
     )
+
+
+def _check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
+    """Refuse a guest that was made otherwise than its target would be: memory would not fit.
+
+    Raises:
+        Conflict: says what was changed since it was started.
+    """
+    if not found.memory:  # noded has lost its record of it
+        return
+    differs = {
+        "memory": guest.memory != found.memory,
+        "processors": guest.vcpus != found.vcpus,
+        "nics": [nic.id for nic in guest.nics] != list(found.nics),
+    }
+    if changed := [what for what, does in differs.items() if does]:
+        raise Conflict(
+            f"Instance {guest.name} was given other {' and '.join(changed)} since it was started, "
+            f"and its target would make it like that: reboot it with “gnt-instance reboot "
+            f"{guest.name}” first, or move it with “gnt-instance failover”.",
+            instance=guest.name,
+        )
 
 
 def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:

@@ -25,6 +25,7 @@ from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import (
     check_answers,
+    check_may_start,
     check_not_elsewhere,
     check_online,
     find_guest,
@@ -75,6 +76,7 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> RebootPlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
+        check_may_start(instance)
         node = config.nodes[instance.primary_node]
         check_online(node)
         found = await find_guest(cluster, instance, node)

@@ -82,7 +82,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: StopPlan) -> Iterator[Step]:
         # Recorded first: should the coordinator die in between, nobody starts it again.
-        if plan.remember:
+        if plan.remember and plan.before is AdminState.UP:  # one that is offline stays so
             yield from mark(
                 plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.DOWN
             )

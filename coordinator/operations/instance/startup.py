@@ -24,6 +24,7 @@ from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
     check_answers,
+    check_may_start,
     check_not_elsewhere,
     check_online,
     find_guest,
@@ -77,6 +78,7 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
                 "not started.",
                 instance=instance.name,
             )
+        check_may_start(instance)
         node = config.nodes[instance.primary_node]
         check_online(node)
         guest = guest_spec(

@@ -1,7 +1,7 @@
 """Checks that several operations make before they change anything."""
 
 from common.errors import Conflict, GntError
-from common.model.instance import Instance
+from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
@@ -24,6 +24,16 @@ def check_takes_instances(node: Node) -> None:
         raise Conflict(f"Node {node.name} is drained and takes no instances.", node=node.name)
     if not node.vm_capable:
         raise Conflict(f"Node {node.name} is not for instances (vm_capable=no).", node=node.name)
+
+
+def check_may_start(instance: Instance) -> None:
+    """Refuse to start an instance that is marked offline."""
+    if instance.admin_state is AdminState.OFFLINE:
+        raise Conflict(
+            f"Instance {instance.name} is marked offline; “gnt-instance modify --online "
+            f"{instance.name}” lets it be started.",
+            instance=instance.name,
+        )
 
 
 async def find_guest(cluster: Cluster, instance: Instance, node: Node) -> GuestReport | None:

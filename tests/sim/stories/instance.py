@@ -3,11 +3,12 @@
 from common.model.template import DiskTemplate
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.settings import WEB1, create, web1_on
+from tests.sim.settings import WEB1, added, changed, create, removed, web1_on
 from tests.support.story import Story
 
 STORIES = {
@@ -38,6 +39,23 @@ STORIES = {
     "remove what is down": Story(
         RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False),
         again=RemoveInstance(instance_name=WEB1),
+    ),
+    "modify": Story(
+        ModifyInstance(
+            instance_name=WEB1, beparams={"memory": "256M"}, hvparams={"acpi": False},
+            osparams={"release": "trixie"},
+            nics=(
+                changed(0, {"ip": "192.0.2.7", "link": "br1"}),
+                added(-1, {"name": "inner"}),
+            ),
+        ),
+        web1_on("gamma", start=False),
+    ),
+    "take the nics away": Story(
+        ModifyInstance(instance_name=WEB1, nics=(removed(0),)), web1_on("gamma")
+    ),
+    "mark an instance offline": Story(
+        ModifyInstance(instance_name=WEB1, offline=True), web1_on("gamma", start=False)
     ),
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
 }  # fmt: skip

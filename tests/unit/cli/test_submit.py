@@ -63,6 +63,21 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
              "priority": -10},
         ),
         (
+            "gnt-instance modify -B memory=1G,vcpus=default -H acpi=no -O release=trixie -o noop "
+            "--net add:link=br1 --net 0:remove --online --ignore-ipolicy web1",
+            {
+                "OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1",
+                "beparams": {"memory": 1024, "vcpus": "default"}, "hvparams": {"acpi": False},
+                "osparams": {"release": "trixie"}, "os_name": "noop",
+                "nics": [["add", -1, {"link": "br1"}], ["remove", 0, {}]], "offline": False,
+                "ignore_ipolicy": True,
+            },
+        ),
+        (
+            "gnt-instance modify --offline web1",
+            {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1", "offline": True},
+        ),
+        (
             "gnt-instance reboot -t full web1",
             {"OP_ID": "OP_INSTANCE_REBOOT", "instance_name": "web1", "reboot_type": "full"},
         ),

@@ -1,0 +1,186 @@
+"""Change an instance's parameters and nics."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
+from common.model.node import Node
+from common.model.parameters import edited
+from coordinator.checks.parameters import bad_of_instance, check_parameters
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.instance.nic_changes import NicChange, changed_nics
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Shorthand, Syntax, hidden, option
+from coordinator.operations.placement.fit import check_policy
+from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.specs import read_backend
+from coordinator.operations.step import Step
+from coordinator.operations.steps.changes import change, differing
+from coordinator.operations.steps.checks import find_guest, may_run
+from coordinator.state.config import Config
+from coordinator.state.rows import Put
+
+_OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
+
+
+class ModifyInstancePlan(Order, kw_only=True):
+    before: Instance
+    after: Instance
+    nics_before: tuple[Nic, ...]
+    nics_after: tuple[Nic, ...]
+    now: float
+
+
+@operation("OP_INSTANCE_SET_PARAMS")
+class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
+    """Change an instance's parameters and nics; a guest that runs gets them when it next starts."""
+
+    instance_name: InstanceArgument
+    beparams: Annotated[
+        dict[str, Any],
+        option(
+            "-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…; “default” resets one",
+            syntax=Syntax.KEYVAL,
+        ),
+    ] = {}  # fmt: skip
+    hvparams: Annotated[
+        dict[str, Any],
+        option(
+            "-H", "--hypervisor-parameters", help="NAME=VALUE,…; “default” resets one",
+            syntax=Syntax.KEYVAL,
+        ),
+    ] = {}  # fmt: skip
+    osparams: Annotated[
+        dict[str, Any],
+        option(
+            "-O", "--os-parameters", help="NAME=VALUE,…; “default” or -NAME takes one away",
+            syntax=Syntax.KEYVAL,
+        ),
+    ] = {}  # fmt: skip
+    os_name: Annotated[
+        str | None, option("-o", "--os-type", help="OS definition; nothing is installed")
+    ] = None
+    nics: Annotated[
+        tuple[NicChange, ...],
+        option("--net", help="add, change or remove nics, by number, name or UUID; ip=none takes "
+               "the address away", syntax=Syntax.CHANGES),
+    ] = ()  # fmt: skip
+    offline: Annotated[
+        bool | None,
+        option(
+            "--offline", help="do not let it be started: it is only kept", syntax=Syntax.FLAG,
+            shorthands=(Shorthand(("--online",), "let it be started again", value=False),),
+        ),
+    ] = None  # fmt: skip
+    ignore_ipolicy: Annotated[
+        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
+    ] = False
+    hotplug: Annotated[bool, hidden("change nics of a running guest; refused")] = False
+
+    def locks(self, config: Config, _: None) -> Wanted:
+        instance = config.instance(self.instance_name)
+        return wanted(instance=instance.name, nodes=[instance.primary_node])
+
+    async def prepare(self, cluster: Cluster, _: None) -> ModifyInstancePlan:
+        config = cluster.config
+        before = config.instance(self.instance_name)
+        node = config.nodes[before.primary_node]
+        nics_before = config.nics_of(before)
+        nics = changed_nics(cluster, before.name, nics_before, self.nics)
+        after = self._changed(before, nics)
+        if not differing(before, after) and nics == nics_before:
+            raise InvalidRequest(f"Nothing to change on instance {before.name}.")
+        self._check_fits(config, after, nics, node)
+        runs = await _runs(cluster, before, node)
+        if self.offline and runs:
+            raise Conflict(
+                f"Instance {before.name} runs; stop it with “gnt-instance shutdown {before.name}” "
+                "before it is marked offline."
+            )
+        if self.hotplug and self.nics and runs:
+            raise Conflict(
+                f"Nics of {before.name} cannot be changed while it runs: leave --hotplug out, and "
+                "the change takes effect when it is next started, or stop it first."
+            )
+        if runs and (differing(before, after).keys() - _OF_NO_GUEST or nics != nics_before):
+            cluster.log(
+                f"{before.name} runs, and goes on as it is: the change takes effect when it is "
+                f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
+                "within the guest is not enough."
+            )
+        return ModifyInstancePlan(
+            before=before, after=after, nics_before=nics_before, nics_after=nics,
+            now=cluster.now(),
+        )  # fmt: skip
+
+    def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:  # noqa: ARG002
+        before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
+        yield change(f"record the change of {plan.before.name}", before, after, plan.now)
+
+    def result(self, plan: ModifyInstancePlan) -> list[list[Any]]:
+        """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
+        return [
+            *_layer("be", plan.before.beparams, plan.after.beparams),
+            *_layer("hv", plan.before.hvparams, plan.after.hvparams),
+            *_layer("os", plan.before.osparams, plan.after.osparams),
+            *([["os", plan.after.os]] if plan.after.os != plan.before.os else []),
+            *_nics(plan.nics_before, plan.nics_after),
+            *([["admin_state", plan.after.admin_state]]
+              if plan.after.admin_state != plan.before.admin_state else []),
+        ]  # fmt: skip
+
+    def _changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
+        state = present.admin_state
+        if self.offline:
+            state = AdminState.OFFLINE
+        elif self.offline is False and state is AdminState.OFFLINE:
+            state = AdminState.DOWN
+        return replace(
+            present,
+            admin_state=state,
+            beparams=edited(present.beparams, read_backend(self.beparams)),
+            hvparams=edited(present.hvparams, self.hvparams),
+            osparams=edited(present.osparams, self.osparams),
+            os=present.os if self.os_name is None else self.os_name,
+            nics=tuple(nic.uuid for nic in nics),
+        )
+
+    def _check_fits(self, config: Config, after: Instance, nics: Sequence[Nic], node: Node) -> None:
+        """Check what the instance will be, but for what was bad before and is left as it is."""
+        changed = config.apply([Put(after), *map(Put, nics)])
+        known = bad_of_instance(config, after.uuid)
+        check_parameters(bad_of_instance(changed, after.uuid), known=known)
+        if self.beparams and not self.ignore_ipolicy:
+            check_policy(changed, PlannedInstance(after, changed.disks_of(after)), node)
+
+
+async def _runs(cluster: Cluster, instance: Instance, node: Node) -> bool:
+    """Tell whether its guest may run; of a node that is marked offline, nothing does."""
+    return not node.offline and may_run(await find_guest(cluster, instance, node))
+
+
+def _layer(word: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[list[Any]]:
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield [f"{word}/{name}", after.get(name, "default")]
+
+
+def _nics(before: Sequence[Nic], after: Sequence[Nic]) -> Iterator[list[Any]]:
+    old = {nic.uuid: nic for nic in before}
+    for index, nic in enumerate(after):
+        if nic.uuid not in old:
+            yield [f"nic.{index}", f"add:mac={nic.mac},ip={nic.ip or 'none'}"]
+        elif changes := differing(old[nic.uuid], nic):
+            yield [f"nic.{index}", ",".join(f"{name}={value}" for name, value in changes.items())]
+    kept = {nic.uuid for nic in after}
+    for index, nic in enumerate(before):
+        if nic.uuid not in kept:
+            yield [f"nic.{index}", "remove"]

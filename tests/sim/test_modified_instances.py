@@ -1,0 +1,222 @@
+"""An instance's parameters and nics are changed as asked, checked before, and used at a start."""
+
+from typing import Any
+
+import pytest
+
+from common.errors import Conflict, GntError, InvalidRequest, NotFound
+from common.model.instance import AdminState
+from common.model.nic import Nic
+from common.names import InstanceName
+from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.reboot import RebootInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from tests.sim.settings import WEB1, added, changed, create, removed
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+
+
+def modify(**fields: Any) -> ModifyInstance:
+    return ModifyInstance(instance_name=WEB1, **fields)
+
+
+def on_stopped_web1(play: Any) -> None:
+    """Play something with an instance that has one nic and is down."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            await play(cluster)
+
+    simulate(scenario())
+
+
+def nics(cluster: SimulatedCluster) -> tuple[Nic, ...]:
+    return cluster.config.nics_of(cluster.config.instance("web1"))
+
+
+async def guests(cluster: SimulatedCluster) -> list[tuple[int, int, int]]:
+    found = await cluster.machines["beta"].guest_list()
+    return [(guest.memory, guest.vcpus, len(guest.nics)) for guest in found]
+
+
+def test_parameters_are_set_and_reset_and_used_at_the_next_start() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert await guests(cluster) == [(128, 1, 1)]
+        result = await cluster.run(
+            modify(
+                beparams={"memory": "256M", "vcpus": 2}, hvparams={"acpi": False}, os_name="noop",
+                osparams={"release": "trixie"}, nics=(added(-1),),
+            )
+        )  # fmt: skip
+        assert result[:3] == [["be/maxmem", 256], ["be/minmem", 256], ["be/vcpus", 2]]
+        assert ["hv/acpi", False] in result
+        assert ["os", "noop"] in result
+        assert await guests(cluster) == [(128, 1, 1)]  # it goes on as it is
+        await cluster.run(RebootInstance(instance_name=WEB1))
+        assert await guests(cluster) == [(256, 2, 2)]
+        await cluster.run(
+            modify(beparams={"memory": "default", "vcpus": "default"}, osparams={"release": None})
+        )
+        instance = cluster.config.instance("web1")
+        assert (instance.beparams, instance.hvparams, instance.osparams) == (
+            {}, {"acpi": False}, {},
+        )  # fmt: skip
+
+    on_stopped_web1(play)
+
+
+def test_what_takes_effect_at_the_next_start_only_is_said() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        async def log_of(change: ModifyInstance) -> str:
+            job = await cluster.finished(await cluster.submit(change))
+            return " ".join(entry.message for entry in job.ops[0].log)
+
+        assert "takes effect" not in await log_of(modify(beparams={"vcpus": 2}))
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert "takes effect" in await log_of(modify(beparams={"vcpus": 3}))
+        assert "takes effect" not in await log_of(modify(osparams={"release": "trixie"}))
+
+    on_stopped_web1(play)
+
+
+def test_nics_are_found_by_number_name_and_uuid() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        first = nics(cluster)[0]
+        await cluster.run(
+            modify(
+                nics=(
+                    added(-1, {"name": "inner", "link": "br1"}),
+                    added(0, {"mac": "aa:00:00:12:34:56"}),
+                    changed("inner", {"ip": "192.0.2.7", "mode": "routed"}),
+                    changed(first.uuid, {"name": "outer"}),
+                )
+            )
+        )
+        assert [nic.name for nic in nics(cluster)] == ["", "outer", "inner"]
+        assert nics(cluster)[0].mac == "aa:00:00:12:34:56"
+        assert nics(cluster)[1].mac == first.mac
+        inner = nics(cluster)[2]
+        assert (inner.ip, inner.nicparams) == ("192.0.2.7", {"link": "br1", "mode": "routed"})
+        await cluster.run(
+            modify(
+                nics=(
+                    changed(-1, {"ip": "none", "link": "default", "name": "none"}),
+                    changed("outer", {"mac": "generate"}),
+                    removed(0),
+                )
+            )
+        )
+        outer, inner = nics(cluster)
+        assert (inner.ip, inner.name, inner.nicparams) == ("", "", {"mode": "routed"})
+        assert outer.mac.startswith("aa:00:00:")
+        assert set(cluster.config.nics) == {outer.uuid, inner.uuid}  # nothing is left of the first
+
+    on_stopped_web1(play)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "said"),
+    [
+        ({}, InvalidRequest, "Nothing to change on instance web1"),
+        ({"beparams": {"vcpus": 0}}, InvalidRequest, "vcpus"),
+        ({"beparams": {"vcpu": 1}}, InvalidRequest, "vcpu"),
+        ({"beparams": {"minmem": "1G"}}, InvalidRequest, "minmem"),
+        ({"beparams": {"memory": "64G"}}, Conflict, "does not allow web1"),
+        ({"hvparams": {"serial_speed": -1}}, InvalidRequest, "serial_speed"),
+        ({"hvparams": {"initrd_path": "/initrd"}}, InvalidRequest, "kernel_path is not"),
+        ({"nics": (removed(1),)}, NotFound, "has no nic 1"),
+        ({"nics": (changed("inner", {"ip": ""}),)}, NotFound, "no nic inner"),
+        ({"nics": (changed(0, {"lnk": "br1"}),)}, InvalidRequest, "lnk"),
+        ({"nics": (changed(0, {"ip": "x"}),)}, InvalidRequest, "address"),
+        ({"nics": (changed(0, {"mode": "x"}),)}, InvalidRequest, "mode"),
+        ({"nics": (changed(0, {"mac": "default"}),)}, InvalidRequest, "mac"),
+        ({"nics": (removed(0, {"ip": "x"}),)}, InvalidRequest, "is removed"),
+        ({"nics": (added(3),)}, InvalidRequest, "the numbers 0 to 1"),
+        ({"nics": (added(-1),) * 8}, InvalidRequest, "at most 8 nics"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_changed(
+    fields: dict[str, Any], kind: type[GntError], said: str
+) -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        before = cluster.config.instance("web1"), nics(cluster)
+        with pytest.raises(kind, match=said):
+            await cluster.run(modify(**fields))
+        assert (cluster.config.instance("web1"), nics(cluster)) == before
+
+    on_stopped_web1(play)
+
+
+def test_a_mac_address_of_another_instance_is_refused() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(create("web2", "beta", start=False))
+        theirs = cluster.config.nics_of(cluster.config.instance("web2"))[0].mac
+        with pytest.raises(Conflict, match="taken by a nic of web2"):
+            await cluster.run(modify(nics=(changed(0, {"mac": theirs}),)))
+
+    on_stopped_web1(play)
+
+
+def test_a_policy_is_overridden_on_request() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(beparams={"memory": "64G"}, ignore_ipolicy=True))
+        assert cluster.config.instance("web1").beparams["maxmem"] == 65536
+
+    on_stopped_web1(play)
+
+
+def test_an_instance_that_is_offline_is_not_started_before_it_is_online() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(offline=True))
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        assert cluster.config.instance("web1").admin_state is AdminState.OFFLINE
+        for start in (StartInstance(instance_name=WEB1), RebootInstance(instance_name=WEB1)):
+            with pytest.raises(Conflict, match="modify --online web1"):
+                await cluster.run(start)
+        await cluster.run(modify(offline=False))
+        assert cluster.config.instance("web1").admin_state is AdminState.DOWN
+        await cluster.run(StartInstance(instance_name=WEB1))
+        with pytest.raises(Conflict, match="runs; stop it"):
+            await cluster.run(modify(offline=True))
+
+    on_stopped_web1(play)
+
+
+def test_nics_of_a_running_guest_are_not_said_to_be_changed_at_once() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        add = (added(-1),)
+        await cluster.run(StartInstance(instance_name=WEB1))
+        with pytest.raises(Conflict, match="leave --hotplug out"):
+            await cluster.run(modify(nics=add, hotplug=True))
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(modify(nics=add, hotplug=True))
+        assert len(nics(cluster)) == 2
+
+    on_stopped_web1(play)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"beparams": {"memory": "256M"}}, "other memory since"),
+        ({"nics": (added(-1),)}, "other nics since"),
+        ({"beparams": {"vcpus": 2}}, "other processors since"),
+    ],
+)
+def test_a_guest_that_runs_otherwise_than_configured_is_not_moved_before_its_reboot(
+    fields: dict[str, Any], said: str
+) -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        move = MigrateInstance(instance_name=InstanceName("web1"), target_node="gamma")
+        await cluster.run(StartInstance(instance_name=WEB1))
+        await cluster.run(modify(**fields))
+        with pytest.raises(Conflict, match=said):
+            await cluster.run(move)
+        await cluster.run(RebootInstance(instance_name=WEB1))
+        await cluster.run(move)
+
+    on_stopped_web1(play)
