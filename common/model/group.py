@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.model.entity import Entity
-from common.model.policy import InstancePolicy
+from common.model.policy import PolicyLayer
 from common.names import GroupId, GroupName
 
 
@@ -21,4 +21,4 @@ class Group(Entity, kw_only=True):
     name: GroupName
     alloc_policy: AllocationPolicy = AllocationPolicy.PREFERRED
     ndparams: dict[str, Any] = {}
-    ipolicy: InstancePolicy | None = None  # None: the cluster's
+    ipolicy: PolicyLayer | None = None  # over the cluster's

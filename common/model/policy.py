@@ -2,10 +2,21 @@
 
 Names are Ganeti's (``ipolicy``), and so are the defaults, but for the lower bounds: ours
 leave room for small test guests.
+
+A group has a layer of its own over the cluster's policy: what it sets counts instead.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import asdict, replace
+
+from common.errors import InvalidRequest
+from common.messages import from_builtins
+from common.model.parameters import DEFAULT
 from common.model.stored import Part
-from common.names import MiB
+from common.model.template import DiskTemplate
+from common.names import LARGEST_COUNT, MiB
 
 
 class Spec(Part, kw_only=True):
@@ -45,3 +56,85 @@ class InstancePolicy(Part, kw_only=True):
     )  # fmt: skip
     vcpu_ratio: float = 4.0
     spindle_ratio: float = 32.0
+
+
+class PolicyLayer(Part, kw_only=True, omit_defaults=True):
+    """What a group sets of its policy; None: as the cluster has it. ``std`` is the cluster's."""
+
+    minmax: tuple[Bounds, ...] | None = None
+    disk_templates: tuple[str, ...] | None = None
+    vcpu_ratio: float | None = None
+    spindle_ratio: float | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what it sets, by the names of the policy's fields."""
+        values = ((name, getattr(self, name)) for name in FIELDS)
+        return {name: value for name, value in values if value is not None}
+
+    def over(self, policy: InstancePolicy) -> InstancePolicy:
+        return replace(policy, **self.given())
+
+
+FIELDS = ("minmax", "disk_templates", "vcpu_ratio", "spindle_ratio")
+
+
+def edited_layer(present: PolicyLayer | None, wire: Mapping[str, Any]) -> PolicyLayer | None:
+    """Return a group's layer with what a client gives; ``default`` takes something away.
+
+    Args:
+        present: as it is.
+        wire: as Ganeti writes it, with dashes in its keys.
+
+    Returns:
+        None if nothing is set any more.
+
+    Raises:
+        InvalidRequest: it is no policy, or one that allows nothing.
+    """
+    given = _underscored(wire)
+    if unknown := given.keys() - set(FIELDS):
+        raise InvalidRequest(
+            f"The policy of a group has no “{sorted(unknown)[0].replace('_', '-')}”; it has "
+            f"{', '.join(name.replace('_', '-') for name in FIELDS)}."
+        )
+    kept = {name: value for name, value in given.items() if value not in (DEFAULT, None)}
+    layer = from_builtins(kept, PolicyLayer, what="the policy of the group")
+    _check(layer)
+    values = (present or PolicyLayer()).given() | dict.fromkeys(given) | layer.given()
+    changed = replace(present or PolicyLayer(), **values)
+    return changed if changed.given() else None
+
+
+def _underscored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key).replace("-", "_"): _underscored(inner) for key, inner in value.items()}
+    return [_underscored(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _check(layer: PolicyLayer) -> None:
+    for name in ("vcpu_ratio", "spindle_ratio"):
+        ratio = getattr(layer, name)
+        if ratio is not None and not 0 < ratio <= LARGEST_COUNT:
+            raise InvalidRequest(f"{name.replace('_', '-')} is a number above 0, not {ratio:g}.")
+    if layer.disk_templates is not None:
+        unknown = [each for each in layer.disk_templates if each not in list(DiskTemplate)]
+        if unknown or not layer.disk_templates:
+            raise InvalidRequest(
+                f"disk-templates names at least one of {', '.join(DiskTemplate)}"
+                f"{f', and not “{unknown[0]}”' if unknown else ''}."
+            )
+    if layer.minmax is not None and not layer.minmax:
+        raise InvalidRequest("A policy without bounds would allow everything: give some.")
+    for bounds in layer.minmax or ():
+        _check_bounds(asdict(bounds.min), asdict(bounds.max))
+
+
+def _check_bounds(least: dict[str, Any], most: dict[str, Any]) -> None:
+    for name in Spec.__struct_fields__:
+        if name == "unknown":
+            continue
+        if not 0 <= least[name] <= most[name] <= LARGEST_COUNT:
+            raise InvalidRequest(
+                f"The bounds of {name.replace('_', '-')} are {least[name]} and {most[name]}: the "
+                "lower one is at least 0, and not above the upper one."
+            )

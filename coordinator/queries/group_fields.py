@@ -55,7 +55,8 @@ def _dashed(value: Any) -> Any:
 
 
 def _custom_policy(row: GroupRow) -> dict[str, Any]:
-    return {} if row.entity.ipolicy is None else wire_policy(row.entity.ipolicy)
+    own = row.entity.ipolicy
+    return {} if own is None else _dashed(to_builtins(own.given()))
 
 
 # fmt: off
@@ -71,7 +72,7 @@ _FIELDS: tuple[Field[GroupRow], ...] = (
           lambda row: row.entity.ndparams),
     Field("diskparams", "DiskParameters", Kind.OTHER, "Disk parameters (merged)", lambda _: {}),
     Field("ipolicy", "InstancePolicy", Kind.OTHER, "Instance policy limitations (merged)",
-          lambda row: wire_policy(row.entity.ipolicy or row.config.cluster.ipolicy)),
+          lambda row: wire_policy(row.config.policy_of(row.entity))),
     Field("ndparams", "NDParams", Kind.OTHER, "Node parameters", lambda row: row.parameters),
     Field("node_cnt", "Nodes", Kind.NUMBER, "Number of nodes", lambda row: len(row.nodes)),
     Field("node_list", "NodeList", Kind.OTHER, "List of nodes",

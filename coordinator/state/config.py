@@ -12,6 +12,7 @@ from common.model.group import Group
 from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.policy import InstancePolicy
 from common.names import DiskId, GroupId, InstanceId, KeyId, NicId, NodeId, NodeName
 from coordinator.state.kinds import CLUSTER, DISK, GROUP, INSTANCE, NIC, NODE, ON_PRIMARY
 from coordinator.state.objects import Objects
@@ -105,6 +106,11 @@ class Config(Objects):
     def nics_of(self, instance: Instance) -> tuple[Nic, ...]:
         nics = self.nics
         return tuple(nics[uuid] for uuid in instance.nics)
+
+    def policy_of(self, group: Group) -> InstancePolicy:
+        """Return the instance policy that counts in a group."""
+        own, clusters = group.ipolicy, self.cluster.ipolicy
+        return clusters if own is None else own.over(clusters)
 
     def candidates(self) -> tuple[Node, ...]:
         """Return the master candidates, the master among them, by name."""

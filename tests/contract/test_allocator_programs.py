@@ -14,7 +14,7 @@ from common.model.disk import Disk, FileBacking
 from common.model.group import AllocationPolicy, Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from common.model.policy import Bounds, InstancePolicy
+from common.model.policy import Bounds, PolicyLayer
 from common.model.stored import Stored
 from common.model.template import DiskTemplate
 from common.names import (
@@ -66,7 +66,7 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
         Group(
             uuid=GroupId(f"group-{number}"), name=GroupName(f"g{number}"),
             alloc_policy=rng.choice([*AllocationPolicy, AllocationPolicy.PREFERRED]),
-            ipolicy=rng.choice((None, InstancePolicy(minmax=(Bounds(),), vcpu_ratio=2.0))),
+            ipolicy=rng.choice((None, PolicyLayer(minmax=(Bounds(),), vcpu_ratio=2.0))),
         )
         for number in range(rng.randint(1, 3))
     ]  # fmt: skip

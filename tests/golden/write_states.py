@@ -20,7 +20,7 @@ from common.model.cluster import Override
 from common.model.disk import Mode
 from common.model.group import AllocationPolicy, Group
 from common.model.job import Job, OperationRecord, Status
-from common.model.policy import InstancePolicy
+from common.model.policy import PolicyLayer
 from common.model.template import DiskTemplate
 from common.names import Epoch, GroupId, GroupName, InstanceName, JobId, NodeName
 from common.noderpc.replica import Row
@@ -153,7 +153,7 @@ async def _edit(cluster: SimulatedCluster) -> None:
     state = cluster.state
     other = Group(
         uuid=GroupId("00000000-0000-4000-8000-0000000000a1"), name=GroupName("other"),
-        alloc_policy=AllocationPolicy.LAST_RESORT, ipolicy=InstancePolicy(vcpu_ratio=8.0),
+        alloc_policy=AllocationPolicy.LAST_RESORT, ipolicy=PolicyLayer(vcpu_ratio=8.0),
         ndparams={"cpu_speed": 1.5}, tags=("rack:7",),
     )  # fmt: skip
     web1, delta = state.config.instance("web1"), state.config.node("delta")

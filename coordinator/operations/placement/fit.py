@@ -115,7 +115,7 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     from coordinator.operations.placement.demands import demand_of
 
     group = config.groups[node.group]
-    policy = group.ipolicy or config.cluster.ipolicy
+    policy = config.policy_of(group)
     demand = demand_of(config, *planned)
     reason = find_violation(policy, demand)
     if reason:

@@ -44,7 +44,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
         parameters = node_parameters(config, node)
         nodes[shown.name] = write_node(node, shown, parameters, primaries[index])
     groups = {
-        str(group.uuid): write_group(group, group.ipolicy or config.cluster.ipolicy)
+        str(group.uuid): write_group(group, config.policy_of(group))
         for group in config.sorted_groups()
     }
     parts = {"nodegroups": groups, "nodes": nodes, "instances": instances}

@@ -42,7 +42,7 @@ def take_snapshot(look: Look) -> Snapshot:
                 name=group.name,
                 uuid=group.uuid,
                 tags=group.tags,
-                policy=group.ipolicy or config.cluster.ipolicy,
+                policy=config.policy_of(group),
                 alloc_policy=group.alloc_policy,
             )
             for group in groups
