@@ -68,6 +68,16 @@ AREAS = dict(
             {"show": "info"},
         ),
         _area(
+            "gnt-group",
+            "groups of nodes, within which instances move freely",
+            {
+                "list": Command("list groups", "lists:list_objects"),
+                "list-fields": _FIELDS,
+                "info": Command("show all about groups", "info:group_info"),
+            },
+            {},
+        ),
+        _area(
             "gnt-instance",
             "the virtual machines",
             {

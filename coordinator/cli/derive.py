@@ -5,7 +5,7 @@ See ``coordinator.operations.parameter`` for how a field says what it looks like
 
 import argparse
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from coordinator.cli.keyval import (
     split_escaped,
 )
 from coordinator.cli.parser import Parser
+from coordinator.cli.policy import add_policy, read_policy
 from coordinator.cli.secret import add_ways, read_secret
 from coordinator.cli.typed import bare, is_enum, read_plain, read_yes_no, typed
 from coordinator.operations.parameter import Parameter, Shorthand, Syntax, parameters_of
@@ -49,11 +50,14 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
         if parameter.is_hidden:
             continue
         if parameter.is_argument:
-            nargs = "*" if name == many else None
+            words = "+" if parameter.syntax is Syntax.WORDS else None
+            nargs = "*" if name == many else words
             metavar = _shown(name, parameter)
             parser.add_argument(name, metavar=metavar, help=parameter.help, nargs=nargs)
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
+        elif parameter.syntax is Syntax.POLICY:
+            add_policy(parser, name, parameter)
         else:
             # “None at all” and “this one” cannot be meant together.
             denied = any(shorthand.denies for shorthand in parameter.shorthands)
@@ -90,6 +94,7 @@ def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any
             given |= _read(name, parameter, hints[name], word)
         except InvalidRequest as error:
             label = parameter.flags[-1] if parameter.flags else _shown(name, parameter)
+            label = "--ipolicy" if parameter.syntax is Syntax.POLICY else label
             raise InvalidRequest(f"{label}: {error.message}") from error
     return given
 
@@ -161,24 +166,12 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
     match parameter.syntax:
         case Syntax.FLAG | Syntax.NO_FLAG | Syntax.PLAIN:
             return {name: read_plain(word, hint)}
-        case Syntax.YES_NO:
-            return {name: read_yes_no(word)}
         case Syntax.KEYVAL:
             return {name: typed(parse_keyval(word), *_PARAMETERS.get(name, ()))}
         case Syntax.HYPERVISOR:
             return _hypervisor(name, word)
-        case Syntax.HYPERVISORS:
-            return {name: _hypervisors(word)}
-        case Syntax.DEVICES:
-            return {name: parse_devices(word)}
-        case Syntax.CHANGES:
-            return {name: parse_changes(word)}
-        case Syntax.LIST:
-            return {name: split_escaped(word)}
-        case Syntax.ADDRESS:
-            return {name: find_address(word)}
-        case Syntax.JOIN_TOKEN:
-            return {name: read_secret(word)}
+        case syntax:
+            return {name: _READ[syntax](word)}
 
 
 def _hypervisors(words: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -197,3 +190,16 @@ def _hypervisor(name: str, word: str) -> dict[str, Any]:
         kind, values = parse_identkeyval(word)
         return {"hypervisor": kind, name: typed(values, *_PARAMETERS[name])}
     return {name: typed(parse_keyval(word), *_PARAMETERS[name])}
+
+
+_READ: dict[Syntax, Callable[[Any], Any]] = {
+    Syntax.ADDRESS: find_address,
+    Syntax.CHANGES: parse_changes,
+    Syntax.DEVICES: parse_devices,
+    Syntax.HYPERVISORS: _hypervisors,
+    Syntax.JOIN_TOKEN: read_secret,
+    Syntax.LIST: split_escaped,
+    Syntax.POLICY: read_policy,
+    Syntax.WORDS: list,
+    Syntax.YES_NO: read_yes_no,
+}

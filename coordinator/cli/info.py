@@ -28,6 +28,11 @@ _NODE = (
     "ctotal", "csockets", "cnodes", "bootid", "tags",
 )  # fmt: skip
 
+_GROUP = (
+    "name", "uuid", "serial_no", "ctime", "mtime", "alloc_policy", "node_list", "pinst_list",
+    "ndparams", "custom_ndparams", "ipolicy", "custom_ipolicy", "tags",
+)  # fmt: skip
+
 
 def instance_info(command: str, words: Sequence[str]) -> int:
     """``gnt-instance info``."""
@@ -51,6 +56,15 @@ def node_info(command: str, words: Sequence[str]) -> int:
     add_json(parser)
     options = parser.parse_args(words)
     return _show(query("node", _NODE, _named(options.names)), describe_node, form=options.json)
+
+
+def group_info(command: str, words: Sequence[str]) -> int:
+    """``gnt-group info``."""
+    parser = Parser(command, "Show all about groups of nodes, or about those named.")
+    parser.add_argument("names", nargs="*", metavar="GROUP", help="its name; none: all groups")
+    add_json(parser)
+    options = parser.parse_args(words)
+    return _show(query("group", _GROUP, _named(options.names)), describe_group, form=options.json)
 
 
 def cluster_info(command: str, words: Sequence[str]) -> int:
@@ -137,6 +151,24 @@ def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
             "NUMA nodes": _known(told, "cnodes") or "unknown",
         },
         "boot id": _known(told, "bootid") or "unknown",
+        "Tags": told["tags"],
+    }
+
+
+def describe_group(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrange what a query told of one group."""
+    return {
+        "Group name": told["name"],
+        "UUID": told["uuid"],
+        "Serial number": told["serial_no"],
+        "Creation time": format_time(told["ctime"]),
+        "Modification time": format_time(told["mtime"]),
+        "allocation policy": told["alloc_policy"],
+        "nodes": told["node_list"],
+        "primary instances": told["pinst_list"],
+        "Node parameters": _marked(told["ndparams"], told["custom_ndparams"]),
+        "Instance policy": told["ipolicy"],
+        "Set for this group": sorted(told["custom_ipolicy"]),
         "Tags": told["tags"],
     }
 

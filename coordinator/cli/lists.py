@@ -41,6 +41,7 @@ _LISTINGS = {
     "gnt-node": Listing(
         "node", "name", "name,dtotal,dfree,mtotal,mnode,mfree,pinst_cnt,sinst_cnt", "GNT_NODE_LIST"
     ),
+    "gnt-group": Listing("group", "name", "name,node_cnt,pinst_cnt,alloc_policy,ndparams"),
     "gnt-job": Listing("job", "id", "id,status,summary"),
     "gnt-debug": Listing("lock", "name", "name,mode,owner,pending"),
 }
@@ -65,7 +66,7 @@ _KINDS = {  # of fields, in words
 
 
 def list_objects(command: str, words: Sequence[str]) -> int:
-    """``gnt-instance list`` and ``gnt-node list``."""
+    """``gnt-instance list``, ``gnt-node list`` and ``gnt-group list``."""
     listing = _LISTINGS[command.split()[0]]
     parser = Parser(command, f"List {listing.what}s, all of them or those named.")
     parser.add_argument(

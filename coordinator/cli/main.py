@@ -25,6 +25,10 @@ def gnt_node() -> int:
     return _area("gnt-node")
 
 
+def gnt_group() -> int:
+    return _area("gnt-group")
+
+
 def gnt_instance() -> int:
     return _area("gnt-instance")
 

@@ -8,14 +8,20 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from common.names import InstanceName, NodeName
+from common.model.group import AllocationPolicy
+from common.names import GroupName, InstanceName, NodeName
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 
 InstanceArgument = Annotated[InstanceName, argument("name of the instance")]
+GroupArgument = Annotated[GroupName, argument("name of the group")]
 NodeArgument = Annotated[NodeName, argument("name of the node")]
 
 AllocatorOption = Annotated[
     str | None, option("-I", "--iallocator", help="have this allocator choose the nodes")
+]
+TargetGroupsOption = Annotated[
+    tuple[str, ...],
+    option("--to", help="groups it may go to, with commas (any other)", syntax=Syntax.LIST),
 ]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 
@@ -26,6 +32,27 @@ ShutdownTimeout = Annotated[
 NoRemember = Annotated[
     bool,
     option("--no-remember", help="do not record how it should be now", syntax=Syntax.FLAG),
+]
+
+AllocationPolicyOption = Annotated[
+    AllocationPolicy | None,
+    option("--alloc-policy", help="whether new instances may go there: always, where no other "
+           "group has room, or never"),
+]  # fmt: skip
+NodeParametersOption = Annotated[
+    dict[str, Any] | None,
+    option("--node-parameters", help="NAME=VALUE,…; “default” resets one", syntax=Syntax.KEYVAL),
+]
+PolicyOption = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--ipolicy-bounds-specs",
+        "--ipolicy-disk-templates",
+        "--ipolicy-vcpu-ratio",
+        "--ipolicy-spindle-ratio",
+        help="what instances may be like",
+        syntax=Syntax.POLICY,
+    ),
 ]
 
 SecondaryAddress = Annotated[

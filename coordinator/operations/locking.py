@@ -1,7 +1,7 @@
 """Which locks an operation takes, in the words of operations.
 
 Every operation shares the cluster's lock, so that whatever has it exclusively (destroying
-the cluster) is alone. Nodes are locked by UUID: names may change.
+the cluster) is alone. Nodes and groups are locked by UUID: names may change.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,8 @@ from coordinator.locks.names import BGL, PARAMETERS, Level, LockName, Mode, Want
 def wanted(
     *,
     instance: str = "",
+    groups: Iterable[str] = (),
+    groups_exclusive: Iterable[str] = (),
     nodes: Iterable[str] = (),
     nodes_exclusive: Iterable[str] = (),
     room: Iterable[str] = (),
@@ -22,6 +24,8 @@ def wanted(
 
     Args:
         instance: name of the instance that is changed; it need not exist yet.
+        groups: shared: they stay.
+        groups_exclusive: whose record is changed.
         nodes: shared: they may neither leave nor change their role.
         nodes_exclusive: whose record is changed.
         room: nodes on which memory or disk space is taken (their node-res lock), shared: who
@@ -34,6 +38,8 @@ def wanted(
         modes[PARAMETERS] = Mode.EXCLUSIVE
     if instance:
         modes[LockName(Level.INSTANCE, instance)] = Mode.EXCLUSIVE
+    modes |= {LockName(Level.GROUP, group): Mode.SHARED for group in groups}
+    modes |= {LockName(Level.GROUP, group): Mode.EXCLUSIVE for group in groups_exclusive}
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}
     modes |= {LockName(Level.NODE, node): Mode.EXCLUSIVE for node in nodes_exclusive}
     modes |= {LockName(Level.NODE_RES, node): Mode.SHARED for node in room}

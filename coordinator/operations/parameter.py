@@ -29,6 +29,8 @@ class Syntax(StrEnum):
     HYPERVISORS = "hypervisors"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     CHANGES = "changes"  # add:k=v, 0:k=v, 0:remove, repeated -> [["add", -1, {"k": "v"}], …]
+    POLICY = "policy"  # --ipolicy-vcpu-ratio=4 and the like -> a dict, as Ganeti writes policies
+    WORDS = "words"  # the words that are left -> ["a", "b"]
     LIST = "list"  # a,b -> ["a", "b"]
     ADDRESS = "address"  # an IP address, or a host name that leads to one
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
@@ -80,9 +82,9 @@ def parameters_of(kind: type[Order]) -> Mapping[str, Parameter]:
     }
 
 
-def argument(help: str) -> Parameter:
+def argument(help: str, *, syntax: Syntax = Syntax.PLAIN) -> Parameter:
     """Declare a positional parameter."""
-    return Parameter(help)
+    return Parameter(help, syntax=syntax)
 
 
 def option(

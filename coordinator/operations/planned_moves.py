@@ -23,16 +23,19 @@ class MovesPlan(Order):
     lines: tuple[str, ...] = ()
 
 
-def plan_of(cluster: Cluster, moves: Moves) -> MovesPlan:
-    """Plan the moves that an allocator wants."""
+def plan_of(cluster: Cluster, moves: Moves, *, stopping: bool = False) -> MovesPlan:
+    """Plan the moves that an allocator wants, by stopping what runs if ``stopping``."""
     return MovesPlan(
-        jobs=tuple(tuple(_follow_up(cluster.config, op) for op in job) for job in moves.jobs),
+        jobs=tuple(
+            tuple(_follow_up(cluster.config, op, stopping=stopping) for op in job)
+            for job in moves.jobs
+        ),
         promises=promises_of(cluster.config, moves),
         lines=tuple(f"move {name} to {', '.join(nodes)}" for name, _, nodes in moves.moved),
     )
 
 
-def _follow_up(config: Config, op: dict[str, Any]) -> FollowUp:
+def _follow_up(config: Config, op: dict[str, Any], *, stopping: bool) -> FollowUp:
     """Return the operation for a move; one that is only possible by stopping the instance stops it.
 
     Allocators ask for migrations throughout, as Ganeti's own does.
@@ -43,7 +46,7 @@ def _follow_up(config: Config, op: dict[str, Any]) -> FollowUp:
     node = config.find_node(op.get("target_node") or "")
     place = Place(node=node.ref) if node else None
     is_up = instance.admin_state is AdminState.UP
-    if is_up and not config.nodes[instance.primary_node].offline:
+    if is_up and not stopping and not config.nodes[instance.primary_node].offline:
         return FollowUp(input=op, choice=place)
     failover = {
         "OP_ID": "OP_INSTANCE_FAILOVER",

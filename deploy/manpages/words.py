@@ -42,6 +42,11 @@ INTRODUCTIONS = {
         "Nodes are the machines that run gantry-noded. The commands are given on the master.",
         _JOBS,
     ],
+    "gnt-group": [
+        "A group is a set of nodes among which instances move freely: those of one room, or on one "
+        "network. Every node is in one group. The commands are given on the master.",
+        _JOBS,
+    ],
     "gnt-instance": [
         "Instances are the virtual machines of the cluster. The commands are given on the master.",
         _JOBS,
@@ -89,6 +94,11 @@ EXAMPLES = {
             "gnt-node list -o name,role,mfree --no-headers --separator=,",
             "List nodes, for a script.",
         ),
+    ],
+    "gnt-group": [
+        ("gnt-group add --alloc-policy=last_resort attic", "Make a group."),
+        ("gnt-group assign-nodes attic gamma delta", "Give nodes to it."),
+        ("gnt-group evacuate --to attic cellar", "Move all instances of a group to another."),
     ],
     "gnt-instance": [
         (

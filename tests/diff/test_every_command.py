@@ -49,19 +49,20 @@ gnt-filter info 00000000-0000-4000-8000-000000000000: QueryFilters
 gnt-filter list: nothing called “filter”
 gnt-filter list-fields: nothing called “filter”
 gnt-filter replace --action REJECT 00000000-0000-4000-8000-000000000000: ReplaceFilter
-gnt-group add elsewhere: OP_GROUP_ADD
+gnt-group add --ipolicy-vcpu-ratio 2 elsewhere:
 gnt-group add-tags default blue: OP_TAGS_SET
-gnt-group assign-nodes default beta: OP_GROUP_ASSIGN_NODES
-gnt-group evacuate default: OP_GROUP_EVACUATE
+gnt-group assign-nodes elsewhere gamma:
+gnt-group assign-nodes default gamma:
+gnt-group evacuate elsewhere:
 gnt-group info:
 gnt-group list:
 gnt-group list-fields:
 gnt-group list-tags default:
-gnt-group modify --alloc-policy last_resort default: OP_GROUP_SET_PARAMS
-gnt-group remove default: OP_GROUP_REMOVE
+gnt-group modify --alloc-policy last_resort elsewhere:
 gnt-group remove-tags default blue: OP_TAGS_DEL
-gnt-group rename default usual: OP_GROUP_RENAME
+gnt-group rename elsewhere usual:
 gnt-group show-ispecs-cmd default:
+gnt-group remove usual:
 gnt-instance activate-disks guest: OP_INSTANCE_ACTIVATE_DISKS
 gnt-instance add-tags guest blue: OP_TAGS_SET
 gnt-instance batch-create batch.json:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
+from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import edited
 from common.names import Epoch, GroupId, KeyId, NodeId, NodeName, check_name
@@ -54,7 +55,9 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
     ]  # fmt: skip
     port: Annotated[int, option("--port", help="of its noded")] = 1811
     secondary_ip: SecondaryAddress = None
-    group: Annotated[str | None, option("-g", "--node-group", help="default: the first")] = None
+    group: Annotated[
+        str | None, option("-g", "--node-group", help="needed where there are several")
+    ] = None
     master_capable: MasterCapable = None
     vm_capable: VmCapable = None
     ndparams: Annotated[
@@ -65,8 +68,8 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
     def is_for_root(self) -> bool:
         return True
 
-    def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- the node is not there yet
-        return wanted(nodes_exclusive=[self.node_name])
+    def locks(self, config: Config, _: None) -> Wanted:
+        return wanted(nodes_exclusive=[self.node_name], groups=[self._group(config).uuid])
 
     async def prepare(self, cluster: Cluster, _: None) -> AddPlan:
         config = cluster.config
@@ -82,7 +85,7 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
         now = cluster.now()
         capable = self.master_capable is not False
         room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
-        group = config.group(self.group) if self.group else config.sorted_groups()[0]
+        group = self._group(config)
         node = Node(
             uuid=NodeId(cluster.new_uuid()), ctime=now, mtime=now, name=self.node_name,
             primary_ip=self.primary_ip, port=self.port,
@@ -109,6 +112,15 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
 
     def result(self, plan: AddPlan) -> str:
         return plan.node.uuid
+
+    def _group(self, config: Config) -> Group:
+        if self.group:
+            return config.group(self.group)
+        first, *others = config.sorted_groups()
+        if others:
+            names = ", ".join(group.name for group in (first, *others))
+            raise InvalidRequest(f"Say with -g to which group {self.node_name} comes: {names}.")
+        return first
 
     async def _check_joinable(self, cluster: Cluster) -> None:
         """See whether the node is there and has this token, before anything is done to it."""

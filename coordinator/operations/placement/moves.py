@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common.errors import InvalidRequest, NoCapacity
-from common.model.instance import AdminState
+from common.errors import Conflict, InvalidRequest, NoCapacity
+from common.model.group import Group
+from common.model.instance import AdminState, Instance
 from coordinator.iallocator.answers import Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
 from coordinator.iallocator.response import Moves, read_moves
@@ -61,6 +62,25 @@ class ToGroups(NamedTuple):
 
 
 MoveQuestion = OffNodes | ToGroups
+
+
+def to_groups(
+    config: Config, instances: Sequence[Instance], refs: Sequence[str], home: Group
+) -> ToGroups:
+    """Return the question how instances of a group get to others.
+
+    Raises:
+        NotFound: there is no such group.
+        Conflict: there is no other, or it is the one in which they are.
+    """
+    if len(config.groups) == 1:
+        raise Conflict(
+            f"There is one group of nodes only, {home.name}; “gnt-group add” makes another."
+        )
+    groups = tuple(config.group(ref).uuid for ref in refs)
+    if home.uuid in groups:
+        raise Conflict(f"{instances[0].name} is in group {home.name} already.")
+    return ToGroups(tuple(instance.name for instance in instances), groups)
 
 
 def _indices(names: Sequence[str], snapshot: "Snapshot") -> tuple[int, ...]:

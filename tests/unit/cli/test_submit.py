@@ -78,6 +78,47 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1", "offline": True},
         ),
         (
+            "gnt-group add --alloc-policy last_resort --node-parameters spindle_count=2 "
+            "--ipolicy-vcpu-ratio 2.5 --ipolicy-disk-templates file,diskless attic",
+            {
+                "OP_ID": "OP_GROUP_ADD", "group_name": "attic", "alloc_policy": "last_resort",
+                "ndparams": {"spindle_count": 2},
+                "ipolicy": {"vcpu-ratio": 2.5, "disk-templates": ["file", "diskless"]},
+            },
+        ),
+        (
+            "gnt-group modify --ipolicy-spindle-ratio default --ipolicy-bounds-specs "
+            "min:memory-size=128M,cpu-count=1,disk-count=0,disk-size=1,nic-count=0,spindle-use=0/"
+            "max:memory-size=1G,cpu-count=2,disk-count=1,disk-size=2T,nic-count=1,spindle-use=1 x",
+            {
+                "OP_ID": "OP_GROUP_SET_PARAMS", "group_name": "x",
+                "ipolicy": {
+                    "spindle-ratio": "default",
+                    "minmax": [
+                        {
+                            "min": {"memory-size": 128, "cpu-count": 1, "disk-count": 0,
+                                    "disk-size": 1, "nic-count": 0, "spindle-use": 0},
+                            "max": {"memory-size": 1024, "cpu-count": 2, "disk-count": 1,
+                                    "disk-size": 2097152, "nic-count": 1, "spindle-use": 1},
+                        },
+                    ],
+                },
+            },
+        ),
+        (
+            "gnt-group assign-nodes -f attic gamma delta",
+            {"OP_ID": "OP_GROUP_ASSIGN_NODES", "group_name": "attic",
+             "nodes": ["gamma", "delta"], "force": True},
+        ),
+        (
+            "gnt-group evacuate --to attic,cellar --sequential default",
+            {"OP_ID": "OP_GROUP_EVACUATE", "group_name": "default",
+             "target_groups": ["attic", "cellar"], "sequential": True},
+        ),
+        ("gnt-group rename attic loft",
+         {"OP_ID": "OP_GROUP_RENAME", "group_name": "attic", "new_name": "loft"}),
+        ("gnt-group remove loft", {"OP_ID": "OP_GROUP_REMOVE", "group_name": "loft"}),
+        (
             "gnt-instance reboot -t full web1",
             {"OP_ID": "OP_INSTANCE_REBOOT", "instance_name": "web1", "reboot_type": "full"},
         ),
@@ -112,6 +153,21 @@ def test_words_become_an_operation(
     if "--reason" in line:
         assert isinstance(reason, list)
         assert reason[0][:2] == ["gnt:client:gnt-instance", "tidy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--ipolicy-vcpu-ratio many", "vcpu-ratio: “many” is no number"),
+        ("--ipolicy-bounds-specs min:cpu-count=1", "is not one min:… and one max:…"),
+        ("--ipolicy-bounds-specs min:cpu-count=1/max:cpu-count=2", "min does not say disk-count"),
+        ("--alloc-policy sometimes", "none of preferred, last_resort, unallocable"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused_by_the_command(run: Run, words: str, told: str) -> None:
+    ran = run(f"gnt-group add {words} attic")
+    assert ran.code == 2
+    assert told in ran.err
 
 
 def test_hosts_are_given_by_name_or_by_address(
