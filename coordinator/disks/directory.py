@@ -37,7 +37,7 @@ class DirectoryKind(DiskKind):
         if pool is None:
             raise InvalidRequest(
                 f"This cluster has no directory for {self.template} disks; it is set with "
-                f"“gnt-cluster init {self._option}”."
+                f"“gnt-cluster modify {self._option}”."
             )
         path = f"{pool.name}/{instance}/{disk}.raw"
         return FileBacking(path=path, shared=self.traits.is_external)

@@ -6,7 +6,7 @@ from random import SystemRandom
 
 from msgspec.structs import replace
 
-from common.addresses import check_ip
+from common.addresses import check_reachable_ip
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.cluster import Cluster
@@ -80,9 +80,9 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
     check_name(wanted.name, "cluster")
     check_name(wanted.node, "node")
     check_name(wanted.group, "group")
-    check_ip(wanted.primary_ip, "the address of this node")
+    check_reachable_ip(wanted.primary_ip, "the address of this node")
     if wanted.secondary_ip:
-        check_ip(wanted.secondary_ip, "the secondary address of this node")
+        check_reachable_ip(wanted.secondary_ip, "the secondary address of this node")
     token = _token(paths)
     state = _first_state(wanted)
     node = state.config.sorted_nodes()[0]
@@ -92,6 +92,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         calls = nodes.with_epoch(FIRST_EPOCH)
         try:
             await _wait_for_member(nodes, here)
+            await _check_address(nodes, state.config.sorted_nodes()[0])
             await _check_offered(state.config.cluster, node, calls.service(Facts, here))
             await nodes.service(Mastership, here).grant(epoch=FIRST_EPOCH, master=node.name)
             changes = tuple(settle(Put(item))[1] for item in state.items())
@@ -100,6 +101,21 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         except BaseException:
             await calls.service(Identity, here).leave()
             raise
+
+
+async def _check_address(nodes: Nodes, node: Node) -> None:
+    """See that the first node is where the others, and its own coordinator, will look for it.
+
+    Raises:
+        InvalidRequest: something else is there, or nothing.
+    """
+    try:
+        await nodes.service(Mastership, node).vote()
+    except GntError as error:
+        raise InvalidRequest(
+            f"This node is not reached at {node.primary_ip}, port {node.port}; give the address "
+            f"that other nodes have for it with --address. {error.message}"
+        ) from error
 
 
 async def _check_offered(cluster: Cluster, node: Node, facts: Facts) -> None:

@@ -103,6 +103,24 @@ def test_a_cluster_cannot_begin_with_a_hypervisor_that_its_node_does_not_have(
     run(scenario())
 
 
+def test_a_cluster_cannot_begin_at_an_address_where_its_node_is_not(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with started(tmp_path) as (_, line):
+            port = int(re.findall(r"port (\d+)", line)[0])
+            here = NewCluster(
+                name=ClusterName("prod"), node=NodeName("alpha"), primary_ip=LOCALHOST, port=port
+            )
+            for address in ("0.0.0.0", "::", "224.0.0.1", "255.255.255.255"):
+                with pytest.raises(InvalidRequest, match="of no single machine"):
+                    await initialise(Paths(str(tmp_path)), replace(here, primary_ip=address))
+            elsewhere = replace(here, primary_ip="127.0.0.2")  # it listens on 127.0.0.1 alone
+            with pytest.raises(InvalidRequest, match=r"is not reached at 127\.0\.0\.2.*--address"):
+                await initialise(Paths(str(tmp_path)), elsewhere)
+            await initialise(Paths(str(tmp_path)), here)
+
+    run(scenario())
+
+
 def test_the_token_outlives_a_restart_and_is_for_root_only(tmp_path: Path) -> None:
     async def scenario() -> None:
         state = tmp_path / "var/lib/gantry"

@@ -129,6 +129,14 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
             _about("NODE_SET_PARAMS", node_name="beta", secondary_ip="no ip"),
             InvalidRequest, "“no ip” is no IP address",
         ),
+        (
+            _about("NODE_SET_PARAMS", node_name="beta", secondary_ip="0.0.0.0"),
+            InvalidRequest, "“0.0.0.0” is the address of no single machine",
+        ),
+        (
+            _about("NODE_ADD", node_name="eta", primary_ip="ff02::1", token="secret"),
+            InvalidRequest, "“ff02::1” is the address of no single machine",
+        ),
         (_about("NODE_REMOVE", node_name="alpha"), Conflict, "is the master"),
         (_about("NODE_REMOVE", node_name="beta"), Conflict, "still has instances"),
         (_about("NODE_POWERCYCLE", node_name="alpha"), Conflict, "--force"),

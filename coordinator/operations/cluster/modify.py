@@ -57,7 +57,8 @@ class ModifyClusterPlan(Order, kw_only=True):
 class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     """Change the cluster's parameters.
 
-    The value “default” takes a parameter away; an empty name of an allocator has nodes named.
+    In lists of parameters the value “default” takes one away; an empty name of an allocator has
+    nodes named.
     """
 
     default_iallocator: DefaultAllocator = None

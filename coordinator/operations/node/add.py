@@ -1,12 +1,12 @@
 """Take a new node into the cluster."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest, Unreachable
+from common.addresses import check_reachable_ip
+from common.errors import Conflict, Unreachable
 from common.messages import Order, to_builtins
 from common.model.group import Group
 from common.model.node import Node
@@ -74,8 +74,9 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> AddPlan:
         config = cluster.config
         check_name(self.node_name, "node")
-        for address in filter(None, (self.primary_ip, self.secondary_ip)):
-            _check_address(address)
+        check_reachable_ip(self.primary_ip, f"the address of {self.node_name}")
+        if self.secondary_ip:
+            check_reachable_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
         read_token(self.token)
         if config.find_node(self.node_name):
             raise Conflict(f"There is a node {self.node_name} already.", node=self.node_name)
@@ -196,10 +197,3 @@ async def _bind(cluster: Cluster, node: Node) -> None:
 async def _leave(cluster: Cluster, node: Node) -> None:
     if await cluster.is_member(node):
         await cluster.call(Identity, node).leave()
-
-
-def _check_address(address: str) -> None:
-    try:
-        ip_address(address)
-    except ValueError as error:
-        raise InvalidRequest(f"“{address}” is no IP address.", address=address) from error

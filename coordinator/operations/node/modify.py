@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.addresses import check_ip
+from common.addresses import check_reachable_ip
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
@@ -85,7 +85,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> ModifyPlan:
         config = cluster.config
         if self.secondary_ip:
-            check_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
+            check_reachable_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
         before = config.node(self.node_name)
         after = self._changed(before, cluster.now())
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
