@@ -92,3 +92,6 @@ TRAITS: Mapping[str, Traits] = {
     DiskTemplate.GLUSTER: Traits(holders=0, space=PoolKind.DIRECTORY),
 }
 """By template, or its name: a ``StrEnum`` is found by its text."""
+
+MIRRORED = DiskTemplate.DRBD
+"""What an instance becomes that is given a secondary node."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from common.model.template import DiskTemplate
+from common.model.template import MIRRORED
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.arrays import Bools
@@ -41,7 +41,7 @@ def choose_second_node(
         ignore_soft_limits: of the node where it is.
     """
     instance, primary = model.snapshot.instances[index], int(model.primary_of[index])
-    demand = replace(instance, template=DiskTemplate.DRBD)
+    demand = replace(instance, template=MIRRORED)
     state = State(model)
     state.take_primary(instance, primary, model.location_score(instance, primary))
     everyone = np.arange(model.size)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from common.addresses import check_reachable_ip
-from common.errors import Conflict, Unreachable
+from common.errors import Conflict, InvalidRequest, Unreachable
 from common.messages import Order, to_builtins
 from common.model.group import Group
 from common.model.node import Node
