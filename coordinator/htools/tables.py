@@ -149,10 +149,6 @@ def _status(now: NodesNow, node: int) -> str:
     return "-" if now.resources.offline[node] else "*" if now.resources.fails_n1[node] else " "
 
 
-def _book(name: str, unit: int = 1) -> Callable[[NodesNow, int], str]:
-    return lambda now, node: str(int(getattr(now.resources, name)[node]) // unit)
-
-
 def _ratio(
     value: Callable[[NodeResources, int], float], digits: int
 ) -> Callable[[NodesNow, int], str]:

@@ -28,8 +28,8 @@ def allocate(
     Raises:
         Refused: nothing fits.
     """
-    search = Placer.of(cluster, options, request)
-    placed = search.place(model, request.new, request.group_name)
+    placer = Placer.of(cluster, options, request)
+    placed = placer.place(model, request.new, request.group_name)
     return Answer(
         placed.info,
         [cluster.nodes[node].name for node in placed.nodes],
@@ -52,24 +52,24 @@ def allocate_many(
         Refused: one does not fit, and no group was named.
     """
     group = request.group_name
-    search = Placer(cluster, options, options.among, group)
-    is_odd = options.strict and search.is_dedicated
+    placer = Placer(cluster, options, options.among, group)
+    is_odd = options.strict and placer.is_dedicated
     done: list[tuple[str, list[str]]] = []
     failed: list[tuple[str, str]] = []
     created: dict[str, tuple[int, ...]] = {}
-    resources = model
+    now = model
     for new in request.news:
         try:
-            placed = search.place(resources, new, group)
+            placed = placer.place(now, new, group)
         except NothingFits as error:
             if group is None:
                 raise
             failed.append((new.instance.name, error.among_many))
             continue
         if is_odd and group is None:
-            search.keep_to_group_of(placed)
+            placer.keep_to_group_of(placed)
         if not is_odd or group is None:
-            resources = with_instance(resources, new.instance, placed.nodes)
+            now = with_instance(now, new.instance, placed.nodes)
         done.append((new.instance.name, [cluster.nodes[node].name for node in placed.nodes]))
         created[new.instance.name] = placed.nodes
     info = f"{len(failed)} instances failed to allocate and {len(done)} were allocated successfully"

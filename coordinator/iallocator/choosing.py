@@ -8,7 +8,7 @@ import numpy as np
 from common.model.group import AllocationPolicy
 from common.names import NodeName
 from coordinator.allocator.allocation.dedicated import DedicatedOutcome, choose_dedicated
-from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.allocation.search import NOT_CONNECTED
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason
@@ -53,7 +53,7 @@ def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
         NothingFits: says what came of each group.
         Refused: the only group in question could not even be tried.
     """
-    found = survey_model(model, request)
+    found = survey(model, request)
     groups = [cluster.groups[one.group] for one in found.groups]
     if request.group is not None:
         group, outcome = groups[0], found.groups[0]

@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.request import Allocate
@@ -154,14 +154,14 @@ def milliseconds(run: Callable[[], object], times: int) -> float:
 
 def survey_afresh(snapshot: Snapshot, request: Allocate) -> None:
     """Answer as if the snapshot had not been seen before."""
-    survey_model(ClusterModel(snapshot), request)
+    survey(ClusterModel(snapshot), request)
 
 
 def one_after_the_other(model: ClusterModel, request: Allocate, count: int) -> None:
     """Place equal instances, each on what the others leave."""
     index = model.snapshot.node_index
     for _ in range(count):
-        found = survey_model(model, request).best
+        found = survey(model, request).best
         assert found is not None
         nodes = tuple(index[name] for name in found.choices[0].nodes)
         model = with_instance(model, request.instance, nodes)
@@ -177,7 +177,7 @@ def inside(sizes: list[int]) -> None:
             request = Allocate(instance=random_demand(rng, sized, "new.x"))
             cold = milliseconds(partial(survey_afresh, snapshot, request), 3)
             model = ClusterModel(snapshot)
-            warm = milliseconds(partial(survey_model, model, request), 9)
+            warm = milliseconds(partial(survey, model, request), 9)
             row = f"{size:6} {kind:>6} {len(snapshot.instances):9} {cold:8.1f} {warm:8.1f}"
             if size == 100:
                 many = milliseconds(partial(one_after_the_other, model, request, 50), 3)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from common.names import InstanceName, NodeName
-from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.refusal import Reason
@@ -45,7 +45,7 @@ def room_for(model: ClusterModel, request: Allocate, limit: int = MOST) -> Capac
     while len(placements) < limit:
         name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")
         one = replace(request, instance=replace(request.instance, name=name))
-        found = survey_model(model, one)
+        found = survey(model, one)
         if found.best is None:
             return Capacity(tuple(placements), found.refused, found.unevacuable)
         nodes = found.best.choices[0].nodes

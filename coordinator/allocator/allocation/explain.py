@@ -70,7 +70,7 @@ class Explanation:
 
 
 def explain(model: ClusterModel, request: Allocate, found: Survey) -> Explanation:
-    """Explain what ``survey_model`` found by this model."""
+    """Explain what ``survey`` found by this model."""
     choices = found.best.choices if found.best else ()
     nodes = choices[0].nodes if choices else ()
     return Explanation(
@@ -91,9 +91,7 @@ def parts_of(
     index = model.snapshot.node_index
     taken = with_instance(model, request.instance, tuple(index[name] for name in nodes))
     scored = _scored(model, request)
-    before, after = (
-        State(resources).scope(scored).standing.parts() for resources in (model, taken)
-    )
+    before, after = (State(one).scope(scored).standing.parts() for one in (model, taken))
     parts = [Part(term, before[term], after[term]) for term in Term if before[term] or after[term]]
     return tuple(sorted(parts, key=lambda part: -max(part.before, part.after)))
 

@@ -8,13 +8,12 @@ from common.errors import NoCapacity
 from common.model.group import AllocationPolicy
 from coordinator.allocator.allocation.numbers import numbers_behind
 from coordinator.allocator.allocation.search import Search
-from coordinator.allocator.model.cluster_model import ClusterModel, model_of
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason, in_words, tally
 from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
-from coordinator.allocator.snapshot import Snapshot
 
 
-def place(snapshot: Snapshot, request: Allocate) -> Placement:
+def place(model: ClusterModel, request: Allocate) -> Placement:
     """Choose the nodes for a new instance, as hail does.
 
     Raises:
@@ -22,16 +21,7 @@ def place(snapshot: Snapshot, request: Allocate) -> Placement:
             ``refused`` (reason by node), ``unevacuable`` (a node that cannot be emptied,
             if that is why).
     """
-    return place_in(model_of(snapshot), request)
-
-
-def place_in(model: ClusterModel, request: Allocate) -> Placement:
-    """The same by a model, which may have gone on since the snapshot was taken.
-
-    Raises:
-        NoCapacity: as ``place``.
-    """
-    found = survey_model(model, request)
+    found = survey(model, request)
     if found.best is None:
         raise _no_capacity(model, request, found)
     chosen, *runners_up = found.best.choices
@@ -47,13 +37,8 @@ def place_in(model: ClusterModel, request: Allocate) -> Placement:
     )
 
 
-def survey(snapshot: Snapshot, request: Allocate) -> Survey:
+def survey(model: ClusterModel, request: Allocate) -> Survey:
     """Try every group that may take the instance, and say what came of each."""
-    return survey_model(model_of(snapshot), request)
-
-
-def survey_model(model: ClusterModel, request: Allocate) -> Survey:
-    """The same by a model, which may have gone on since the snapshot was taken."""
     wanted = _wanted_groups(model, request)
     scored = np.arange(model.size)
     if request.group is not None:

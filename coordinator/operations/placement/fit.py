@@ -145,10 +145,10 @@ def place_by(model: "ClusterModel", request: "Allocate") -> "Placement":
         NoCapacity: as ``place_here``.
     """
     from coordinator.allocator.allocation.numbers import forbidden_in
-    from coordinator.allocator.allocation.place import place_in
+    from coordinator.allocator.allocation.place import place
 
     try:
-        return place_in(model, request)
+        return place(model, request)
     except NoCapacity as error:
         if request.among is None or len(request.among) == 1:
             raise

@@ -101,12 +101,12 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
         InvalidRequest: a parameter is unknown or does not fit.
     """
     from coordinator.allocator.allocation.explain import explain
-    from coordinator.allocator.allocation.place import survey_model
+    from coordinator.allocator.allocation.place import survey
     from coordinator.allocator.model.cluster_model import ClusterModel
 
     model = ClusterModel(look.snapshot)
     request = _request(look, question)
-    return _as_json(explain(model, request, survey_model(model, request)))
+    return _as_json(explain(model, request, survey(model, request)))
 
 
 def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:

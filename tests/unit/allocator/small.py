@@ -3,6 +3,9 @@
 from typing import Any
 
 from common.model.policy import InstancePolicy
+from coordinator.allocator.allocation import place as engine
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.request import Allocate, Placement, Survey
 from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
 
 NAMES = ("alpha", "beta", "gamma")
@@ -50,3 +53,13 @@ def cluster(*nodes: Node, instances: tuple[Instance, ...] = (), **other: Any) ->
     """With one group, unless said otherwise."""
     values: dict[str, Any] = {"groups": (DEFAULT,)}
     return Snapshot(nodes=nodes, instances=instances, **(values | other))
+
+
+def place(snapshot: Snapshot, request: Allocate) -> Placement:
+    """Where it goes in this cluster."""
+    return engine.place(ClusterModel(snapshot), request)
+
+
+def survey(snapshot: Snapshot, request: Allocate) -> Survey:
+    """What comes of each group of this cluster."""
+    return engine.survey(ClusterModel(snapshot), request)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from common.errors import NoCapacity
-from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Allocate, GroupOutcome, Relocate
 from coordinator.allocator.snapshot import Snapshot
 from tests.unit.allocator import hail
 from tests.unit.allocator.clusters import TEMPLATES, Taste, random_request, random_snapshot
+from tests.unit.allocator.small import survey
 
 pytestmark = hail.needs_hail
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from common.names import MiB
 from coordinator.allocator.allocation.explain import IN_WORDS, Explanation, explain
-from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.terms import Term
 from coordinator.allocator.refusal import Reason
@@ -20,7 +20,7 @@ from tests.unit.allocator.small import cluster, demand, node
 
 def explained(snapshot: Snapshot, request: Allocate) -> Explanation:
     model = ClusterModel(snapshot)
-    return explain(model, request, survey_model(model, request))
+    return explain(model, request, survey(model, request))
 
 
 @settings(max_examples=60, deadline=None)

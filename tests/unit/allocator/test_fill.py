@@ -12,7 +12,7 @@ from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
 from common.names import MiB
 from coordinator.allocator.allocation.emptying import stuck_nodes
-from coordinator.allocator.allocation.place import survey_model
+from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.packing.codes import Failure
@@ -59,7 +59,7 @@ def test_each_goes_where_one_alone_would(seed: int) -> None:
     placed: list[tuple[int, ...]] = []
     for nodes in (one.nodes for one in found.filling.placed):
         request = Allocate(instance=demand, check_redundancy=False, groups=frozenset({0}))
-        best = survey_model(model, request).best
+        best = survey(model, request).best
         assert best is not None, placed
         assert best.choices[0].nodes == tuple(model.names[node] for node in nodes), placed
         model = with_instance(model, demand, nodes)

@@ -10,11 +10,10 @@ from common.model.group import AllocationPolicy
 from common.model.policy import InstancePolicy
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.allocation.place import place, survey
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
-from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node
+from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node, place, survey
 
 THREE = cluster(node("alpha", free=4000), node("beta"), node("gamma", free=6000))
 MIRRORED: dict[str, Any] = {

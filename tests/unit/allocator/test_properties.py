@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
-from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason
@@ -16,6 +15,7 @@ from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.allocator.tags import TagRules
 from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
+from tests.unit.allocator.small import survey
 
 seeds = st.integers(0, 2**32)
 often = settings(max_examples=60, deadline=None)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
 from coordinator.allocator.allocation.pair import Pairs
-from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.allocation.single import Singles
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State
@@ -19,6 +18,7 @@ from coordinator.allocator.rank import TOLERANCE
 from coordinator.allocator.request import Allocate
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.simple_score import SimpleCluster
+from tests.unit.allocator.small import survey
 
 seeds = st.integers(0, 2**32)
 
