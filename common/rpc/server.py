@@ -1,9 +1,9 @@
 """Find the handler for an incoming call, run it, and put the outcome in an answer."""
 
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from common.errors import Bug, GntError, NotFound
+from common.errors import Bug, GntError, InvalidRequest, NotFound
 from common.messages import from_json
 from common.rpc.clock import Reading
 from common.rpc.declare import CallSpec, NodeService
@@ -45,13 +45,22 @@ class Dispatcher:
     async def run(self, call: CallSpec, body: bytes) -> Reply:
         """Carry out a call. Never raises, but for cancellation."""
         try:
-            arguments = from_json(body or b"{}", call.arguments, what=f"the call {call.name}")
+            arguments = _arguments(call, body)
             _, handler = self._routes[call.service, call.method]
             fields = call.arguments.__struct_fields__
             result = await handler(**{name: getattr(arguments, name) for name in fields})
             return Reply(200, answer(result))
         except Exception as error:  # noqa: BLE001 -- whatever it is, the caller has to hear of it
             return refusal(error)
+
+
+def _arguments(call: CallSpec, body: bytes) -> Any:
+    try:
+        return from_json(body or b"{}", call.arguments, what=f"the call {call.name}")
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"{error.message} Does its caller run another version of Gantry?"
+        ) from error
 
 
 def refusal(error: Exception) -> Reply:
