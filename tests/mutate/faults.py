@@ -8,6 +8,7 @@ POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
 QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
 UPGRADE = "tests/sim/test_rolling_upgrade.py"
+BAD_PARAMETERS = "tests/sim/test_bad_parameters.py"
 REPLICA = "tests/contract/test_replica.py"
 CANCELLING = "tests/sim/test_cancelling.py"
 CHOICES = "tests/sim/test_choices.py"
@@ -163,6 +164,28 @@ FAULTS = (
         "coordinator/state/versions.py",
         "if schema.since > kind.version:", "if False:",
         ("tests/unit/state/test_versions.py", UPGRADE),
+    ),
+    Fault(
+        "row of a newer version taken for an older one", "a newer row keeps its version",
+        "coordinator/state/versions.py",
+        "    if item.schema is not msgspec.UNSET and item.schema.version > kind.version:\n"
+        "        return item\n",
+        "",
+        ("tests/unit/state/test_versions.py",),
+    ),
+    Fault(
+        "started with a default for a bad value", "a bad value of an instance's own keeps it down",
+        "coordinator/operations/specs.py",
+        "    memory = filled(\n", "    memory = settled(\n",
+        (BAD_PARAMETERS,),
+        also=(('        what=f"the backend parameters of {instance.name}",\n', ""),),
+    ),
+    Fault(
+        "plugged in with a default for a bad value", "a bad value of a nic's own keeps it out",
+        "coordinator/operations/specs.py",
+        "filled(NicParameters, sound(NicParameters, base), nic.nicparams, what=what)",
+        "settled(NicParameters, sound(NicParameters, base), nic.nicparams)",
+        (BAD_PARAMETERS,),
     ),
     # coordinator: jobs
     Fault(

@@ -64,6 +64,31 @@ def test_bad_values_are_named_harm_nobody_else_and_are_put_right() -> None:
     simulate(scenario())
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("beparams", {"vcpus": -3}, "backend parameters of web1: vcpus"),
+        ("hvparams", {"acpi": "perhaps"}, "hypervisor parameters of web1: acpi"),
+        ("nicparams", {"mode": "warp"}, "nic parameters of web1: mode"),
+    ],
+)
+def test_an_instance_with_a_bad_value_of_its_own_is_not_started_with_a_default_in_its_place(
+    field: str, value: dict[str, Any], says: str
+) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            web1 = cluster.config.instance("web1")
+            (nic,) = cluster.config.nics_of(web1)
+            bad = replace(nic if field == "nicparams" else web1, **{field: value})
+            await cluster.master.running.store.commit([Put(bad)])
+            with pytest.raises(InvalidRequest, match=says):
+                await cluster.run(StartInstance(instance_name=web1.name))
+            assert not await cluster.machines["beta"].guest_list()
+
+    simulate(scenario())
+
+
 @pytest.mark.parametrize("field", sorted(BAD))
 def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
     async def scenario() -> None:

@@ -181,6 +181,18 @@ def test_a_newer_row_is_carried_along_where_it_says_so(version: int, since: int)
         assert _values(replace(item, size=32)) == value | {"size": 32}
 
 
+@pytest.mark.parametrize(("version", "since"), [(4, 2), (9, 0)])
+def test_a_newer_row_keeps_its_version_though_all_of_its_fields_are_known(
+    version: int, since: int
+) -> None:
+    plain = {name: value for name, value in _BASE.items() if name != "colour"}
+    value = plain | {"size": 64, "schema": [version, since]}
+    with knowing(THIRD):
+        item = from_row(_row("disc", value))
+        assert isinstance(item, Disc)
+        assert _values(replace(item, size=32)) == value | {"size": 32}
+
+
 def test_a_newer_row_is_refused_by_name_where_it_would_be_misread() -> None:
     with (
         knowing(THIRD),
