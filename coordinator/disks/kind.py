@@ -76,26 +76,21 @@ class DiskKind(ABC):
             backing=disk.backing, mode=disk.mode,
         )  # fmt: skip
 
+    # What nodes are asked before and after something happens to a guest; if it has no disks, they
+    # are not asked.
+
     def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
         """Have the disks ready for a guest on the first of its ``nodes``."""
-        if not self.traits.has_disks:
-            return Handover()
         return Handover(do=sole(nodes[0]), undo=none(nodes[0]))
 
     def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         """Let go of the disks on all ``nodes``; undone, a guest can run on the first again."""
-        if not self.traits.has_disks:
-            return Handover()
         return Handover(do=none(*nodes), undo=sole(nodes[0]) if was_running else ())
 
     def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
         """Let another node have the disks as well, for the time of a move."""
-        if not self.traits.has_disks:
-            return Handover()
         return Handover(do=shared(source, target), undo=(*none(target), *sole(source)))
 
     def after_move(self, home: NodeRef, others: Sequence[NodeRef]) -> Handover:
         """Leave the disks to the node where the guest is now; there is no way back."""
-        if not self.traits.has_disks:
-            return Handover()
         return Handover(do=(*none(*others), *sole(home)))

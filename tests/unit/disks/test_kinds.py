@@ -10,7 +10,7 @@ from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, DiskId, InstanceId, MiB, NodeId, NodeName
 from common.noderpc.disks import Access
-from coordinator.disks.holding import Handover, Hold
+from coordinator.disks.holding import Hold
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import KINDS, enabled_kinds, kind_of, pools_of, shared_pools
 from coordinator.disks.space import taken_by
@@ -82,9 +82,6 @@ def test_handovers_lead_from_rest_to_running_and_to_the_other_node(
 ) -> None:
     start, stop = kind.before_start([ALPHA]), kind.after_stop([ALPHA], was_running=True)
     share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
-    if not kind.traits.has_disks:
-        assert [start, stop, share, leave] == [Handover()] * 4
-        return
     running, at_rest = {"alpha": Access.SOLE}, {"alpha": None}
     assert _after(start.do) == _after(stop.undo) == running
     assert _after(stop.do) == _after(start.undo) == at_rest
