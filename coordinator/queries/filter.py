@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
+from common.pattern import compile_pattern
 from coordinator.queries.field import Field, Kind, Missing
-from coordinator.queries.pattern import compile_pattern
 
 R = TypeVar("R")
 Truth = bool | None  # None: unknown

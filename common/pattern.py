@@ -1,4 +1,4 @@
-"""Regular expressions of filters: whatever is asked for, finding it takes time in proportion.
+"""Regular expressions that clients send: whatever is asked for, it takes time in proportion.
 
 Everybody who may list may send a pattern, and it is looked for in the coordinator's own thread.
 Python's ``re`` tries one way after the other: for some patterns of ten characters, five letters
@@ -33,8 +33,8 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
         raise InvalidRequest(f"“{pattern!a}” is no text.") from error
     except re2.error as error:
         raise InvalidRequest(
-            f"“{pattern}” is no regular expression that a filter can use: "
-            f"{error.args[0].decode(errors='replace')}. Filters take RE2's expressions, which "
+            f"“{pattern}” is no regular expression that can be used here: "
+            f"{error.args[0].decode(errors='replace')}. They are RE2's expressions, which "
             "have neither look-around nor references to what was found before."
         ) from error
     re2.purge()  # the library would keep the last 128, and all of the memory that they were given

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidRequest
-from coordinator.queries.pattern import LONGEST_PATTERN, compile_pattern
+from common.pattern import LONGEST_PATTERN, compile_pattern
 from coordinator.queries.text import glob_pattern
 
 LONG = "a" * 10_000
