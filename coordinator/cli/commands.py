@@ -36,6 +36,11 @@ def _area(
 
 
 _FIELDS = Command("tell what a list can show", "lists:list_fields")
+_TAGS = {
+    "add-tags": Command("add tags", "tags:add_tags"),
+    "remove-tags": Command("remove tags", "tags:remove_tags"),
+    "list-tags": Command("print the tags", "tags:list_tags"),
+}
 
 AREAS = dict(
     (
@@ -43,6 +48,7 @@ AREAS = dict(
             "gnt-cluster",
             "the cluster as a whole",
             {
+                **_TAGS,
                 "init": Command("make a cluster of this node", "init:init"),
                 "info": Command("show the cluster's parameters", "info:cluster_info"),
                 "getmaster": Command("print the name of the master", "cluster:getmaster"),
@@ -52,6 +58,7 @@ AREAS = dict(
                 "balance": Command("tell or make moves that balance it", "placing:balance"),
                 "queue": Command("close the job queue, open it, or tell", "cluster:queue"),
                 "watcher": Command("have the watcher pause or go on, or tell", "watcher:watcher"),
+                "search-tags": Command("find tags of all objects", "tags:search_tags"),
                 "version": Command("print the version", "cluster:version"),
                 "destroy": Command("end the cluster", "destroy:destroy"),
             },
@@ -61,6 +68,7 @@ AREAS = dict(
             "gnt-node",
             "the machines",
             {
+                **_TAGS,
                 "list": Command("list nodes", "lists:list_objects"),
                 "list-fields": _FIELDS,
                 "info": Command("show all about nodes", "info:node_info"),
@@ -71,6 +79,7 @@ AREAS = dict(
             "gnt-group",
             "groups of nodes, within which instances move freely",
             {
+                **_TAGS,
                 "list": Command("list groups", "lists:list_objects"),
                 "list-fields": _FIELDS,
                 "info": Command("show all about groups", "info:group_info"),
@@ -81,6 +90,7 @@ AREAS = dict(
             "gnt-instance",
             "the virtual machines",
             {
+                **_TAGS,
                 "list": Command("list instances", "lists:list_objects"),
                 "list-fields": _FIELDS,
                 "info": Command("show all about instances", "info:instance_info"),

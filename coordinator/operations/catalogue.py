@@ -245,6 +245,10 @@ _ENTRIES = (
         many="node_name",
         confirm_many="Change {}?",
     ),
+    Entry("OP_TAGS_DEL", "tags.remove", route="DELETE /2/tags"),
+    Entry("OP_TAGS_GET", "tags.get", route="GET /2/tags"),
+    Entry("OP_TAGS_SEARCH", "tags.search"),
+    Entry("OP_TAGS_SET", "tags.add", route="PUT /2/tags"),
     Entry(
         "OP_TEST_DELAY",
         "test.delay",

@@ -21,7 +21,7 @@ gnt-backup list:
 gnt-backup list-fields:
 gnt-backup remove guest: OP_BACKUP_REMOVE
 gnt-cluster activate-master-ip: OP_CLUSTER_ACTIVATE_MASTER_IP
-gnt-cluster add-tags blue: OP_TAGS_SET
+gnt-cluster add-tags blue:
 gnt-cluster deactivate-master-ip --yes: OP_CLUSTER_DEACTIVATE_MASTER_IP
 gnt-cluster info:
 gnt-cluster list-tags:
@@ -29,10 +29,10 @@ gnt-cluster master-ping:
 gnt-cluster modify --max-running-jobs 15:
 gnt-cluster queue info:
 gnt-cluster redist-conf: OP_CLUSTER_REDIST_CONF
-gnt-cluster remove-tags blue: OP_TAGS_DEL
+gnt-cluster search-tags blue:
+gnt-cluster remove-tags blue:
 gnt-cluster rename -f elsewhere: OP_CLUSTER_RENAME
 gnt-cluster repair-disk-sizes: OP_CLUSTER_REPAIR_DISK_SIZES
-gnt-cluster search-tags blue: OP_TAGS_SEARCH
 gnt-cluster show-ispecs-cmd:
 gnt-cluster verify:
 gnt-cluster verify-disks: OP_CLUSTER_VERIFY_DISKS
@@ -50,7 +50,7 @@ gnt-filter list: nothing called “filter”
 gnt-filter list-fields: nothing called “filter”
 gnt-filter replace --action REJECT 00000000-0000-4000-8000-000000000000: ReplaceFilter
 gnt-group add --ipolicy-vcpu-ratio 2 elsewhere:
-gnt-group add-tags default blue: OP_TAGS_SET
+gnt-group add-tags default blue:
 gnt-group assign-nodes elsewhere gamma:
 gnt-group assign-nodes default gamma:
 gnt-group evacuate elsewhere:
@@ -59,12 +59,12 @@ gnt-group list:
 gnt-group list-fields:
 gnt-group list-tags default:
 gnt-group modify --alloc-policy last_resort elsewhere:
-gnt-group remove-tags default blue: OP_TAGS_DEL
+gnt-group remove-tags default blue:
 gnt-group rename elsewhere usual:
 gnt-group show-ispecs-cmd default:
 gnt-group remove usual:
 gnt-instance activate-disks guest: OP_INSTANCE_ACTIVATE_DISKS
-gnt-instance add-tags guest blue: OP_TAGS_SET
+gnt-instance add-tags guest blue:
 gnt-instance batch-create batch.json:
 gnt-instance change-group guest: one group of nodes
 gnt-instance console --show-cmd guest:
@@ -81,7 +81,7 @@ gnt-instance move -f -n gamma guest: OP_INSTANCE_MOVE
 gnt-instance reboot guest:
 gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS
 gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
-gnt-instance remove-tags guest blue: OP_TAGS_DEL
+gnt-instance remove-tags guest blue:
 gnt-instance rename -f --no-name-check guest visitor: OP_INSTANCE_RENAME
 gnt-instance replace-disks -a guest: OP_INSTANCE_REPLACE_DISKS
 gnt-instance shutdown guest:
@@ -96,7 +96,7 @@ gnt-job list-fields:
 gnt-job wait 2:
 gnt-job watch 2:
 gnt-network add --network 192.0.2.0/24 net: OP_NETWORK_ADD
-gnt-network add-tags net blue: OP_TAGS_SET
+gnt-network add-tags net blue: cannot be 'network'
 gnt-network connect net default: OP_NETWORK_CONNECT
 gnt-network disconnect net default: OP_NETWORK_DISCONNECT
 gnt-network info net: QueryNetworks
@@ -105,8 +105,8 @@ gnt-network list-fields: nothing called “network”
 gnt-network list-tags net: no tags of a “network”
 gnt-network modify --gateway 192.0.2.1 net: OP_NETWORK_SET_PARAMS
 gnt-network remove net: OP_NETWORK_REMOVE
-gnt-network remove-tags net blue: OP_TAGS_DEL
-gnt-node add-tags beta blue: OP_TAGS_SET
+gnt-network remove-tags net blue: cannot be 'network'
+gnt-node add-tags beta blue:
 gnt-node evacuate -f -I hail gamma:
 gnt-node failover -f beta:
 gnt-node health: OP_OOB_COMMAND
@@ -121,7 +121,7 @@ gnt-node modify-storage --allocatable yes beta lvm-pv sda: OP_NODE_MODIFY_STORAG
 gnt-node power status beta: OP_OOB_COMMAND
 gnt-instance remove -f guest:
 gnt-instance remove -f batch:
-gnt-node remove-tags beta blue: OP_TAGS_DEL
+gnt-node remove-tags beta blue:
 gnt-node repair-storage beta lvm-vg xenvg: OP_REPAIR_NODE_STORAGE
 gnt-node restricted-command uptime beta: OP_RESTRICTED_COMMAND
 gnt-node volumes: OP_NODE_QUERYVOLS

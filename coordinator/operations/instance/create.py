@@ -10,6 +10,7 @@ from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import NodeRef
 from common.model.parameters import Backend, filled, sound
+from common.model.tags import check_tags
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
@@ -199,6 +200,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     def check_words(self, config: Config) -> None:
         """Check what needs no look at any node."""
         check_name(self.instance_name, "instance")
+        check_tags(self.tags)
         if self.mode != "create":
             raise InvalidRequest(f"Instances cannot be made by “{self.mode}” yet, only anew.")
         if self.os_type and not self.no_install:

@@ -119,6 +119,17 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
          {"OP_ID": "OP_GROUP_RENAME", "group_name": "attic", "new_name": "loft"}),
         ("gnt-group remove loft", {"OP_ID": "OP_GROUP_REMOVE", "group_name": "loft"}),
         (
+            "gnt-instance add-tags --reason=tidy web1 blue rack:7",
+            {"OP_ID": "OP_TAGS_SET", "kind": "instance", "name": "web1",
+             "tags": ["blue", "rack:7"]},
+        ),
+        ("gnt-cluster add-tags blue",
+         {"OP_ID": "OP_TAGS_SET", "kind": "cluster", "tags": ["blue"]}),
+        ("gnt-group remove-tags attic blue",
+         {"OP_ID": "OP_TAGS_DEL", "kind": "nodegroup", "name": "attic", "tags": ["blue"]}),
+        ("gnt-node remove-tags beta blue",
+         {"OP_ID": "OP_TAGS_DEL", "kind": "node", "name": "beta", "tags": ["blue"]}),
+        (
             "gnt-instance reboot -t full web1",
             {"OP_ID": "OP_INSTANCE_REBOOT", "instance_name": "web1", "reboot_type": "full"},
         ),
@@ -168,6 +179,32 @@ def test_a_policy_that_is_none_is_refused_by_the_command(run: Run, words: str, t
     ran = run(f"gnt-group add {words} attic")
     assert ran.code == 2
     assert told in ran.err
+
+
+def test_tags_come_from_a_file_too(
+    run: Run, submitted: list[list[dict[str, object]]], tmp_path: Path
+) -> None:
+    (tmp_path / "tags").write_text("blue\n\n rack:7 \n")
+    assert run(f"gnt-node add-tags --from {tmp_path}/tags beta green").code == 0
+    assert submitted[0][0]["tags"] == ["green", "blue", "rack:7"]
+    ran = run("gnt-node add-tags beta")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Say which tags" in ran.err
+    assert "cannot be read" in run("gnt-node add-tags --from /nowhere beta").err
+
+
+def test_tags_are_listed_and_searched_one_a_line(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.methods["QueryTags"] = lambda kind, name: [kind, name] if name else []
+    assert run("gnt-group list-tags attic") == (0, "nodegroup\nattic\n", "")
+    assert run("gnt-cluster list-tags") == (0, "", "")
+    coordinator.script_job(result=[["/nodes/beta", "blue"], ["/cluster", "blue"]])
+    found = run("gnt-cluster search-tags ^b")
+    assert found == (0, "/cluster blue\n/nodes/beta blue\n", "")
+    assert coordinator.submitted == [[{"OP_ID": "OP_TAGS_SEARCH", "pattern": "^b"}]]
+    coordinator.script_job(result=[])
+    assert run("gnt-cluster search-tags ^b") == (1, "", "")
 
 
 def test_hosts_are_given_by_name_or_by_address(
