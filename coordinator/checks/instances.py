@@ -53,7 +53,8 @@ def check_silence(seen: Seen) -> Iterator[Finding]:
                     f"its process on {node.name} has not answered for {guest.silent_s:.0f} s; "
                     f"its state is {guest.state}"
                 )
-                yield Finding("EINSTANCEDOWN", "instance", guest.name, message)
+                known = seen.config.instances.get(guest.id, guest)  # it may have been renamed
+                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
 
 
 def check_whereabouts(seen: Seen) -> Iterator[Finding]:
@@ -83,8 +84,8 @@ def check_strangers(seen: Seen) -> Iterator[Finding]:
                 yield Finding("ENODEORPHANINSTANCE", "node", node.name, message)
             elif not guest.state.may_run and instance.primary_node != node.uuid:
                 message = (
-                    f"a remnant of {guest.name} is left here ({_REMNANTS[guest.state]}); "
-                    f"“gnt-instance migrate --cleanup {guest.name}” clears it away"
+                    f"a remnant of {instance.name} is left here ({_REMNANTS[guest.state]}); "
+                    f"“gnt-instance migrate --cleanup {instance.name}” clears it away"
                 )
                 yield Finding("ENODEORPHANINSTANCE", "node", node.name, message)
         present = {guest.id for guest in report.guests}

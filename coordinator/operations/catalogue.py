@@ -174,6 +174,14 @@ _ENTRIES = (
         confirm="Delete {}, with all the data on the disks?",
     ),
     Entry(
+        "OP_INSTANCE_RENAME",
+        "instance.rename",
+        command="gnt-instance rename",
+        help="give an instance another name",
+        route="PUT /2/instances/{instance_name}/rename",
+        ignored=("-f", "--force", "--name-check", "--no-name-check", "--ip-check", "--no-ip-check"),
+    ),
+    Entry(
         "OP_INSTANCE_SET_PARAMS",
         "instance.modify",
         command="gnt-instance modify",

@@ -12,6 +12,7 @@ from coordinator.locks.names import BGL, PARAMETERS, Level, LockName, Mode, Want
 def wanted(
     *,
     instance: str = "",
+    new_name: str = "",
     groups: Iterable[str] = (),
     groups_exclusive: Iterable[str] = (),
     nodes: Iterable[str] = (),
@@ -24,6 +25,7 @@ def wanted(
 
     Args:
         instance: name of the instance that is changed; it need not exist yet.
+        new_name: that the instance is going to have.
         groups: shared: they stay.
         groups_exclusive: whose record is changed.
         nodes: shared: they may neither leave nor change their role.
@@ -36,8 +38,8 @@ def wanted(
     modes = {BGL: cluster}
     if parameters:
         modes[PARAMETERS] = Mode.EXCLUSIVE
-    if instance:
-        modes[LockName(Level.INSTANCE, instance)] = Mode.EXCLUSIVE
+    for name in filter(None, (instance, new_name)):
+        modes[LockName(Level.INSTANCE, name)] = Mode.EXCLUSIVE
     modes |= {LockName(Level.GROUP, group): Mode.SHARED for group in groups}
     modes |= {LockName(Level.GROUP, group): Mode.EXCLUSIVE for group in groups_exclusive}
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}

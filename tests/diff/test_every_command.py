@@ -82,7 +82,8 @@ gnt-instance reboot guest:
 gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS
 gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
 gnt-instance remove-tags guest blue:
-gnt-instance rename -f --no-name-check guest visitor: OP_INSTANCE_RENAME
+gnt-instance rename -f --no-name-check guest visitor:
+gnt-instance rename -f --no-name-check visitor guest:
 gnt-instance replace-disks -a guest: OP_INSTANCE_REPLACE_DISKS
 gnt-instance shutdown guest:
 gnt-instance startup guest:

@@ -35,6 +35,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "OP_INSTANCE_MULTI_ALLOC": {"opportunistic_locking": (True,)},
     "OP_INSTANCE_REBOOT": {"ignore_secondaries": (True,)},  # there are no mirrors
+    "OP_INSTANCE_RENAME": {"ip_check": (False,), "name_check": (False,)},  # as for CREATE
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at

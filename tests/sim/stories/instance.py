@@ -1,11 +1,13 @@
 """Stories of one instance, where it is."""
 
 from common.model.template import DiskTemplate
+from common.names import InstanceName
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from tests.sim.settings import WEB1, added, changed, create, removed, web1_on
@@ -56,6 +58,10 @@ STORIES = {
     ),
     "mark an instance offline": Story(
         ModifyInstance(instance_name=WEB1, offline=True), web1_on("gamma", start=False)
+    ),
+    "rename": Story(
+        RenameInstance(instance_name=WEB1, new_name=InstanceName("shop")),
+        web1_on("gamma", start=False),
     ),
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
 }  # fmt: skip

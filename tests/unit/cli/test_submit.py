@@ -129,6 +129,8 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
          {"OP_ID": "OP_TAGS_DEL", "kind": "nodegroup", "name": "attic", "tags": ["blue"]}),
         ("gnt-node remove-tags beta blue",
          {"OP_ID": "OP_TAGS_DEL", "kind": "node", "name": "beta", "tags": ["blue"]}),
+        ("gnt-instance rename --no-name-check web1 shop",
+         {"OP_ID": "OP_INSTANCE_RENAME", "instance_name": "web1", "new_name": "shop"}),
         (
             "gnt-instance reboot -t full web1",
             {"OP_ID": "OP_INSTANCE_REBOOT", "instance_name": "web1", "reboot_type": "full"},
@@ -292,7 +294,7 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance remove -f --shutdown-timeout=999999 mail", 2, "at most 604800"),
         ("gnt-cluster allocate -t wood", 2, "(choose from 'diskless', 'file', "),
         ("gnt-instance strat web1", 2, "There is no “gnt-instance strat”; did you mean “start”?"),
-        ("gnt-instance rename web1 web2", 2, "There is no “gnt-instance rename”; see"),
+        ("gnt-node rename beta delta", 2, "There is no “gnt-node rename”; see"),
         ("gnt-job why 9999999999999999", 2, "“9999999999999999” is no number of a job"),
         ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
         ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),
