@@ -187,6 +187,12 @@ FAULTS = (
         "settled(NicParameters, sound(NicParameters, base), nic.nicparams)",
         (BAD_PARAMETERS,),
     ),
+    Fault(
+        "hypervisor disabled that is in use", "what instances have stays enabled",
+        "coordinator/operations/cluster/modify.py",
+        '            ("enabled_hypervisors", "hypervisor"),\n', "",
+        (BAD_PARAMETERS,),
+    ),
     # coordinator: jobs
     Fault(
         "plan of another meaning gone on with", "a plan that means something else is refused",

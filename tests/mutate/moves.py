@@ -52,6 +52,18 @@ MOVES = (
         (HALF_MOVED,),
     ),
     Fault(
+        "disks left attached by a move", "what is started has its disks on its own node alone",
+        "coordinator/operations/steps/disks.py",
+        "    for node in others if guest.disks else ():\n", "    for node in ():\n",
+        (HALF_MOVED,),
+    ),
+    Fault(
+        "guest moved as it is configured", "a guest arrives in the way it runs, whatever is set",
+        "coordinator/operations/instance/migrate.py",
+        "parameters=guest.parameters | pinned)", "parameters=pinned | guest.parameters)",
+        (HALF_MOVED,),
+    ),
+    Fault(
         "moved while it may be elsewhere", "what may be elsewhere is neither moved nor removed",
         "coordinator/operations/instance/whereabouts.py",
         "    if instance.maybe_on:\n", "    if False:\n",

@@ -118,6 +118,7 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"enabled_disk_templates": ["drbd", "foo"]}, "enabled_disk_templates"),
         ({"enabled_disk_templates": ["file"]}, "web1 has the disk template sharedfile"),
         ({"enabled_hypervisors": ["vmware"]}, "no hypervisor “vmware”"),
+        ({"enabled_hypervisors": ["fake"]}, "web1 has the hypervisor kvm"),
         ({"file_storage_dir": "relative"}, "path from /"),
         ({"max_running_jobs": 0}, "max_running_jobs"),
         ({"default_iallocators": {"allocate": ":hail"}}, "“” is no name of an allocator"),

@@ -1,6 +1,7 @@
 """Instances of which it is open where they are, since a move of them ended in the middle."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.sim.settings import GAMMA, WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Mishap, Once
-from tests.support.network import Trip
+from tests.support.network import Fault, Trip
 from tests.support.seeds import seeds
 
 SOURCE, TARGET = "beta", "gamma"
@@ -31,6 +32,38 @@ def test_instance_is_not_settled_while_it_may_be_on_a_node_that_cannot_be_asked(
             assert cluster.config.instance("web1").maybe_on
 
     simulate(scenario())
+
+
+def test_a_start_leaves_the_disks_attached_nowhere_else() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _half_moved(cluster)
+            cluster.machines[SOURCE].guests.crash(uuid)
+            await cluster.machines[TARGET].guests.ensure_gone(uuid)  # but its disks are there still
+            assert cluster.machines[TARGET].attached
+            await cluster.run(StartInstance(instance_name=WEB1))
+            assert cluster.machines[SOURCE].attached
+            assert not cluster.machines[TARGET].attached
+
+    simulate(scenario())
+
+
+def test_a_guest_arrives_in_the_way_it_runs_whatever_its_target_would_choose() -> None:
+    asked: set[str] = set()
+
+    class Receptions(Fault):
+        async def going(self, trip: Trip) -> None:
+            if trip.call.name == "instances.ensure_receiving":
+                asked.add(json.loads(trip.body)["guest"]["parameters"]["accelerator"])
+
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            cluster.network.faults.append(Receptions())
+            await cluster.run(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+
+    simulate(scenario())
+    assert asked == {"tcg"}  # as it is reported; what is configured is “auto”
 
 
 def test_instance_is_not_started_where_a_process_of_it_is_left_elsewhere() -> None:
