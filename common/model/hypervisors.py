@@ -50,6 +50,9 @@ class DiskCache(StrEnum):
     WRITETHROUGH = "writethrough"
 
 
+_PATHS = ("initrd_path", "kernel_path", "kvm_path", "vnc_password_file")
+
+
 class KvmParameters(Order):
     """Those of ``kvm``; ``accelerator`` is ours."""
 
@@ -77,6 +80,9 @@ class KvmParameters(Order):
     vnc_password_file: str = ""  # on the node
 
     def __post_init__(self) -> None:
+        for name in _PATHS:
+            if (path := getattr(self, name)) and not path.startswith("/"):
+                raise ValueError(f"{name} has to be a whole path on the node, not “{path}”")
         if self.initrd_path and not self.kernel_path:
             raise ValueError("initrd_path is set but kernel_path is not; set both or neither")
         buffered = self.disk_cache not in (DiskCache.DEFAULT, DiskCache.NONE)
@@ -87,8 +93,6 @@ class KvmParameters(Order):
     def _check_display(self) -> None:
         address = self.vnc_bind_address
         if self.vnc_password_file:
-            if not self.vnc_password_file.startswith("/"):
-                raise ValueError("vnc_password_file has to be a whole path on the node")
             if address and not _is_address(address):
                 raise ValueError(f"vnc_bind_address cannot be “{address}”: it is no IP address")
         elif address not in ("", "127.0.0.1", "::1"):

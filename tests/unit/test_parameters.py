@@ -51,6 +51,13 @@ DECLARED = (Backend, NicParameters, NodeParameters, *HYPERVISORS.values())
         (KvmParameters, {"disk_aio": "native", "disk_cache": "writeback"}, "disk_aio=native"),
         (KvmParameters, {"vnc_bind_address": "0.0.0.0"}, "has no password"),
         (KvmParameters, {"vnc_password_file": "web1"}, "a whole path on the node"),
+        (KvmParameters, {"kernel_path": "vmlinuz"}, "kernel_path has to be a whole path"),
+        (KvmParameters, {"kvm_path": "qemu"}, "kvm_path has to be a whole path on the node"),
+        (
+            KvmParameters,
+            {"kernel_path": "/k", "initrd_path": "./i"},
+            "initrd_path has to be a whole path on the node, not “./i”",
+        ),
         (KvmParameters, {"vnc_password_file": "/a", "vnc_bind_address": "a,b"}, "no IP address"),
         (KvmParameters, {"migration_bandwidth": 0}, "migration_bandwidth"),
         (KvmParameters, {"migration_downtime": -1}, "migration_downtime"),
