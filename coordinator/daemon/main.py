@@ -15,7 +15,7 @@ import uvloop
 from common.errors import Bug, Deposed, GntError
 from common.log_lines import LineFormatter
 from common.model.node import Node
-from common.paths import GANETIS_ALLOCATORS, Paths
+from common.paths import Paths
 from common.ports import port
 from common.systemd import JournalFormatter, Supervisor, is_journalled
 from common.tasks import Background
@@ -24,6 +24,7 @@ from coordinator.master.luxi_server import LuxiServer
 from coordinator.master.master import Master, Outside
 from coordinator.master.reign import reign
 from coordinator.nodes.stranger import stranger
+from coordinator.operations.placement.allocators import search_path_of
 from coordinator.quorum.question import Mode, Word
 
 log = logging.getLogger("gantry.coordinator")
@@ -126,8 +127,8 @@ async def _serve(paths: Paths, arguments: argparse.Namespace, supervisor: Superv
     word = word_of(arguments)
     try:
         async with calling(paths) as nodes:
-            search_path = (*paths.own_allocators(), None, *GANETIS_ALLOCATORS)
-            outside = Outside(nodes, stranger, time.time, SystemRandom(), search_path)
+            path = search_path_of(paths)
+            outside = Outside(nodes, stranger, time.time, SystemRandom(), path)
             await _be_master(paths, me, outside, mode, word, supervisor)
     except (asyncio.CancelledError, GntError, BaseExceptionGroup) as error:
         if not stopping.is_set():

@@ -43,6 +43,7 @@ from coordinator.nodes.calls import Nodes
 from coordinator.nodes.stranger import stranger
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
+from coordinator.operations.placement.allocators import find_program, search_path_of
 from coordinator.state.rows import Put, settle
 from coordinator.state.state import State, state_of
 
@@ -76,6 +77,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         Conflict: the node is in a cluster already.
         Unreachable: noded does not run here.
         InvalidRequest: a name or parameter does not fit.
+        NotFound: there is no such allocator here.
     """
     check_name(wanted.name, "cluster")
     check_name(wanted.node, "node")
@@ -83,6 +85,8 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
     check_reachable_ip(wanted.primary_ip, "the address of this node")
     if wanted.secondary_ip:
         check_reachable_ip(wanted.secondary_ip, "the secondary address of this node")
+    if wanted.default_iallocator:
+        find_program(wanted.default_iallocator, search_path_of(paths))
     token = _token(paths)
     state = _first_state(wanted)
     node = state.config.sorted_nodes()[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from common.errors import InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.cluster import Cluster
+from common.paths import GANETIS_ALLOCATORS, Paths
 
 if TYPE_CHECKING:
     from coordinator.operations.placement.shared import SearchPath
@@ -76,6 +77,11 @@ def allocators_for(
             "modify --default-iallocator” sets one."
         )
     return names
+
+
+def search_path_of(paths: Paths) -> "SearchPath":
+    """Return where this node's allocators are looked for; the built-in one comes after its own."""
+    return (*paths.own_allocators(), None, *GANETIS_ALLOCATORS)
 
 
 def find_program(name: str, search_path: "SearchPath") -> Path | None:
