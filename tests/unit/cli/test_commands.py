@@ -310,3 +310,18 @@ def test_autoarchive_goes_on_until_nothing_is_left_to_do(
     assert {age_s for age_s, _ in asked} == {7200.0}
     assert json.loads(run("gnt-job autoarchive all --json").out) == {"archived": 0, "left": 4}
     assert asked[-1][0] == -1.0
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_groups_are_listed_and_told_in_full(run: Run) -> None:
+    listed = run("gnt-group list --no-headers --separator=, -o name,node_cnt,alloc_policy")
+    assert (listed.code, listed.err) == (0, "")
+    names = [line.partition(",")[0] for line in listed.out.splitlines()]
+    told = run("gnt-group info").out
+    assert [f"Group name: {name}\n" in told for name in names] == [True] * len(names)
+    for words in ("allocation policy: preferred", "spindle_count: default (1)", "vcpu-ratio: 4.0"):
+        assert words in told
+    (one,) = json.loads(run(f"gnt-group info --json {names[0]}").out)
+    assert one["name"] == names[0]
+    assert run("gnt-group info nowhere").code == 3
+    assert run("gnt-group list-fields").code == 0
