@@ -314,6 +314,6 @@ def find_node(cluster: Snapshot, name: str) -> int | None:
 
 
 def warn_of_missing(cluster: Snapshot) -> None:
-    """Say on stderr which nodes have less free than what is on them resources for."""
+    """Say on stderr which nodes have less free than what is on them accounts for."""
     for line in missing(*cluster.columns):
         sys.stderr.write(f"{line}\n")

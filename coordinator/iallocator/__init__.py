@@ -5,7 +5,7 @@ text to text. Where that program is plainly wrong we differ:
 
 * A mirrored instance for which one node is asked is refused with a sentence; hail crashes.
 * An existing mirrored instance that has one node only is passed over; hail crashes.
-* With exclusive storage, several new instances are placed one on top of the other's resources, in
+* With exclusive storage, several new instances are placed one on top of the other, in
   any group. hail forgets what it has placed if a group is named, and otherwise all groups but
   the first instance's; ``--strict-compat`` does the same.
 * With ``-t`` or ``--simulate`` names in the request are looked up in that cluster; hail takes

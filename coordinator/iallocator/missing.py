@@ -1,4 +1,4 @@
-"""What is in use on nodes although no instance resources for it."""
+"""What is in use on nodes although no instance accounts for it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class LookAhead:
         most: int | None = None,
         enough: float = -np.inf,
     ) -> None:
-        """LookAhead from where ``balance`` stands.
+        """Look from where ``balance`` stands.
 
         Args:
             balance: the group; the moves found are made in it.

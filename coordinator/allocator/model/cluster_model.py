@@ -55,7 +55,7 @@ class ClusterModel:
         real: whether they are there already.
         tags: of each instance.
         arrivals: instances that have moved since, by index; the last one last.
-        missing: memory of each node that nothing resources for, in MiB.
+        missing: memory of each node that nothing accounts for, in MiB.
     """
 
     def __init__(self, snapshot: Snapshot, *, least_disk: float = 0.0) -> None:

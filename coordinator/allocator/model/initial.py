@@ -15,7 +15,7 @@ class InitialNodes:
 
     Attributes:
         measured: free memory as reported.
-        missing: memory that nothing resources for.
+        missing: memory that nothing accounts for.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class InitialNodes:
         return sums
 
     def resources(self, *, reserved: Ints, conflicts: Ints, location: Ints) -> "NodeResources":
-        """The model, with the columns that depend on who is whose peer, and on tags."""
+        """The resources, with what depends on who is whose peer, and on tags."""
         nodes, demands, ratios = self._nodes, self._demands, np.array(self._ratios, dtype=float)
         primary, secondary, per_node = self._primary, self._secondary, self.per_node
 
