@@ -124,6 +124,8 @@ def test_a_request_describes_the_same_cluster_as_text(tmp_path: Path) -> None:
     """Debian's counts every instance of a request twice, so ours is held against itself."""
     for seed in range(SEED, SEED + min(CASES, 10)):
         message = random_message(Random(seed), "relocate")
+        if not message["instances"]:
+            continue  # of an empty cluster nothing is saved
         request = saved(tmp_path / "request.json", json.dumps(message))
         group = next(iter(message["nodegroups"].values()))["name"]
         rest = ["-C", "-G", group, "-l", "3", "--strict-compat"]

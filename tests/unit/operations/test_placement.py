@@ -1,5 +1,7 @@
 """What the allocator is shown of the cluster."""
 
+from collections.abc import Iterator
+
 import pytest
 from msgspec.structs import replace
 
@@ -24,6 +26,7 @@ from common.names import (
 )
 from common.noderpc.facts import NodeFacts
 from coordinator.locks.names import Owner
+from coordinator.operations.placement.demands import Demands
 from coordinator.operations.placement.fit import check_policy, promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise, Promises
@@ -126,6 +129,28 @@ def test_what_is_promised_on_a_node_that_was_removed_is_left_out_of_the_snapshot
     promise = Promise(InstanceId(WEB2.uuid), NodeId("gone"), MiB(512), planned)
     look = Look(CONFIG, {ALPHA.uuid: FACTS, BETA.uuid: FACTS}, (promise,))
     assert [each.name for each in look.snapshot.instances] == ["web1"]
+
+
+def test_a_snapshot_taken_amid_another_has_what_is_configured_for_it() -> None:
+    """As when a question is answered in a thread while the cluster's defaults change."""
+    bare = CONFIG.apply([Put(replace(WEB1, beparams={}))])
+    cluster = bare.cluster
+    larger = bare.apply([Put(replace(cluster, beparams={"maxmem": 4096, "minmem": 4096}))])
+    demands, homes = Demands(), [(0,)]
+
+    def planned(config: Config) -> list[PlannedInstance]:
+        return [PlannedInstance(each, config.disks_of(each)) for each in config.sorted_instances()]
+
+    class Interrupted(list[PlannedInstance]):
+        def __iter__(self) -> Iterator[PlannedInstance]:
+            assert demands.of(larger, planned(larger), homes)[0].memory == 4096
+            return super().__iter__()
+
+    before = demands.of(bare, planned(bare), homes)[0].memory
+    assert before != 4096
+    assert demands.of(bare, Interrupted(planned(bare)), homes)[0].memory == before
+    assert demands.of(larger, planned(larger), homes)[0].memory == 4096
+    assert demands.of(bare, planned(bare), homes)[0].memory == before
 
 
 def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:
