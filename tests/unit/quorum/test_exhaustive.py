@@ -16,6 +16,7 @@ from common.model.stamp import Stamp
 from common.names import Epoch, JobId, NodeName, Serial
 from common.noderpc.mastership import REACH, Ballot
 from coordinator.quorum.decide import confirm, decide
+from coordinator.quorum.heard import Deaf, Heard
 from coordinator.quorum.objection import NotCandidate
 from coordinator.quorum.question import Mode, Question, Word
 from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
@@ -298,3 +299,36 @@ def test_a_winner_finds_every_acknowledged_commit(nodes: int, mode: Mode) -> Non
                 verdict = decide(question, ballots, silent=set(names))
                 if isinstance(verdict, Won):
                     assert verdict.stamp.serial >= 2, (held, answering)
+
+
+class Told(enum.Enum):
+    """What a node besides me does while it may hold acknowledged changes; I hold commit 2."""
+
+    NOTHING = enum.auto()
+    OLDER = stamp(1)
+    NEWER = stamp(3)
+    DEAF = Deaf((RIVAL,), (3, 3))
+
+
+@pytest.mark.parametrize("nodes", range(2, UP_TO + 1))
+@pytest.mark.parametrize("mode", Mode)
+def test_no_word_replaces_a_majority_below_what_is_within_reach(nodes: int, mode: Mode) -> None:
+    names = [ME, *(NodeName(f"n{number}") for number in range(1, nodes))]
+    for count in range(1, nodes + 1):
+        question = Question(ME, frozenset(names), frozenset(names[:count]), mode, Word.NO_VOTING)
+        for told in product(Told, repeat=nodes - 1):
+            others = dict(zip(names[1:], told, strict=True))
+            states = {name: t.value for name, t in others.items() if isinstance(t.value, Stamp)}
+            deaf = {name: t.value for name, t in others.items() if isinstance(t.value, Deaf)}
+            verdict = decide(
+                question,
+                {n: Ballot(master=ME, epoch=Epoch(3), stamp=s) for n, s in states.items()}
+                | {ME: Ballot(master=ME, epoch=Epoch(3), stamp=stamp(2))},
+                silent=others.keys() - states.keys(),
+                heard=Heard(deaf=deaf),
+            )
+            if isinstance(verdict, Won) and verdict.overridden:
+                assert not deaf, told
+                assert all(each.age <= verdict.stamp.age for each in states.values()), told
+            elif len(states) < nodes // 2 and not deaf and stamp(3) not in states.values():
+                assert isinstance(verdict, Won), (told, verdict)
