@@ -9,10 +9,16 @@ if TYPE_CHECKING:  # hail has no time for typing
     from typing import Any, TextIO
 
 _TERMINALS = (
-    *range(32), *range(127, 160),  # C0, DEL and C1: what terminals obey
-    0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A),  # order of writing
-    0x2028, 0x2029,  # some take them for the ends of lines
-)  # fmt: skip
+    *range(32),
+    *range(127, 160),  # C0, DEL and C1: what terminals obey
+    0x61C,
+    0x200E,
+    0x200F,
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),  # order of writing
+    0x2028,
+    0x2029,  # some take them for the ends of lines
+)
 _ESCAPES = {code: f"\\u{code:04x}" for code in _TERMINALS}
 _IN_TEXT = {code: text for code, text in _ESCAPES.items() if chr(code) not in "\n\t"}
 

@@ -34,13 +34,16 @@ class Bounds(Part, kw_only=True):
     """Smallest and largest instance allowed, per quantity."""
 
     min: Spec = Spec(
-        memory_size=MiB(32), cpu_count=1, disk_count=0, disk_size=MiB(1), nic_count=0,
-        spindle_use=0,
-    )  # fmt: skip
+        memory_size=MiB(32), cpu_count=1, disk_count=0, disk_size=MiB(1), nic_count=0, spindle_use=0
+    )
     max: Spec = Spec(
-        memory_size=MiB(32768), cpu_count=8, disk_count=16, disk_size=MiB(1048576),
-        nic_count=8, spindle_use=12,
-    )  # fmt: skip
+        memory_size=MiB(32768),
+        cpu_count=8,
+        disk_count=16,
+        disk_size=MiB(1048576),
+        nic_count=8,
+        spindle_use=12,
+    )
 
 
 class InstancePolicy(Part, kw_only=True):
@@ -48,9 +51,13 @@ class InstancePolicy(Part, kw_only=True):
 
     minmax: tuple[Bounds, ...] = (Bounds(),)
     std: Spec = Spec(
-        memory_size=MiB(128), cpu_count=1, disk_count=1, disk_size=MiB(1024), nic_count=1,
+        memory_size=MiB(128),
+        cpu_count=1,
+        disk_count=1,
+        disk_size=MiB(1024),
+        nic_count=1,
         spindle_use=1,
-    )  # fmt: skip
+    )
     disk_templates: tuple[str, ...] = (
         "sharedfile", "diskless", "plain", "blockdev", "drbd", "file", "rbd", "gluster", "ext",
     )  # fmt: skip

@@ -50,9 +50,10 @@ class Settings(Order, omit_defaults=True):
     def given(self) -> dict[str, Any]:
         """Return those that are given, by the names of the cluster's fields."""
         return {
-            field: value for field in self.__struct_fields__
+            field: value
+            for field in self.__struct_fields__
             if (value := getattr(self, field)) is not None
-        }  # fmt: skip
+        }
 
 
 def read_settings(values: dict[str, Any]) -> Settings:

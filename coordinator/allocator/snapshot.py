@@ -21,8 +21,9 @@ NOWHERE = -1
 TEMPLATES = tuple(map(str, DiskTemplate))
 """Disk templates in Ganeti's order."""
 
-USES_MEMORY = frozenset({"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline",
-                         "ERROR_wrongnode"})  # fmt: skip
+USES_MEMORY = frozenset(
+    {"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline", "ERROR_wrongnode"}
+)
 IS_RUNNING = frozenset({"running", "ERROR_up"})
 STATUSES = USES_MEMORY | {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}
 
@@ -34,23 +35,26 @@ STATUS_OF = {
 """Status of an instance of which only the state asked for is known."""
 
 _SMALLEST = Spec(
-    memory_size=MiB(128), cpu_count=1, disk_size=MiB(1024), disk_count=1, nic_count=1,
-    spindle_use=1,
-)  # fmt: skip
+    memory_size=MiB(128), cpu_count=1, disk_size=MiB(1024), disk_count=1, nic_count=1, spindle_use=1
+)
 
 DEFAULT_POLICY = InstancePolicy(
     minmax=(
         Bounds(
             min=_SMALLEST,
             max=Spec(
-                memory_size=MiB(32768), cpu_count=8, disk_size=MiB(1048576), disk_count=16,
-                nic_count=8, spindle_use=12,
+                memory_size=MiB(32768),
+                cpu_count=8,
+                disk_size=MiB(1048576),
+                disk_count=16,
+                nic_count=8,
+                spindle_use=12,
             ),
         ),
     ),
     std=_SMALLEST,
     disk_templates=TEMPLATES,
-)  # fmt: skip
+)
 """Ganeti's default; the bounds of ours are wider."""
 
 

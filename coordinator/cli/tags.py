@@ -13,8 +13,12 @@ from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.submit import add_job_options, common_fields, run_jobs
 from coordinator.cli.telling import write
 
-_KINDS = {"gnt-cluster": "cluster", "gnt-group": "nodegroup", "gnt-node": "node",
-          "gnt-instance": "instance"}  # fmt: skip
+_KINDS = {
+    "gnt-cluster": "cluster",
+    "gnt-group": "nodegroup",
+    "gnt-node": "node",
+    "gnt-instance": "instance",
+}
 
 
 def add_tags(command: str, words: Sequence[str]) -> int:
@@ -46,8 +50,12 @@ def search_tags(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster search-tags``: exits with 1 when nothing is found."""
     parser = Parser(command, "Find tags by a regular expression, and whose they are.")
     parser.add_argument("pattern", metavar="PATTERN", help="for a part of the tag; RE2's")
-    parser.add_argument("--priority", default="normal", metavar="low|normal|high",
-                        help="or a number, -20 being the most urgent")  # fmt: skip
+    parser.add_argument(
+        "--priority",
+        default="normal",
+        metavar="low|normal|high",
+        help="or a number, -20 being the most urgent",
+    )
     parser.set_defaults(dry_run=False, reason=None)
     add_json(parser)
     options = parser.parse_args(words)

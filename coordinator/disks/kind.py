@@ -72,9 +72,12 @@ class DiskKind(ABC):
     def spec(self, instance: Instance, disk: Disk) -> DiskSpec:
         """Return a disk as its nodes are told of it: the same for all of them."""
         return DiskSpec(
-            id=disk.uuid, instance=instance.uuid, size=disk.size,
-            backing=disk.backing, mode=disk.mode,
-        )  # fmt: skip
+            id=disk.uuid,
+            instance=instance.uuid,
+            size=disk.size,
+            backing=disk.backing,
+            mode=disk.mode,
+        )
 
     # What nodes are asked before and after something happens to a guest; if it has no disks, they
     # are not asked.

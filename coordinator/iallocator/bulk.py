@@ -88,10 +88,20 @@ def _node(node: Object, groups: Mapping[str, int]) -> tuple[Any, ...]:
         return group, False, *states, tags, 0, 0, 0, 0, 0, 0, 0, spindles, 0
     spindles = node["total_spindles"] if exclusive else parameters["spindle_count"]
     return (
-        group, True, *states, tags, node["total_memory"], node["reserved_memory"],
-        node["free_memory"], node["total_disk"], node["free_disk"], node["total_cpus"],
-        node["reserved_cpus"], spindles, node["free_spindles"],
-    )  # fmt: skip
+        group,
+        True,
+        *states,
+        tags,
+        node["total_memory"],
+        node["reserved_memory"],
+        node["free_memory"],
+        node["total_disk"],
+        node["free_disk"],
+        node["total_cpus"],
+        node["reserved_cpus"],
+        spindles,
+        node["free_spindles"],
+    )
 
 
 def read_instances(found: Object, nodes: Mapping[str, int] | None) -> InstanceColumns:

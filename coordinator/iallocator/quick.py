@@ -127,9 +127,13 @@ def _answer(message: Any, options: QuickOptions) -> tuple[str, list[str]] | None
 def _is_simple(nodes: NodeColumns, instances: InstanceColumns) -> bool:
     homes = zip(instances.primary, instances.secondary, strict=True)
     totals = zip(
-        nodes.usable, nodes.total_memory, nodes.total_disk, nodes.total_cpus, nodes.spindles,
+        nodes.usable,
+        nodes.total_memory,
+        nodes.total_disk,
+        nodes.total_cpus,
+        nodes.spindles,
         strict=True,
-    )  # fmt: skip
+    )
     return (
         {*instances.template} <= {"drbd"}
         and not any(instances.forthcoming)
@@ -227,9 +231,13 @@ class _Search:
         if len(candidates) < 2:
             return "Not enough online nodes", None
         demand: Any = SimpleNamespace(
-            memory=new.memory[0], vcpus=new.vcpus[0], spindle_use=new.spindle_use[0],
-            disks=new.disks[0], disk_spindles=new.disk_spindles[0], template="drbd",
-        )  # fmt: skip
+            memory=new.memory[0],
+            vcpus=new.vcpus[0],
+            spindle_use=new.spindle_use[0],
+            disks=new.disks[0],
+            disk_spindles=new.disk_spindles[0],
+            template="drbd",
+        )
         pairs = FewPairs(
             self._resources,
             range(len(nodes.names)) if scored is None else scored,

@@ -77,10 +77,14 @@ class Preparation:
                 continue
             self.context.promise(*operation.promises(plan))
             running.change_op(
-                self.index, status=Status.RUNNING, executed=self.now(), choice=None,
-                plan=to_values(plan, operation.plan_type), version=operation.version,
+                self.index,
+                status=Status.RUNNING,
+                executed=self.now(),
+                choice=None,
+                plan=to_values(plan, operation.plan_type),
+                version=operation.version,
                 locks=to_rows(wanted),
-            )  # fmt: skip
+            )
             return plan
         raise Conflict(
             f"Whatever was chosen for {operation.summary()} was taken by others meanwhile, "

@@ -36,9 +36,11 @@ NoRemember = Annotated[
 
 AllocationPolicyOption = Annotated[
     AllocationPolicy | None,
-    option("--alloc-policy", help="whether new instances may go there: always, where no other "
-           "group has room, or never"),
-]  # fmt: skip
+    option(
+        "--alloc-policy",
+        help="whether new instances may go there: always, where no other group has room, or never",
+    ),
+]
 NodeParametersOption = Annotated[
     dict[str, Any] | None,
     option("--node-parameters", help="NAME=VALUE,…; “default” resets one", syntax=Syntax.KEYVAL),

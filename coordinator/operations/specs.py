@@ -54,10 +54,15 @@ def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
     base, what = config.cluster.nicparams, f"the nic parameters of {instance.name}"
     parameters = filled(NicParameters, sound(NicParameters, base), nic.nicparams, what=what)
     return NicSpec(
-        id=nic.uuid, instance=instance.uuid, mac=nic.mac, ip=nic.ip,
-        mode=parameters.mode, link=parameters.link, vlan=parameters.vlan,
+        id=nic.uuid,
+        instance=instance.uuid,
+        mac=nic.mac,
+        ip=nic.ip,
+        mode=parameters.mode,
+        link=parameters.link,
+        vlan=parameters.vlan,
         guarded=parameters.guarded,
-    )  # fmt: skip
+    )
 
 
 def guest_spec(
@@ -83,9 +88,12 @@ def guest_spec(
         InvalidRequest: a parameter is unknown or does not fit.
     """
     memory = filled(
-        Backend, sound(Backend, config.cluster.beparams), instance.beparams, beparams or {},
+        Backend,
+        sound(Backend, config.cluster.beparams),
+        instance.beparams,
+        beparams or {},
         what=f"the backend parameters of {instance.name}",
-    )  # fmt: skip
+    )
     check_hypervisor(instance.hypervisor)
     kind = HYPERVISORS[instance.hypervisor]
     parameters = filled(

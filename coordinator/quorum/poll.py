@@ -38,7 +38,9 @@ class Poll:
         # says nothing about what the others acknowledged: it is no part of their majority.
         shown = {n: b.stamp for n, b in counted.items() if b.stamp is not None and b.stamp.serial}
         return cls(
-            question, counted, astray,
+            question,
+            counted,
+            astray,
             pending=voters - answers.keys() - frozenset(silent),
             states={n: stamp for n, stamp in shown.items() if n in candidates},
             seen={n: stamp for n, stamp in heard.seen.items() if n in candidates},
@@ -48,7 +50,7 @@ class Poll:
                 if n in voters and n not in candidates
             },
             deaf={n: heard.deaf[n] for n in sorted(voters & heard.deaf.keys())},
-        )  # fmt: skip
+        )
 
     @property
     def shown(self) -> dict[NodeName, Stamp]:

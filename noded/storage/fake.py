@@ -72,8 +72,9 @@ class FakeStorage(Storage, PoolDriver):
                 raise NodeFailure(
                     f"There is no space for a disk of {format_mib(disk.size)} at {path}: "
                     f"{format_mib(files.free)} are free.",
-                    path=path, free_mib=files.free,
-                )  # fmt: skip
+                    path=path,
+                    free_mib=files.free,
+                )
             files.disks[path] = DiskReport(id=disk.id, instance=disk.instance, size=disk.size)
 
     async def ensure_absent(self, disk: DiskSpec) -> None:

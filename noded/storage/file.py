@@ -102,8 +102,9 @@ def _make_file(place: Place, disk: DiskSpec) -> None:
         raise NodeFailure(
             f"There is no space for a disk of {format_mib(disk.size)} in {place.root}: "
             f"{format_mib(free_mib)} are free.",
-            path=path_of(disk), free_mib=free_mib,
-        )  # fmt: skip
+            path=path_of(disk),
+            free_mib=free_mib,
+        )
     _unlink(place.unfinished, place)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
     descriptor = os.open(place.unfinished, flags, 0o600, dir_fd=place.directory)
@@ -112,9 +113,8 @@ def _make_file(place: Place, disk: DiskSpec) -> None:
         write_label(descriptor, disk.id, disk.instance)
         os.fsync(descriptor)
         os.rename(
-            place.unfinished, place.name,
-            src_dir_fd=place.directory, dst_dir_fd=place.directory,
-        )  # fmt: skip
+            place.unfinished, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory
+        )
         os.fsync(place.directory)
     except OSError:
         _unlink(place.unfinished, place)

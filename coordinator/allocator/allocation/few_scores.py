@@ -124,8 +124,22 @@ class Scores:
         stranded, primaries = self._stranded, self._stranded_primaries
         # The terms in hail's order, those left out being 0; see ``score.Term``.
         return [
-            start + 0.5 * disk + (fails + f) + kept + stranded + primaries + cpus + load + load
-            + disk_load + load + 0.5 * spindles + soon + 0.5 * disk + cpus + 0.5 * spindles
+            start
+            + 0.5 * disk
+            + (fails + f)
+            + kept
+            + stranded
+            + primaries
+            + cpus
+            + load
+            + load
+            + disk_load
+            + load
+            + 0.5 * spindles
+            + soon
+            + 0.5 * disk
+            + cpus
+            + 0.5 * spindles
             + 0.25 * (owed + o)
             for disk, kept, disk_load, spindles, f, o in zip(
                 self._disk.roots(self._with_disk, steps_of_disk),
@@ -136,7 +150,7 @@ class Scores:
                 owe,
                 strict=True,
             )
-        ]  # fmt: skip
+        ]
 
     def _disk_change(self, node: int) -> tuple[float, float]:
         """The share of free disk, before and with the instance."""

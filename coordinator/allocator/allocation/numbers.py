@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 MOST_NODES = 3  # named one by one
 _POLICY = frozenset(
     {
-        Reason.POLICY_MEMORY, Reason.POLICY_DISK, Reason.POLICY_CPU, Reason.POLICY_SPINDLES,
-        Reason.POLICY_DISK_COUNT, Reason.POLICY_TEMPLATE,
+        Reason.POLICY_MEMORY,
+        Reason.POLICY_DISK,
+        Reason.POLICY_CPU,
+        Reason.POLICY_SPINDLES,
+        Reason.POLICY_DISK_COUNT,
+        Reason.POLICY_TEMPLATE,
     }
-)  # fmt: skip
+)
 
 
 def numbers_behind(

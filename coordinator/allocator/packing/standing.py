@@ -212,9 +212,12 @@ def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
         taken = np.where(a.exclusive, -float(spindles), -float(disk))
         nothing = unit == 0  # of nothing all is free
         return column(
-            np.where(nothing, 1.0, amounts), np.where(nothing, 1.0, unit), ones,
-            np.where(nothing, 0.0, taken), np.where(nothing, 0.0, taken),
-        )  # fmt: skip
+            np.where(nothing, 1.0, amounts),
+            np.where(nothing, 1.0, unit),
+            ones,
+            np.where(nothing, 0.0, taken),
+            np.where(nothing, 0.0, taken),
+        )
 
     cpus = ones * demand.used_vcpus
     found = {

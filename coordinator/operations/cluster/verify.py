@@ -50,9 +50,11 @@ class VerifyCluster(Operation[None, VerifyClusterPlan], kw_only=True):
         check_skipped(self.skip_checks)
         config = cluster.config
         how: dict[str, Any] = {
-            "error_codes": self.error_codes, "ignore_errors": self.ignore_errors,
-            "verbose": self.verbose, "findings": self.findings,
-        }  # fmt: skip
+            "error_codes": self.error_codes,
+            "ignore_errors": self.ignore_errors,
+            "verbose": self.verbose,
+            "findings": self.findings,
+        }
         groups = [config.group(self.group_name)] if self.group_name else config.sorted_groups()
         parts: list[Operation[Any, Any]] = [] if self.group_name else [VerifyConfig(**how)]
         parts += [VerifyGroup(group_name=group.name, **how) for group in groups]

@@ -37,9 +37,8 @@ class VerifyConfig(Operation[None, VerifyPlan], kw_only=True):
             )
         seen = Seen(config, {}, cluster.state.stamp, {}, VERSION)
         return report(
-            OF_CONFIGURATION, seen, cluster.log,
-            codes=self.error_codes, ignored=self.ignore_errors,
-        )  # fmt: skip
+            OF_CONFIGURATION, seen, cluster.log, codes=self.error_codes, ignored=self.ignore_errors
+        )
 
     def result(self, plan: VerifyPlan) -> Any:
         return plan.told(findings=self.findings)

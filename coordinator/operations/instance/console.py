@@ -43,9 +43,14 @@ class FindConsole(Operation[None, ConsolePlan], kw_only=True):
             raise Conflict(f"Instance {instance.name} is not running.", instance=instance.name)
         told = await cluster.call(Instances, node).console(instance=instance.uuid)
         return ConsolePlan(
-            instance=instance.name, uuid=instance.uuid, **to_builtins(told),
-            host=node.primary_ip, port=node.port, node=node.name, key=node.key,
-        )  # fmt: skip
+            instance=instance.name,
+            uuid=instance.uuid,
+            **to_builtins(told),
+            host=node.primary_ip,
+            port=node.port,
+            node=node.name,
+            key=node.key,
+        )
 
     def result(self, plan: ConsolePlan) -> ConsolePlan:
         return plan

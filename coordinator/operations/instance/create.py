@@ -81,11 +81,14 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     nics: Annotated[
         tuple[NicRequest, ...],
         option(
-            "--net", help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE] (one, as the cluster's "
-            "parameters say)", syntax=Syntax.DEVICES, instead=("0",),
+            "--net",
+            help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE] (one, as the cluster's "
+            "parameters say)",
+            syntax=Syntax.DEVICES,
+            instead=("0",),
             shorthands=(Shorthand(("--no-nics",), "without any"),),
         ),
-    ] = ()  # fmt: skip
+    ] = ()
     pnode: Annotated[str | None, option("-n", "--node", help="node to run on")] = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
@@ -94,10 +97,12 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     hvparams: Annotated[
         dict[str, Any],
         option(
-            "-H", "--hypervisor-parameters", help="[HYPERVISOR:]NAME=VALUE,…",
+            "-H",
+            "--hypervisor-parameters",
+            help="[HYPERVISOR:]NAME=VALUE,…",
             syntax=Syntax.HYPERVISOR,
         ),
-    ] = {}  # fmt: skip
+    ] = {}
     beparams: Annotated[
         dict[str, Any],
         option("-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…", syntax=Syntax.KEYVAL),
@@ -129,9 +134,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         if self.pnode:
             return Place(node=cluster.config.node(self.pnode).ref)
         allocators = allocators_for(
-            cluster.config.cluster, RequestType.ALLOCATE, self.iallocator,
-            instead="a node with -n",
-        )  # fmt: skip
+            cluster.config.cluster, RequestType.ALLOCATE, self.iallocator, instead="a node with -n"
+        )
         allocator, node = await place_new(cluster, allocators, *self.placement_request(cluster))
         return Place(node=cluster.config.node(node).ref, allocator=allocator)
 
@@ -152,10 +156,14 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             )
         await cluster.call(Instances, node).check_startable(guest=guest)
         return CreatePlan(
-            node=node.ref, instance=instance, disks=disks, nics=nics,
-            guest=guest, start=self.start,
+            node=node.ref,
+            instance=instance,
+            disks=disks,
+            nics=nics,
+            guest=guest,
+            start=self.start,
             attach=kind_of(self.disk_template).before_start([node.ref]),
-        )  # fmt: skip
+        )
 
     def placement_request(self, cluster: Cluster) -> PlacementRequest:
         """Return the instance as it is placed: complete but for its node."""
@@ -232,33 +240,46 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
         disks = tuple(
             Disk(
-                uuid=(disk_uuid := DiskId(cluster.new_uuid())), ctime=now, mtime=now,
-                name=request.name, size=request.size_mib, mode=request.mode,
+                uuid=(disk_uuid := DiskId(cluster.new_uuid())),
+                ctime=now,
+                mtime=now,
+                name=request.name,
+                size=request.size_mib,
+                mode=request.mode,
                 backing=kind.new_backing(config.cluster, uuid, disk_uuid),
                 nodes=kind.holders([node]),
             )
             for request in self.disks
-        )  # fmt: skip
+        )
         nics = tuple(
             Nic(
-                uuid=(nic_uuid := NicId(cluster.new_uuid())), ctime=now, mtime=now,
-                name=request.name, ip=request.ip or "",
+                uuid=(nic_uuid := NicId(cluster.new_uuid())),
+                ctime=now,
+                mtime=now,
+                name=request.name,
+                ip=request.ip or "",
                 mac=request.wanted_mac() or new_mac(config, nic_uuid),
                 nicparams=request.parameters(),
             )
             for request in self.nics
-        )  # fmt: skip
+        )
         instance = Instance(
-            uuid=uuid, ctime=now, mtime=now, name=self.instance_name,
+            uuid=uuid,
+            ctime=now,
+            mtime=now,
+            name=self.instance_name,
             primary_node=node,
             admin_state=AdminState.UP if self.start else AdminState.DOWN,
             hypervisor=self.hypervisor or config.cluster.enabled_hypervisors[0],
-            disk_template=self.disk_template, os=self.os_type or "",
+            disk_template=self.disk_template,
+            os=self.os_type or "",
             disks=tuple(disk.uuid for disk in disks),
             nics=tuple(nic.uuid for nic in nics),
-            hvparams=self.hvparams, beparams=read_backend(self.beparams), osparams=self.osparams,
+            hvparams=self.hvparams,
+            beparams=read_backend(self.beparams),
+            osparams=self.osparams,
             tags=tuple(sorted(set(self.tags))),
-        )  # fmt: skip
+        )
         return instance, disks, nics
 
 

@@ -100,13 +100,19 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                 await take_memory(cluster, target, guest.memory, instance)
         await cluster.call(Instances, target).check_startable(guest=guest)
         return FailoverPlan(
-            instance=instance.uuid, source=source.ref, source_offline=source.offline,
-            target=target.ref, guest=guest, was_running=alive, start=start,
+            instance=instance.uuid,
+            source=source.ref,
+            source_offline=source.offline,
+            target=target.ref,
+            guest=guest,
+            was_running=alive,
+            start=start,
             others=tuple(ref for ref in others(cluster, instance) if ref != target.ref),
             detach=kind.after_stop([source.ref], was_running=alive),
             attach=kind.before_start(homes(config, instance, target.ref)),
-            wait_s=float(self.shutdown_timeout), now=cluster.now(),
-        )  # fmt: skip
+            wait_s=float(self.shutdown_timeout),
+            now=cluster.now(),
+        )
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
         return room_for(cluster.config, self.instance_name, place)
@@ -117,9 +123,13 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
         if not plan.source_offline:
             yield shut_down_guest(
-                cluster, plan.guest, plan.source, plan.detach,
-                wait_s=plan.wait_s, was_running=plan.was_running,
-            )  # fmt: skip
+                cluster,
+                plan.guest,
+                plan.source,
+                plan.detach,
+                wait_s=plan.wait_s,
+                was_running=plan.was_running,
+            )
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         instances = cluster.call(Instances, plan.target)
         yield act(

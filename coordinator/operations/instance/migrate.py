@@ -99,12 +99,16 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             await take_memory(cluster, target, guest.memory, instance)
         await cluster.call(Instances, target).check_startable(guest=guest)
         return MigratePlan(
-            instance=instance.uuid, source=source.ref, target=target.ref,
+            instance=instance.uuid,
+            source=source.ref,
+            target=target.ref,
             target_host=target.secondary_ip or target.primary_ip,
-            guest=guest, shells=(source.ref,), now=cluster.now(),
+            guest=guest,
+            shells=(source.ref,),
+            now=cluster.now(),
             share=kind.before_move(source.ref, target.ref),
             leave=kind.after_move(target.ref, [source.ref]),
-        )  # fmt: skip
+        )
 
     def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
         return room_for(cluster.config, self.instance_name, place) if place else ()
@@ -123,15 +127,21 @@ async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     runs = found.runs or found.resume is not None
     elsewhere = _elsewhere(cluster.config, node.ref)
     return MigratePlan(
-        instance=instance.uuid, source=node.ref, target=node.ref, target_host="",
+        instance=instance.uuid,
+        source=node.ref,
+        target=node.ref,
+        target_host="",
         guest=present_guest(cluster.config, instance),
         leave=(
             kind.after_move(node.ref, elsewhere)
             if runs
             else kind.after_stop([node.ref, *elsewhere])
         ),
-        shells=found.shells, runs=found.runs, resume=found.resume, now=cluster.now(),
-    )  # fmt: skip
+        shells=found.shells,
+        runs=found.runs,
+        resume=found.resume,
+        now=cluster.now(),
+    )
 
 
 def _elsewhere(config: Config, home: NodeRef) -> list[NodeRef]:

@@ -47,39 +47,51 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     beparams: Annotated[
         dict[str, Any],
         option(
-            "-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…; “default” resets one",
+            "-B",
+            "--backend-parameters",
+            help="memory=SIZE,vcpus=N,…; “default” resets one",
             syntax=Syntax.KEYVAL,
         ),
-    ] = {}  # fmt: skip
+    ] = {}
     hvparams: Annotated[
         dict[str, Any],
         option(
-            "-H", "--hypervisor-parameters", help="NAME=VALUE,…; “default” resets one",
+            "-H",
+            "--hypervisor-parameters",
+            help="NAME=VALUE,…; “default” resets one",
             syntax=Syntax.KEYVAL,
         ),
-    ] = {}  # fmt: skip
+    ] = {}
     osparams: Annotated[
         dict[str, Any],
         option(
-            "-O", "--os-parameters", help="NAME=VALUE,…; “default” or -NAME takes one away",
+            "-O",
+            "--os-parameters",
+            help="NAME=VALUE,…; “default” or -NAME takes one away",
             syntax=Syntax.KEYVAL,
         ),
-    ] = {}  # fmt: skip
+    ] = {}
     os_name: Annotated[
         str | None, option("-o", "--os-type", help="OS definition; nothing is installed")
     ] = None
     nics: Annotated[
         tuple[NicChange, ...],
-        option("--net", help="add, change or remove nics, by number, name or UUID; ip=none takes "
-               "the address away", syntax=Syntax.CHANGES),
-    ] = ()  # fmt: skip
+        option(
+            "--net",
+            help="add, change or remove nics, by number, name or UUID; ip=none takes "
+            "the address away",
+            syntax=Syntax.CHANGES,
+        ),
+    ] = ()
     offline: Annotated[
         bool | None,
         option(
-            "--offline", help="do not let it be started: it is only kept", syntax=Syntax.FLAG,
+            "--offline",
+            help="do not let it be started: it is only kept",
+            syntax=Syntax.FLAG,
             shorthands=(Shorthand(("--online",), "let it be started again", value=False),),
         ),
-    ] = None  # fmt: skip
+    ] = None
     ignore_ipolicy: Annotated[
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
@@ -117,9 +129,8 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
                 "within the guest is not enough."
             )
         return ModifyInstancePlan(
-            before=before, after=after, nics_before=nics_before, nics_after=nics,
-            now=cluster.now(),
-        )  # fmt: skip
+            before=before, after=after, nics_before=nics_before, nics_after=nics, now=cluster.now()
+        )
 
     def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:  # noqa: ARG002
         before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)

@@ -105,8 +105,11 @@ def _added(cluster: Cluster, values: dict[str, Any]) -> Nic:
 
 def _modified(cluster: Cluster, nic: Nic, values: dict[str, Any]) -> Nic:
     """Return a nic with other values; what is ``default`` comes from the cluster's parameters."""
-    told = {key: "" if value in (NONE, None) else value for key, value in values.items()
-            if value != DEFAULT}  # fmt: skip
+    told = {
+        key: "" if value in (NONE, None) else value
+        for key, value in values.items()
+        if value != DEFAULT
+    }
     reset = {_PARAMETERS[key]: DEFAULT for key in values.keys() - told.keys() & _PARAMETERS.keys()}
     if stray := values.keys() - told.keys() - _PARAMETERS.keys():
         raise InvalidRequest(f"A nic has no default for {', '.join(sorted(stray))}.")

@@ -96,13 +96,18 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
         if not was_running:
             await take_memory(cluster, node, guest.memory, instance)
         return RebootPlan(
-            instance=instance.uuid, node=node.ref, guest=guest,
+            instance=instance.uuid,
+            node=node.ref,
+            guest=guest,
             attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
             others=() if was_running else others(cluster, instance),
-            was_running=was_running, before=instance.admin_state, reset=soft,
+            was_running=was_running,
+            before=instance.admin_state,
+            reset=soft,
             maybe_on=() if was_running else instance.maybe_on,
-            wait_s=float(self.shutdown_timeout), now=cluster.now(),
-        )  # fmt: skip
+            wait_s=float(self.shutdown_timeout),
+            now=cluster.now(),
+        )
 
     def promises(self, plan: RebootPlan) -> Iterable[Promise]:
         return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]

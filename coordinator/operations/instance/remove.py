@@ -76,13 +76,17 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             was_running = False
         at = homes(config, instance, node.ref)
         return RemovePlan(
-            homes=at, instance=instance,
-            disks=config.disks_of(instance), nics=config.nics_of(instance),
-            guest=present_guest(config, instance), was_running=was_running,
+            homes=at,
+            instance=instance,
+            disks=config.disks_of(instance),
+            nics=config.nics_of(instance),
+            guest=present_guest(config, instance),
+            was_running=was_running,
             detach=kind_of(instance.disk_template).after_stop(at, was_running=was_running),
-            ignore_failures=self.ignore_failures, wait_s=float(self.shutdown_timeout),
+            ignore_failures=self.ignore_failures,
+            wait_s=float(self.shutdown_timeout),
             now=cluster.now(),
-        )  # fmt: skip
+        )
 
     def recipe(self, cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
         node = plan.homes[0]
@@ -94,9 +98,13 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             yield _tolerant(cluster, act(title, lambda: hold(cluster, plan.guest, plan.detach.do)))
         else:
             yield shut_down_guest(
-                cluster, plan.guest, node, plan.detach,
-                wait_s=plan.wait_s, was_running=plan.was_running,
-            )  # fmt: skip
+                cluster,
+                plan.guest,
+                node,
+                plan.detach,
+                wait_s=plan.wait_s,
+                was_running=plan.was_running,
+            )
         # From the first deleted disk on there is no way back; whatever fails after this
         # leaves an instance that is down and can be removed again.
         yield record(

@@ -53,9 +53,10 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
     no_remember: NoRemember = False
     ignore_offline_nodes: Annotated[
         bool,
-        option("--ignore-offline", help="record it even if its node is offline",
-               syntax=Syntax.FLAG),
-    ] = False  # fmt: skip
+        option(
+            "--ignore-offline", help="record it even if its node is offline", syntax=Syntax.FLAG
+        ),
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -70,15 +71,20 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
             check_online(node)
         was_running = not out_of_reach and may_run(await find_guest(cluster, instance, node))
         return StopPlan(
-            instance=instance.uuid, node=None if out_of_reach else node.ref,
-            guest=present_guest(config, instance), was_running=was_running,
+            instance=instance.uuid,
+            node=None if out_of_reach else node.ref,
+            guest=present_guest(config, instance),
+            was_running=was_running,
             detach=kind_of(instance.disk_template).after_stop(
                 homes(config, instance, node.ref), was_running=was_running
             ),
-            others=others(cluster, instance), maybe_on=instance.maybe_on,
-            before=instance.admin_state, remember=not self.no_remember,
-            wait_s=0.0 if self.force else float(self.timeout), now=cluster.now(),
-        )  # fmt: skip
+            others=others(cluster, instance),
+            maybe_on=instance.maybe_on,
+            before=instance.admin_state,
+            remember=not self.no_remember,
+            wait_s=0.0 if self.force else float(self.timeout),
+            now=cluster.now(),
+        )
 
     def recipe(self, cluster: Cluster, plan: StopPlan) -> Iterator[Step]:
         # Recorded first: should the coordinator die in between, nobody starts it again.
@@ -89,7 +95,11 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
             yield shut_down_guest(
-                cluster, plan.guest, plan.node, plan.detach,
-                wait_s=plan.wait_s, was_running=plan.was_running,
-            )  # fmt: skip
+                cluster,
+                plan.guest,
+                plan.node,
+                plan.detach,
+                wait_s=plan.wait_s,
+                was_running=plan.was_running,
+            )
             yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)

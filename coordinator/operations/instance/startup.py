@@ -82,9 +82,13 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         node = config.nodes[instance.primary_node]
         check_online(node)
         guest = guest_spec(
-            config, instance, config.disks_of(instance), config.nics_of(instance),
-            hvparams=self.hvparams, beparams=read_backend(self.beparams),
-        )  # fmt: skip
+            config,
+            instance,
+            config.disks_of(instance),
+            config.nics_of(instance),
+            hvparams=self.hvparams,
+            beparams=read_backend(self.beparams),
+        )
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
         was_running = is_alive(found)
@@ -93,13 +97,17 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
         return StartPlan(
-            instance=instance.uuid, node=node.ref, guest=guest,
+            instance=instance.uuid,
+            node=node.ref,
+            guest=guest,
             attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
             others=() if was_running else others(cluster, instance),
-            was_running=was_running, before=instance.admin_state,
+            was_running=was_running,
+            before=instance.admin_state,
             maybe_on=() if was_running else instance.maybe_on,
-            remember=not self.no_remember, now=cluster.now(),
-        )  # fmt: skip
+            remember=not self.no_remember,
+            now=cluster.now(),
+        )
 
     def promises(self, plan: StartPlan) -> Iterable[Promise]:
         return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]

@@ -108,9 +108,13 @@ async def _send(cluster: Cluster, plan: MigratePlan) -> None:
     task = _move_id(cluster)
     with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
         await cluster.call(Instances, plan.source).begin_migration(
-            instance=plan.guest.id, host=plan.target_host, peer=plan.target.name,
-            port=reception.port, secret=reception.secret, task=task,
-        )  # fmt: skip
+            instance=plan.guest.id,
+            host=plan.target_host,
+            peer=plan.target.name,
+            port=reception.port,
+            secret=reception.secret,
+            task=task,
+        )
     try:
         await cluster.run_task(plan.source, task)
     except GntError:

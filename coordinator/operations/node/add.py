@@ -42,17 +42,21 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
     primary_ip: Annotated[
         str,
         option(
-            "--address", "--primary-ip", help="its address; it must be reachable now",
+            "--address",
+            "--primary-ip",
+            help="its address; it must be reachable now",
             syntax=Syntax.ADDRESS,
         ),
-    ]  # fmt: skip
+    ]
     token: Annotated[
         str,
         option(
-            "--token-file", help="file with its join token; “-” reads standard input",
-            syntax=Syntax.JOIN_TOKEN, secret=True,
+            "--token-file",
+            help="file with its join token; “-” reads standard input",
+            syntax=Syntax.JOIN_TOKEN,
+            secret=True,
         ),
-    ]  # fmt: skip
+    ]
     port: Annotated[int, option("--port", help="of its noded")] = 1811
     secondary_ip: SecondaryAddress = None
     group: Annotated[
@@ -88,12 +92,19 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
         room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
         group = self._group(config)
         node = Node(
-            uuid=NodeId(cluster.new_uuid()), ctime=now, mtime=now, name=self.node_name,
-            primary_ip=self.primary_ip, port=self.port,
-            secondary_ip=self.secondary_ip or "", group=group.uuid,
-            master_candidate=capable and room_in_pool, master_capable=capable,
-            vm_capable=self.vm_capable is not False, ndparams=edited({}, self.ndparams or {}),
-        )  # fmt: skip
+            uuid=NodeId(cluster.new_uuid()),
+            ctime=now,
+            mtime=now,
+            name=self.node_name,
+            primary_ip=self.primary_ip,
+            port=self.port,
+            secondary_ip=self.secondary_ip or "",
+            group=group.uuid,
+            master_candidate=capable and room_in_pool,
+            master_capable=capable,
+            vm_capable=self.vm_capable is not False,
+            ndparams=edited({}, self.ndparams or {}),
+        )
         check_parameters(bad_of_node(config, node))
         await self._check_joinable(cluster)
         return AddPlan(node=node)
@@ -127,9 +138,12 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
         """See whether the node is there and has this token, before anything is done to it."""
         token = read_token(self.token)
         there = Node(
-            uuid=NodeId(""), name=self.node_name, primary_ip=self.primary_ip, port=self.port,
+            uuid=NodeId(""),
+            name=self.node_name,
+            primary_ip=self.primary_ip,
+            port=self.port,
             group=GroupId(""),
-        )  # fmt: skip
+        )
         proof = token.prove("join.check", {"node": self.node_name})
         try:
             await cluster.stranger(there, token.fingerprint).check(node=self.node_name, proof=proof)

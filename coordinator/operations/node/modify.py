@@ -135,10 +135,13 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
 
     def _changed(self, node: Node, now: float) -> Node:
         told: dict[str, Any] = {
-            "master_candidate": self.master_candidate, "drained": self.drained,
-            "offline": self.offline, "master_capable": self.master_capable,
-            "vm_capable": self.vm_capable, "secondary_ip": self.secondary_ip,
-        }  # fmt: skip
+            "master_candidate": self.master_candidate,
+            "drained": self.drained,
+            "offline": self.offline,
+            "master_capable": self.master_capable,
+            "vm_capable": self.vm_capable,
+            "secondary_ip": self.secondary_ip,
+        }
         wishes = {key: value for key, value in told.items() if value is not None}
         if sum(value is True for value in (self.offline, self.drained, self.master_candidate)) > 1:
             raise InvalidRequest(

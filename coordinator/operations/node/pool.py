@@ -102,9 +102,11 @@ def change_node(before: Node, after: Node, title: str = "") -> Step:
 
     demotes = before.master_candidate and not after.master_candidate
     return record(
-        title or f"record the change of {after.name}", edit, unedit,
+        title or f"record the change of {after.name}",
+        edit,
+        unedit,
         point_of_no_return=demotes or (before.offline and not after.offline),
-    )  # fmt: skip
+    )
 
 
 def _put(state: State, node: Node) -> Put:

@@ -21,12 +21,18 @@ def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> se
     wants = backend(config, instance)
     sizes = tuple(MiB(disk.size) for disk in disks)
     return seen.Instance(
-        name=instance.name, template=instance.disk_template, memory=wants.maxmem,
-        vcpus=wants.vcpus, disk=instance.disk_template.traits.disk_space(sizes), disks=sizes,
-        spindle_use=wants.spindle_use, disk_spindles=None if disks else 0,
-        status=STATUS_OF[instance.admin_state], tags=instance.tags,
+        name=instance.name,
+        template=instance.disk_template,
+        memory=wants.maxmem,
+        vcpus=wants.vcpus,
+        disk=instance.disk_template.traits.disk_space(sizes),
+        disks=sizes,
+        spindle_use=wants.spindle_use,
+        disk_spindles=None if disks else 0,
+        status=STATUS_OF[instance.admin_state],
+        tags=instance.tags,
         auto_balance=wants.auto_balance,
-    )  # fmt: skip
+    )
 
 
 class _Entry(NamedTuple):

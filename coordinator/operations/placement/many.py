@@ -83,11 +83,14 @@ def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
     requests = [request_for(look, one.planned) for one in wanted]
     return ask_for_places(
         ask_for_place(
-            planned.instance, request.instance, planned.disks, full_nics(look.config, nics),
+            planned.instance,
+            request.instance,
+            planned.disks,
+            full_nics(look.config, nics),
             among=request.among,
         )
         for (planned, nics), request in zip(wanted, requests, strict=True)
-    )  # fmt: skip
+    )
 
 
 def _read(

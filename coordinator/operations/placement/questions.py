@@ -167,12 +167,17 @@ def _demand(look: Look, spec: InstanceSpec) -> "Instance":
     layers = (sound(Backend, look.config.cluster.beparams), read_backend(spec.beparams))
     wants = filled(Backend, *layers, what="the backend parameters asked for")
     return Instance(
-        name="new", template=spec.disk_template, memory=wants.maxmem, vcpus=wants.vcpus,
-        disk=spec.disk_template.traits.disk_space(sizes), disks=sizes,
+        name="new",
+        template=spec.disk_template,
+        memory=wants.maxmem,
+        vcpus=wants.vcpus,
+        disk=spec.disk_template.traits.disk_space(sizes),
+        disks=sizes,
         spindle_use=wants.spindle_use,
-        disk_spindles=None if sizes else 0, tags=spec.tags,
+        disk_spindles=None if sizes else 0,
+        tags=spec.tags,
         auto_balance=wants.auto_balance,
-    )  # fmt: skip
+    )
 
 
 def _as_json(found: "Explanation") -> dict[str, Any]:

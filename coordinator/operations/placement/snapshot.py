@@ -68,19 +68,29 @@ def _node(look: Look, node: Node, group: int, placed: Iterable[PlannedInstance])
     facts = look.facts(node)
     if facts is None or node.offline or not node.vm_capable:
         return seen.Node(
-            name=node.name, group=group, offline=True, drained=node.drained,
-            vm_capable=node.vm_capable, tags=node.tags,
-        )  # fmt: skip
+            name=node.name,
+            group=group,
+            offline=True,
+            drained=node.drained,
+            vm_capable=node.vm_capable,
+            tags=node.tags,
+        )
     total_disk, free_disk = _disk(look, node, facts, placed)
     return seen.Node(
-        name=node.name, group=group,
-        total_memory=facts.memory_total, own_memory=_own_memory(look.config, facts),
+        name=node.name,
+        group=group,
+        total_memory=facts.memory_total,
+        own_memory=_own_memory(look.config, facts),
         free_memory=look.free_memory(node, facts),
-        total_disk=total_disk, free_disk=free_disk, total_cpus=facts.cpus, own_cpus=1,
+        total_disk=total_disk,
+        free_disk=free_disk,
+        total_cpus=facts.cpus,
+        own_cpus=1,
         spindles=node_parameters(look.config, node).spindle_count,
-        drained=node.drained, vm_capable=node.vm_capable,
+        drained=node.drained,
+        vm_capable=node.vm_capable,
         tags=node.tags,
-    )  # fmt: skip
+    )
 
 
 def _own_memory(config: Config, facts: NodeFacts) -> MiB:
