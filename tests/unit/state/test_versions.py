@@ -41,7 +41,8 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
         yield value
         for name, each in value.items():
             if name != "backing":  # what nodes are told is read strictly
-                yield from _objects(list(each.values()) if name in BY_NAME else each)
+                named = name in BY_NAME and isinstance(each, dict)
+                yield from _objects(list(each.values()) if named else each)
     elif isinstance(value, list):
         for each in value:
             yield from _objects(each)
