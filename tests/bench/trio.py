@@ -20,7 +20,7 @@ from common.paths import Paths
 NAMES = ("alpha", "beta", "gamma")
 LOCALHOST = "127.0.0.1"
 PATIENCE_S = 60.0
-GANETI = "Ganeti 3.0.2, from a recorded run on such a machine (../shared/reference/LAB.md)"
+GANETI = "Ganeti 3.0.2, from a recorded run on such a machine"
 
 
 class Machine:
