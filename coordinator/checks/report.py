@@ -69,9 +69,9 @@ def report(
     found = []
     for title, several in checks.items():
         log(f"* {title}")
-        for finding in (finding for check in several for finding in check(seen)):
-            if finding.severity is Severity.ERROR and finding.code in ignored:
-                finding = finding._replace(severity=Severity.WARNING)  # noqa: PLW2901 -- told and kept so
+        for each in (each for check in several for each in check(seen)):
+            is_excused = each.severity is Severity.ERROR and each.code in ignored
+            finding = each._replace(severity=Severity.WARNING) if is_excused else each
             log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
             found.append(
                 {
