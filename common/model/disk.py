@@ -25,7 +25,26 @@ class FileBacking(Order, kw_only=True, tag="file"):
         return size if is_inside else MiB(0)
 
 
-Backing = FileBacking  # becomes a union as drivers are added; the tag tells them apart
+class LvmBacking(Order, kw_only=True, tag="lvm"):
+    """A logical volume; the group is one of the node's, or of each node that has the disk."""
+
+    group: str
+    name: str
+    thin_pool: str = ""  # of the group, in which it takes space as it is written to
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return what a disk is in the pools of a node that has it, as nodes list them."""
+        return (f"{self.group}/{self.name}",)
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:
+        """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
+        name = f"{self.group}/{self.thin_pool}" if self.thin_pool else self.group
+        is_inside = pool.kind is PoolKind.VOLUME_GROUP and pool.name == name
+        return size if is_inside else MiB(0)
+
+
+Backing = FileBacking | LvmBacking  # the tag tells them apart
 
 
 class Mode(StrEnum):

@@ -15,7 +15,7 @@ class Pool(Order):
     """One place for disks; a node may have several of a kind."""
 
     kind: PoolKind
-    name: Path  # of a directory: its path
+    name: Path  # of a directory: its path; of a volume group: its name, or group/thin pool
 
     def __str__(self) -> str:
         return f"the {self.kind.replace('-', ' ')} {self.name}"

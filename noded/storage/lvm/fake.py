@@ -1,0 +1,211 @@
+"""Logical volumes that exist in memory only, as strict as those of LVM."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from common.model.pool import Pool
+from common.names import DiskId, MiB
+from common.noderpc.facts import StorageReport
+from noded.storage.lvm import names
+from noded.storage.lvm.refusals import in_use, no_group, no_space, not_ours, not_there
+from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
+
+TEBIBYTE = MiB(1 << 20)
+EXTENT = 4
+
+
+@dataclass
+class FakeGroup:
+    """A volume group on one physical volume; thin pools in it are named, with their sizes."""
+
+    capacity: MiB = TEBIBYTE
+    volumes: dict[str, VolumeReport] = field(default_factory=dict)
+    thin_pools: dict[str, MiB] = field(default_factory=dict)
+
+    @property
+    def free(self) -> MiB:
+        thick = sum(each.size for each in self.volumes.values() if not each.place.thin_pool)
+        return MiB(self.capacity - thick - sum(self.thin_pools.values()))
+
+
+class FakeVolumes(Volumes):
+    """The groups of one machine, by name.
+
+    ``groups`` and ``held`` (group and name of volumes that something has open) are for scenarios to
+    change, and for those who put devices on top of volumes. Tags are taken for true: what is
+    reported with a disk is ours.
+    """
+
+    def __init__(self, *groups: str, uses: Callable[[DiskId], bool] = lambda _: False) -> None:
+        """Make groups; ``uses`` tells whether a guest of this machine has a disk open."""
+        self.groups = {name: FakeGroup() for name in groups}
+        self.held: set[str] = set()
+        self._uses = uses
+        self._made = 0
+
+    def lose_power(self) -> None:
+        """Leave no device active: none becomes active when the machine boots."""
+        self.held.clear()
+        for group in self.groups.values():
+            for name, there in group.volumes.items():
+                group.volumes[name] = replace(there, is_active=False)
+
+    async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
+        names.check(*(new.volume for new in wanted))
+        missing = [new for new in wanted if self._is_missing(new)]
+        for name in {new.volume.place.group for new in missing}:
+            thick = [
+                new for new in missing
+                if new.volume.place.group == name and not new.volume.place.thin_pool
+            ]  # fmt: skip
+            size = MiB(sum(_in_extents(new.size) for new in thick))
+            if self.groups[name].free < size:
+                raise no_space(name, size, self.groups[name].free)
+        for new in missing:
+            self._make(new)
+
+    async def ensure_absent(self, volumes: Sequence[Volume]) -> None:
+        names.check(*volumes)
+        gone = [volume for volume in volumes if self._ours(volume) is not None]
+        for volume in gone:
+            self._check_free(volume)
+            for each in self._snapshots(volume):
+                if each.disk is None:
+                    raise not_there(volume, "removed", f"{each.place.name} is a snapshot of it")
+        for volume in gone:
+            group = self.groups[volume.place.group].volumes
+            for each in self._snapshots(volume):
+                group.pop(each.place.name, None)
+            group.pop(volume.place.name, None)
+
+    async def find(self, volumes: Sequence[Volume]) -> tuple[VolumeReport | None, ...]:
+        names.check(*volumes)
+        found = [self._ours(volume) for volume in volumes]
+        return tuple(each if each and not each.is_unfinished else None for each in found)
+
+    async def activate(self, volumes: Sequence[Volume]) -> tuple[str, ...]:
+        names.check(*volumes)
+        for volume in volumes:
+            self._wanted(volume, "attached")
+        for volume in volumes:
+            self._change(volume, is_active=True)
+        return tuple(f"/dev/{volume.name}" for volume in volumes)
+
+    async def deactivate(self, volumes: Sequence[Volume]) -> None:
+        names.check(*volumes)
+        there = [volume for volume in volumes if self._ours(volume) is not None]
+        for volume in there:
+            self._check_free(volume)
+        for volume in there:
+            self._change(volume, is_active=False)
+
+    async def grow(self, volume: Volume, size: MiB) -> None:
+        names.check(volume)
+        there, group = self._wanted(volume, "grown"), self.groups[volume.place.group]
+        more = MiB(_in_extents(size) - there.size)
+        if more > 0:
+            if not volume.place.thin_pool and group.free < more:
+                raise no_space(volume.place.group, more, group.free)
+            self._change(volume, size=_in_extents(size))
+
+    async def snapshot(self, volume: Volume, new: NewVolume) -> None:
+        names.check(volume, new.volume)
+        self._wanted(volume, "copied")
+        if self._is_missing(new):
+            group = self.groups[volume.place.group]
+            if not volume.place.thin_pool and group.free < _in_extents(new.size):
+                raise no_space(volume.place.group, new.size, group.free)
+            self._make(new)
+            self._change(new.volume, origin=volume.place.name)
+
+    async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
+        names.check(volume, snapshot)
+        self._wanted(volume, "rolled back")
+        if self._ours(snapshot) is not None:
+            self._check_free(volume)
+            self._check_free(snapshot)
+            del self.groups[volume.place.group].volumes[snapshot.place.name]
+
+    def open(self, volume: Volume, *, read_only: bool) -> int:  # noqa: ARG002 -- there is nothing to be read
+        """Refuse what could not be opened."""
+        names.check(volume)
+        if not self._wanted(volume, "opened").is_active:
+            raise not_there(volume, "opened", "it is not attached")
+        return -1
+
+    async def inventory(self, pool: Pool) -> tuple[VolumeReport, ...]:
+        name, thin_pool = names.split(pool)
+        if name not in self.groups:
+            return ()
+        return tuple(self._seen(each) for each in self.groups[name].volumes.values()
+                     if not thin_pool or each.place.thin_pool == thin_pool)  # fmt: skip
+
+    async def space(self, pool: Pool) -> StorageReport:
+        name, thin_pool = names.split(pool)
+        group = self.groups.get(name)
+        if group is None or (thin_pool and thin_pool not in group.thin_pools):
+            problem = no_group(name).message
+            return StorageReport(
+                pool=pool, total=MiB(0), free=MiB(0), usable=False, problem=problem
+            )
+        total = group.thin_pools[thin_pool] if thin_pool else group.capacity
+        free = group.thin_pools[thin_pool] if thin_pool else group.free
+        return StorageReport(pool=pool, total=total, free=free, usable=True)
+
+    def _is_missing(self, new: NewVolume) -> bool:
+        """Tell whether something is still to be made, and nothing is in its way."""
+        place = new.volume.place
+        if place.group not in self.groups:
+            raise no_group(place.group)
+        there = self.groups[place.group].volumes.get(place.name)
+        if there is None:
+            return True
+        if there.disk != new.volume.disk:
+            raise not_ours(new.volume, "a volume that is not ours is there")
+        return there.is_unfinished
+
+    def _make(self, new: NewVolume) -> None:
+        self._made += 1
+        place = new.volume.place
+        self.groups[place.group].volumes[place.name] = VolumeReport(
+            place=place, size=_in_extents(new.size), uuid=f"fake-{self._made}",
+            disk=new.volume.disk, instance=new.volume.instance, devices=(f"/dev/{place.group}",),
+        )  # fmt: skip
+
+    def _ours(self, volume: Volume) -> VolumeReport | None:
+        group = self.groups.get(volume.place.group)
+        there = group.volumes.get(volume.place.name) if group else None
+        return self._seen(there) if there and there.disk == volume.disk else None
+
+    def _seen(self, there: VolumeReport) -> VolumeReport:
+        name = f"{there.place.group}/{there.place.name}"
+        is_used = there.disk is not None and self._uses(there.disk)
+        return replace(there, is_open=name in self.held or (is_used and there.is_active))
+
+    def _wanted(self, volume: Volume, what: str) -> VolumeReport:
+        there = self._ours(volume)
+        if there is None:
+            raise not_there(volume, what)
+        if there.is_unfinished:
+            raise not_there(volume, what, "it is not finished; its creation was cut off")
+        if not there.is_whole:
+            raise not_there(volume, what, "a physical volume that it needs is missing")
+        return there
+
+    def _check_free(self, volume: Volume) -> None:
+        there = self._ours(volume)
+        if there is not None and there.is_open:
+            raise in_use(volume)
+
+    def _snapshots(self, volume: Volume) -> Iterator[VolumeReport]:
+        for each in tuple(self.groups[volume.place.group].volumes.values()):
+            if each.origin == volume.place.name and not each.place.thin_pool:
+                yield each
+
+    def _change(self, volume: Volume, **changes: object) -> None:
+        group = self.groups[volume.place.group].volumes
+        group[volume.place.name] = replace(group[volume.place.name], **changes)  # type: ignore[arg-type] # fields of a report
+
+
+def _in_extents(size: MiB) -> MiB:
+    return MiB(-(-size // EXTENT) * EXTENT)

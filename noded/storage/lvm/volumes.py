@@ -1,0 +1,169 @@
+"""Logical volumes of disks on this node; disks of several kinds are made of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from common.model.disk import LvmBacking
+from common.model.pool import Pool
+from common.names import DiskId, InstanceId, MiB
+from common.noderpc.facts import StorageReport
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume that is, or is to be, a disk's: its name begins with the disk's UUID and a dot.
+
+    A volume is ours only if its tags say so, too. What has the name and not the tags stays as it
+    is, whatever is asked for.
+    """
+
+    place: LvmBacking
+    disk: DiskId
+    instance: InstanceId
+
+    @property
+    def name(self) -> str:
+        """Return group and name as LVM takes them."""
+        return f"{self.place.group}/{self.place.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewVolume:
+    """A volume as it is to be made.
+
+    Attributes:
+        size: rounded up to whole extents of its group.
+        stripes: over how many physical volumes its data is spread.
+        stripe_kib: the size of a stripe; 0: as LVM prefers.
+    """
+
+    volume: Volume
+    size: MiB
+    stripes: int = 1
+    stripe_kib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeReport:
+    """A volume as it is, ours or not.
+
+    Attributes:
+        place: where it is.
+        size: in whole MiB, rounded up.
+        uuid: LVM's own, which no other volume ever has.
+        disk: whose volume it is; None if it is not ours.
+        instance: the disk's instance; None if it is not ours.
+        is_unfinished: its creation was cut off: what former volumes left may still be in it.
+        is_active: it has a device.
+        is_open: somebody has its device open: a guest, or another device on top of it.
+        is_whole: no physical volume that it needs is missing.
+        origin: the volume whose snapshot it is.
+        devices: the physical volumes that its data is on.
+    """
+
+    place: LvmBacking
+    size: MiB
+    uuid: str
+    disk: DiskId | None = None
+    instance: InstanceId | None = None
+    is_unfinished: bool = False
+    is_active: bool = False
+    is_open: bool = False
+    is_whole: bool = True
+    origin: str = ""
+    devices: tuple[str, ...] = ()
+
+
+class Volumes(Protocol):
+    """The logical volumes of this node.
+
+    Every method may be repeated, also after noded died in the middle of it, and takes any number
+    of volumes for a constant number of LVM's commands. Calls for different volumes may overlap.
+
+    Raises, from every method:
+        InvalidRequest: a name that is none of a disk's volumes.
+        NodeFailure: LVM refused; says why.
+    """
+
+    async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
+        """Make volumes, all zeros and inactive; those that are there stay as they are.
+
+        All that are made are put as near to one another as there is room: on one physical
+        volume, if they fit; else each disk's on one. If one cannot be made, none of them is.
+
+        Raises:
+            Conflict: something that is not ours has the name; it is untouched.
+            NodeFailure: no such group, or no space in it (``free_mib``).
+        """
+
+    async def ensure_absent(self, volumes: Sequence[Volume]) -> None:
+        """Remove volumes, active or not, with snapshots of them that are ours.
+
+        What is not there is fine, and what is not ours stays.
+
+        Raises:
+            NodeFailure: one is open, or has a snapshot that is not ours; all are still there.
+        """
+
+    async def find(self, volumes: Sequence[Volume]) -> tuple[VolumeReport | None, ...]:
+        """Return what is there of each, in the order asked; None where nothing of ours is.
+
+        One whose creation was cut off is not there yet.
+        """
+
+    async def activate(self, volumes: Sequence[Volume]) -> tuple[str, ...]:
+        """Have a device for each; return their paths, in the order asked.
+
+        Raises:
+            NodeFailure: one is not there, not ours, unfinished, or lacks a physical volume.
+        """
+
+    async def deactivate(self, volumes: Sequence[Volume]) -> None:
+        """Take the devices away; what has none, or is not there, or is not ours, stays as it is.
+
+        Raises:
+            NodeFailure: one is open.
+        """
+
+    async def grow(self, volume: Volume, size: MiB) -> None:
+        """Have a volume be at least of ``size``; what is added is zeros. It may be open.
+
+        Raises:
+            NodeFailure: it is not there, or there is no space (``free_mib``).
+        """
+
+    async def snapshot(self, volume: Volume, new: NewVolume) -> None:
+        """Keep what is on a volume now as another one, inactive; one that is there stays.
+
+        Args:
+            volume: may be open.
+            new: in the same group; its size is what may be written on either before it is lost,
+                and is not used in a thin pool.
+
+        Raises:
+            Conflict: something else has the name.
+            NodeFailure: the volume is not there, or there is no space (``free_mib``).
+        """
+
+    async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
+        """Have a volume be again what it was when the snapshot was taken, which is used up.
+
+        A snapshot that is not there has been rolled back to already.
+
+        Raises:
+            NodeFailure: one of them is open, or the volume is not there.
+        """
+
+    def open(self, volume: Volume, *, read_only: bool) -> int:
+        """Open an active volume's device; the descriptor is the caller's. Blocks.
+
+        Raises:
+            NodeFailure: it is not active, or another device is in its place.
+        """
+
+    async def inventory(self, pool: Pool) -> tuple[VolumeReport, ...]:
+        """Return all volumes of a group, ours or not; none if there is no such group."""
+
+    async def space(self, pool: Pool) -> StorageReport:
+        """Tell how much space a group or a thin pool has, and what is wrong with it."""
