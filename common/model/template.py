@@ -38,6 +38,11 @@ class Traits(NamedTuple):
         return self.holders == 0
 
     @property
+    def nodes(self) -> int:
+        """Return how many nodes an instance is placed on: where it runs, and where its data is."""
+        return max(1, self.holders)
+
+    @property
     def is_mirrored(self) -> bool:
         """Tell whether it has a secondary node, and can run only there but on its primary."""
         return self.holders > 1

@@ -117,7 +117,7 @@ def ask_for_place(
     request = _requirements(instance, demand, disks, nics) | {
         "type": "allocate",
         "name": instance.name,
-        "required_nodes": 1,
+        "required_nodes": instance.disk_template.traits.nodes,
     }
     return request if among is None else request | {"restrict-to-nodes": sorted(among)}
 
@@ -128,7 +128,10 @@ def ask_for_places(desired: Iterable[Json]) -> Json:
 
 
 def ask_for_move(instance: Instance, disks: Sequence[Disk], home: str) -> Json:
-    """Ask for another node for an instance on shared storage; ``home`` is where it is."""
+    """Ask for another node instead of ``home``.
+
+    That is where an instance on shared storage runs, or the secondary node of a mirrored one.
+    """
     sizes = tuple(disk.size for disk in disks)
     return {
         "type": "relocate",
