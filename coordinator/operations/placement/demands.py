@@ -73,7 +73,7 @@ class Demands:
         for one, nodes in zip(placed, homes, strict=True):
             entry = known.get(one.instance.uuid)
             if entry is None or not entry.holds_for(defaults, one, nodes):
-                primary, secondary = nodes if len(nodes) > 1 else (*nodes, NOWHERE)
+                primary, secondary, *_ = *nodes, NOWHERE
                 demand = demand_of(config, *one)
                 demand = replace(demand, primary=primary, secondary=secondary)
                 entry = _Entry(defaults, one, demand)

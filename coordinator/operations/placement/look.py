@@ -43,19 +43,30 @@ class Look:
 
     @cached_property
     def planned(self) -> tuple[PlannedInstance, ...]:
-        """Instances that are promised a place and not in the configuration yet.
+        """Instances that are promised a place which the configuration does not show yet.
 
-        One whose node has been removed meanwhile takes no room: its job will look for another.
+        They are new, or get another node. One whose node has been removed meanwhile takes no
+        room: its job will look for another.
         """
-        known, nodes = self.config.instances, self.config.nodes
+        nodes = self.config.nodes
         found = (promise.planned for promise in self.promised)
         return tuple(
             one
             for one in found
-            if one
-            and one.instance.uuid not in known
-            and all(node in nodes for node in nodes_of(*one))
+            if one and all(node in nodes for node in nodes_of(*one)) and not self._has_come(one)
         )
+
+    def _has_come(self, one: PlannedInstance) -> bool:
+        """Tell whether an instance is on all its nodes, and its disks are as large as planned."""
+        present = self._configured(one)
+        if present is None:
+            return False
+        sizes, wanted = (sum(disk.size for disk in each.disks) for each in (present, one))
+        return set(nodes_of(*one)) <= set(nodes_of(*present)) and wanted <= sizes
+
+    def _configured(self, one: PlannedInstance) -> PlannedInstance | None:
+        instance = self.config.instances.get(one.instance.uuid)
+        return PlannedInstance(instance, self.config.disks_of(instance)) if instance else None
 
     @cached_property
     def snapshot(self) -> "Snapshot":
@@ -107,12 +118,22 @@ class Look:
         report = next((each for each in facts.storage if each.pool == pool), None)
         if report is None:
             return None
-        taken = sum(
-            taken_by(planned.disks, report.pool)
-            for planned in self.planned
-            if planned.instance.disk_template.traits.is_external or node.uuid in nodes_of(*planned)
+        coming = sum(self._yet_to_come(one, node, report.pool) for one in self.planned)
+        return MiB(report.free - coming)
+
+    def _yet_to_come(self, one: PlannedInstance, node: Node, pool: Pool) -> MiB:
+        """Return what an instance is going to take of a pool beside what it takes already."""
+        present = self._configured(one)
+        wanted, taken = (
+            taken_by(each.disks, pool) if each and _reaches(each, node) else 0
+            for each in (one, present)
         )
-        return MiB(report.free - taken)
+        return MiB(max(0, wanted - taken))
+
+
+def _reaches(one: PlannedInstance, node: Node) -> bool:
+    """Tell whether an instance's disks take space as the node sees it."""
+    return one.instance.disk_template.traits.is_external or node.uuid in nodes_of(*one)
 
 
 async def take_look(

@@ -27,12 +27,13 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
     new: dict[str, PlannedInstance] = {one.instance.name: one for one in look.planned}
     instances = {}
     for demand in snapshot.instances:
+        present = config.find_instance(demand.name)
+        nics = full_nics(config, config.nics_of(present)) if present else ()
         if demand.name in new:
             instance, disks = new[demand.name]
-            nics: Sequence[Nic] = ()
         else:
             instance = config.instance(demand.name)
-            disks, nics = config.disks_of(instance), full_nics(config, config.nics_of(instance))
+            disks = config.disks_of(instance)
         homes = [snapshot.nodes[home].name for home in demand.homes]
         instances[demand.name] = write_instance(instance, demand, disks, nics, homes)
     primaries = defaultdict(list)

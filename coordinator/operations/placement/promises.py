@@ -16,7 +16,7 @@ from coordinator.locks.names import Owner
 
 
 class PlannedInstance(NamedTuple):
-    """An instance that is not in the configuration yet; its primary node is set."""
+    """An instance as it will be, on the nodes where it will be."""
 
     instance: Instance
     disks: tuple[Disk, ...]
@@ -26,7 +26,7 @@ class Promise(NamedTuple):
     """What one operation takes of one node.
 
     ``memory`` is that of a guest that will run there; it counts until the node reports it.
-    A ``planned`` counts in everything else, too, until it is in the configuration.
+    What a ``planned`` has that is not in the configuration yet counts in everything else, too.
     """
 
     instance: InstanceId

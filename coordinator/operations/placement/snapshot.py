@@ -31,7 +31,8 @@ def take_snapshot(look: Look) -> Snapshot:
     node_index = {node.uuid: index for index, node in enumerate(nodes)}
     placed = [PlannedInstance(each, config.disks_of(each)) for each in config.sorted_instances()]
     if look.planned:
-        placed = sorted([*placed, *look.planned], key=lambda one: one.instance.name)
+        by_name = {one.instance.name: one for one in (*placed, *look.planned)}
+        placed = [by_name[name] for name in sorted(by_name)]
     on: dict[NodeId, list[PlannedInstance]] = {}
     for one in placed:
         for uuid in nodes_of(*one):
