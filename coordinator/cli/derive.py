@@ -107,6 +107,7 @@ _METAVARS = {
     Syntax.HYPERVISORS: "HYPERVISOR:NAME=VALUE,…",
     Syntax.KEYVAL: "NAME=VALUE,…",
     Syntax.LIST: "A,B,…",
+    Syntax.NODES: "NODE[:SECONDARY]",
     Syntax.YES_NO: "yes|no",
 }
 
@@ -170,6 +171,9 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
             return {name: typed(parse_keyval(word), *_PARAMETERS.get(name, ()))}
         case Syntax.HYPERVISOR:
             return _hypervisor(name, word)
+        case Syntax.NODES:
+            first, _, second = word.partition(":")
+            return {name: first} | ({"snode": second} if second else {})
         case syntax:
             return {name: _READ[syntax](word)}
 

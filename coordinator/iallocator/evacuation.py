@@ -59,6 +59,9 @@ def relocate(
         )
     movers = _Movers(cluster, model, options)
     targets = movers.targets(request.instance, frozenset(request.leaving))
+    if request.among is not None:
+        allowed = [cluster.nodes[node].name in request.among for node in targets.tolist()]
+        targets = targets[np.array(allowed, dtype=np.bool_)]
     movers.evacuate(request.instance, mode, targets)
     nodes = movers.nodes_of(request.instance)
     chosen = nodes[-1] if instance.is_mirrored else nodes[0]

@@ -50,9 +50,12 @@ class AllocateMany:
 
 @dataclass(frozen=True, slots=True)
 class RelocateOne:
+    """Another node for an instance; ``among`` are the only ones to look at, None for all."""
+
     instance: int
     required_nodes: int
     leaving: tuple[int, ...]
+    among: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What an allocator program answered, checked as far as the protocol says what it has to be."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -68,13 +69,22 @@ def read_nodes(result: Any, count: int) -> tuple[str, ...]:
         InvalidRequest: they are not as many as asked for, or one comes twice.
     """
     nodes = _texts(result, "a list of nodes")
+    check_number(nodes, count)
+    return nodes
+
+
+def check_number(nodes: Sequence[str], count: int) -> None:
+    """Check the nodes that were chosen for one instance.
+
+    Raises:
+        InvalidRequest: they are not as many as asked for, or one comes twice.
+    """
     if len(nodes) != count:
         raise InvalidRequest(
             f"it names {len(nodes)} node(s) where {count} are needed: {', '.join(nodes) or 'none'}"
         )
     if len(set(nodes)) != count:
         raise InvalidRequest(f"it names a node twice: {', '.join(nodes)}")
-    return nodes
 
 
 def read_allocations(result: Any) -> Allocations:

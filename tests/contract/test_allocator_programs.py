@@ -97,7 +97,7 @@ def random_look(rng: Random, *, params: dict[str, int | bool]) -> Look:
         if not node.offline and rng.random() < 0.95
     }
     promised = tuple(
-        promise_of(config, one, config.nodes[one.instance.primary_node]) for one in coming
+        promise_of(config, one, [config.nodes[one.instance.primary_node]]) for one in coming
     )
     return Look(config, live, promised)
 
@@ -233,7 +233,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
                 assert not answer.success
                 return False
             chosen.append((str(new.instance.name), (str(name),)))
-            promise = promise_of(look.config, new, look.config.node(name))
+            promise = promise_of(look.config, new, [look.config.node(name)])
             look = replace(look, promised=(*look.promised, promise))
         assert read_allocations(answer.result).placed == tuple(chosen)
         return True

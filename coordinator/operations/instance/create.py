@@ -1,7 +1,9 @@
 """Make a new instance."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
+
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
@@ -27,7 +29,7 @@ from coordinator.operations.devices import (
     new_mac,
 )
 from coordinator.operations.fields import AllocatorOption
-from coordinator.operations.instance.place import Place, another_if_stale
+from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import (
@@ -89,7 +91,16 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             shorthands=(Shorthand(("--no-nics",), "without any"),),
         ),
     ] = ()
-    pnode: Annotated[str | None, option("-n", "--node", help="node to run on")] = None
+    pnode: Annotated[
+        str | None,
+        option(
+            "-n",
+            "--node",
+            help="node to run on, and the secondary node of a mirrored disk template",
+            syntax=Syntax.NODES,
+        ),
+    ] = None
+    snode: Annotated[str | None, hidden("secondary node of a mirrored disk template")] = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: the cluster's first")
@@ -126,33 +137,36 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     mode: Annotated[str, hidden("only “create”")] = "create"
 
     def locks(self, config: Config, place: Place) -> Wanted:  # noqa: ARG002
-        node = place.node.uuid
-        return wanted(instance=self.instance_name, nodes=[node], room=[node])
+        nodes = [node.uuid for node in place.nodes]
+        return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
 
     async def choose(self, cluster: Cluster) -> Place:
         self.check_words(cluster.config)
         if self.pnode:
-            return Place(node=cluster.config.node(self.pnode).ref)
+            names = list(filter(None, (self.pnode, self.snode)))
+            return named_place(cluster.config, self.disk_template, names)
         allocators = allocators_for(
             cluster.config.cluster, RequestType.ALLOCATE, self.iallocator, instead="a node with -n"
         )
-        allocator, node = await place_new(cluster, allocators, *self.placement_request(cluster))
-        return Place(node=cluster.config.node(node).ref, allocator=allocator)
+        chosen = await place_new(cluster, allocators, *self.placement_request(cluster))
+        return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
         config = cluster.config
         self.check_words(config)  # once more: it may have waited for its locks
         with another_if_stale(cluster, place):
-            node = place.find(config)
-            check_takes_instances(node)
-        instance, disks, nics = self._objects(cluster, node=node.uuid)
+            nodes = place.find_all(config)
+            for each in nodes:
+                check_takes_instances(each)
+        node = nodes[0]
+        instance, disks, nics = self._objects(cluster, [each.uuid for each in nodes])
         if not self.ignore_ipolicy:
             check_policy(config, PlannedInstance(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
             await check_still_fits(
-                cluster, PlannedInstance(instance, disks), node, built_in=built_in
+                cluster, PlannedInstance(instance, disks), nodes, built_in=built_in
             )
         await cluster.call(Instances, node).check_startable(guest=guest)
         return CreatePlan(
@@ -162,19 +176,25 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             nics=nics,
             guest=guest,
             start=self.start,
-            attach=kind_of(self.disk_template).before_start([node.ref]),
+            attach=kind_of(self.disk_template).before_start(place.nodes),
         )
 
+    def on(self, place: Place) -> "CreateInstance":
+        """Return the same order for nodes that were chosen."""
+        secondary = place.others[0].name if place.others else None
+        return replace(self, pnode=place.node.name, snode=secondary)
+
     def placement_request(self, cluster: Cluster) -> PlacementRequest:
-        """Return the instance as it is placed: complete but for its node."""
-        instance, disks, nics = self._objects(cluster, node=NodeId(""))
+        """Return the instance as it is placed: complete but for its nodes."""
+        instance, disks, nics = self._objects(cluster, [NodeId("")])
         return PlacementRequest(PlannedInstance(instance, disks), nics)
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
-        node = cluster.config.nodes.get(place.node.uuid)
-        if node is None:
+        known = cluster.config.nodes
+        nodes = [known[node.uuid] for node in place.nodes if node.uuid in known]
+        if len(nodes) < len(place.nodes):
             return ()
-        return [promise_of(cluster.config, self.placement_request(cluster).planned, node)]
+        return [promise_of(cluster.config, self.placement_request(cluster).planned, nodes)]
 
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.start else MiB(0)
@@ -211,6 +231,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         check_tags(self.tags)
         if self.mode != "create":
             raise InvalidRequest(f"Instances cannot be made by “{self.mode}” yet, only anew.")
+        if self.snode and not self.pnode:
+            raise InvalidRequest("Name the primary node, too, or neither of the two.")
         if self.os_type and not self.no_install:
             raise InvalidRequest(
                 "OS scripts are not supported yet: leave out --os-type, or add --no-install."
@@ -234,7 +256,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         filled(Backend, *layers, what=what)
 
     def _objects(
-        self, cluster: Cluster, node: NodeId
+        self, cluster: Cluster, nodes: Sequence[NodeId]
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
@@ -247,7 +269,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 size=request.size_mib,
                 mode=request.mode,
                 backing=kind.new_backing(config.cluster, uuid, disk_uuid),
-                nodes=kind.holders([node]),
+                nodes=kind.holders(nodes),
             )
             for request in self.disks
         )
@@ -268,7 +290,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             ctime=now,
             mtime=now,
             name=self.instance_name,
-            primary_node=node,
+            primary_node=nodes[0],
             admin_state=AdminState.UP if self.start else AdminState.DOWN,
             hypervisor=self.hypervisor or config.cluster.enabled_hypervisors[0],
             disk_template=self.disk_template,

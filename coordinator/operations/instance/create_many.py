@@ -3,18 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from msgspec.structs import replace
-
 from common.errors import InvalidRequest
 from common.messages import Order
-from common.model.node import NodeRef
 from common.names import InstanceName
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation, read_operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.instance.create import CreateInstance
-from coordinator.operations.instance.place import Place
+from coordinator.operations.instance.place import Place, place_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import hidden
 from coordinator.operations.placement.allocators import RequestType, allocators_for
@@ -32,14 +29,16 @@ class CreateManyPlan(Order, kw_only=True):
 
 
 class Places(Order):
-    """The nodes that were chosen for those instances for which nobody has named one."""
+    """Where those instances go for which nobody has named a node."""
 
-    of: dict[InstanceName, NodeRef]
+    of: dict[InstanceName, Place]
 
 
 @operation("OP_INSTANCE_MULTI_ALLOC")
 class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
     """Create many instances: all are placed in one go, then each is made by a job of its own."""
+
+    version = 2  # its choice has places; it had primary nodes
 
     instances: Annotated[
         tuple[dict[str, Any], ...], hidden("each the parameters of an OP_INSTANCE_CREATE")
@@ -58,17 +57,21 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
             cluster.config.cluster, RequestType.MULTI_ALLOCATE, self.iallocator
         )
         chosen = await place_many(cluster, allocators, wanted)
-        config = cluster.config
-        return Places(of={InstanceName(k): config.node(node).ref for k, node in chosen.items()})
+        node = cluster.config.node
+        return Places(
+            of={
+                InstanceName(name): place_of([node(each).ref for each in nodes])
+                for name, nodes in chosen.items()
+            }
+        )
 
     async def prepare(self, cluster: Cluster, places: Places) -> CreateManyPlan:
         orders: list[FollowUp] = []
         failed: list[str] = []
         promises: list[Promise] = []
         for order in self._orders(cluster.config):
-            if node := places.of.get(order.instance_name):
-                place = Place(node=node)
-                there = replace(order, pnode=node.name)
+            if place := places.of.get(order.instance_name):
+                there = order.on(place)
                 orders.append(FollowUp(input=there.to_input(), choice=place))
                 promises += there.intends(cluster, place)
             elif order.pnode:
@@ -94,7 +97,8 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
         titles: list[str],
     ) -> list[str]:
         made = [
-            f"create {each.input['instance_name']} on {each.input['pnode']}" for each in plan.orders
+            f"create {order['instance_name']} on {_nodes_of(order)}"
+            for order in (each.input for each in plan.orders)
         ]
         return [*titles, *made, *(f"find no node for {name}" for name in plan.failed)]
 
@@ -118,6 +122,10 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
                 raise InvalidRequest(f"The instance {order.instance_name} comes twice.")
             orders.append(order)
         return orders
+
+
+def _nodes_of(order: Mapping[str, Any]) -> str:
+    return ", ".join(filter(None, (order["pnode"], order["snode"])))
 
 
 def _read(told: Mapping[str, Any], number: int) -> CreateInstance:

@@ -6,7 +6,7 @@ from common.model.node import Node
 from common.names import NodeId
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.place import Place
+from coordinator.operations.instance.place import Place, place_of
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_elsewhere
 from coordinator.operations.placement.promises import Promise
@@ -36,8 +36,8 @@ async def choose_target(
     allocators = allocators_for(
         cluster.config.cluster, RequestType.RELOCATE, allocator, instead="a target node with -n"
     )
-    by, node = await place_elsewhere(cluster, allocators, instance)
-    return Place(node=cluster.config.node(node).ref, allocator=by)
+    chosen = await place_elsewhere(cluster, allocators, instance)
+    return place_of(chosen.nodes, chosen.allocator)
 
 
 def check_can_move(config: Config, instance: Instance, place: Place) -> tuple[Node, Node]:

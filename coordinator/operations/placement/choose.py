@@ -1,23 +1,24 @@
-"""Have a node chosen and promise what it gives, and tell the job's log.
+"""Have nodes chosen and promise what they give, and tell the job's log.
 
 Looking takes time; choosing and promising are one thing, with nothing in between. What was
-chosen is checked once more under the job's locks, on a new report of the node.
+chosen is checked once more under the job's locks, on new reports of the nodes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common.errors import GntError, NoCapacity
+from common.errors import Conflict, GntError, NoCapacity
 from common.model.instance import Instance
 from common.model.nic import Nic
-from common.model.node import Node
-from common.names import InstanceName
+from common.model.node import Node, NodeRef
+from common.names import InstanceName, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import place_here, promise_of, request_for
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
@@ -27,25 +28,38 @@ if TYPE_CHECKING:
 MOST_PARTS = 3  # of the score, in the log
 
 
-class _Chosen(NamedTuple):
-    """``parts`` of the score, the largest first; none where it was not asked for."""
+class Chosen(NamedTuple):
+    """Which allocator chose, and the nodes it was asked for, the primary one first."""
 
-    placement: "Placement"
-    parts: "tuple[Part, ...]" = ()
+    allocator: str
+    nodes: tuple[NodeRef, ...]
 
 
-Choose = Callable[[Look], _Chosen]
+class _Found(NamedTuple):
+    """What the built-in allocator found: nodes, and what the curious are told of the choice."""
+
+    nodes: tuple[NodeName, ...]
+    details: tuple[str, ...] = ()
+
+
+class _Question(NamedTuple):
+    """One question, as each allocator is asked, and what follows from its answer."""
+
+    instance: Instance
+    choose: Callable[[Look], _Found]  # of the built-in one
+    message: Callable[[Look], dict[str, Any]]  # for a program
+    promise: Callable[[Look, Sequence[Node]], Promise]
 
 
 async def place_new(
     cluster: Cluster, allocators: Sequence[str], planned: PlannedInstance, nics: Sequence[Nic]
-) -> tuple[str, str]:
-    """Have a new instance promised a place; return which allocator chose, and the node's name.
+) -> Chosen:
+    """Have a new instance promised a place.
 
     Args:
         cluster: as the job sees it.
         allocators: to be asked, in order, until one succeeds.
-        planned: the instance; its node is not looked at.
+        planned: the instance; its nodes are not looked at.
         nics: of the instance.
 
     Raises:
@@ -54,14 +68,15 @@ async def place_new(
         NotFound: there is no such allocator.
     """
 
-    def choose(look: Look) -> _Chosen:
+    def choose(look: Look) -> _Found:
         from coordinator.allocator.allocation.explain import parts_of
         from coordinator.allocator.model.cluster_model import model_of
 
         placement, request = place_here(look, planned), request_for(look, planned)
-        return _Chosen(placement, parts_of(model_of(look.snapshot), request, placement.nodes))
+        parts = parts_of(model_of(look.snapshot), request, placement.nodes)
+        return _Found(placement.nodes, tuple(_details(placement, parts)))
 
-    def ask(look: Look) -> dict[str, Any]:
+    def message(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_place
         from coordinator.operations.placement.message import full_nics
 
@@ -70,83 +85,114 @@ async def place_new(
             planned.instance, request.instance, planned.disks, wanted, among=request.among
         )
 
-    def promise(look: Look, node: Node) -> None:
-        cluster.promise(promise_of(look.config, planned, node))
+    def promise(look: Look, nodes: Sequence[Node]) -> Promise:
+        return promise_of(look.config, planned, nodes)
 
-    return await _choose(cluster, allocators, planned.instance, choose, ask, promise)
+    question = _Question(planned.instance, choose, message, promise)
+    return await _ask(cluster, allocators, question)
 
 
 async def place_elsewhere(
     cluster: Cluster, allocators: Sequence[str], instance: Instance
-) -> tuple[str, str]:
-    """Choose another node for an instance on shared storage; return as ``place_new`` does.
+) -> Chosen:
+    """Choose another node for an instance on shared storage.
 
     Raises:
         NoCapacity: no other node can take it.
         AllocatorFailed, NotFound: as ``place_new``.
     """
 
-    def choose(look: Look) -> _Chosen:
+    def choose(look: Look) -> _Found:
         from coordinator.allocator.relocation.relocate import relocate
         from coordinator.allocator.request import Relocate
 
-        return _Chosen(relocate(look.snapshot, Relocate(instance=InstanceName(instance.name))))
+        placement = relocate(look.snapshot, Relocate(instance=InstanceName(instance.name)))
+        return _Found(placement.nodes, tuple(_details(placement)))
 
-    def ask(look: Look) -> dict[str, Any]:
+    def message(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_move
 
         home = look.config.nodes[instance.primary_node].name
         return ask_for_move(instance, look.config.disks_of(instance), home)
 
-    def promise(look: Look, node: Node) -> None:
-        memory = backend(look.config, instance).maxmem
-        cluster.promise(Promise(instance.uuid, node.uuid, memory))
+    def promise(look: Look, nodes: Sequence[Node]) -> Promise:
+        (node,) = nodes
+        return Promise(instance.uuid, node.uuid, backend(look.config, instance).maxmem)
 
-    return await _choose(cluster, allocators, instance, choose, ask, promise)
+    return await _ask(cluster, allocators, _Question(instance, choose, message, promise))
 
 
-async def _choose(
-    cluster: Cluster,
-    allocators: Sequence[str],
-    instance: Instance,
-    choose: Choose,
-    ask: Callable[[Look], dict[str, Any]],
-    promise: Callable[[Look, Node], None],
-) -> tuple[str, str]:
-    async def attempt(name: str) -> tuple[str, str]:
+async def place_secondary(
+    cluster: Cluster, allocators: Sequence[str], instance: Instance
+) -> Chosen:
+    """Choose another secondary node for a mirrored instance, in the group of its primary one.
+
+    Raises:
+        NoCapacity: no other node can take it.
+        AllocatorFailed, NotFound: as ``place_new``.
+    """
+    config = cluster.config
+    disks = config.disks_of(instance)
+    others = config.nodes_of(instance)[1:]
+    if len(others) != 1:
+        raise Conflict(
+            f"Instance {instance.name} has {len(others)} secondary nodes; only one of one can be "
+            "replaced.",
+            instance=instance.name,
+        )
+
+    def choose(look: Look) -> _Found:
+        return _Found(choose_secondary(look, instance, disks))
+
+    def message(look: Look) -> dict[str, Any]:
+        from coordinator.iallocator.document import ask_for_move
+
+        return ask_for_move(instance, disks, look.config.nodes[others[0]].name)
+
+    def promise(look: Look, nodes: Sequence[Node]) -> Promise:  # noqa: ARG001
+        return promise_of_secondary(instance, disks, nodes[0])
+
+    return await _ask(cluster, allocators, _Question(instance, choose, message, promise))
+
+
+async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question) -> Chosen:
+    async def attempt(name: str) -> Chosen:
         program = find_program(name, cluster.placing.search_path)
         if program is None:
-            return name, await _choose_here(cluster, name, instance, choose, promise)
+            return await _ask_built_in(cluster, name, question)
         async with cluster.placing.turn:
             look = await look_and_tell(cluster)
-            (chosen,) = await ask_program(cluster, name, program, look, ask(look))
-            promise(look, look.config.node(chosen))
-        cluster.log(f"Selected nodes for instance {instance.name} via iallocator {name}: {chosen}")
-        return name, chosen
+            names = await ask_program(cluster, name, program, look, question.message(look))
+            chosen = _promised(cluster, name, look, question, names)
+        _tell_choice(cluster, question.instance, chosen)
+        return chosen
 
     return await first_success(allocators, attempt, cluster.log)
 
 
-async def _choose_here(
-    cluster: Cluster,
-    name: str,
-    instance: Instance,
-    choose: Choose,
-    promise: Callable[[Look, Node], None],
-) -> str:
+async def _ask_built_in(cluster: Cluster, name: str, question: _Question) -> Chosen:
     look = await look_and_tell(cluster)
     try:
-        chosen = choose(look)
+        found = question.choose(look)
     except NoCapacity:  # the reports may be a second old; nobody is refused for that
         look = await look_and_tell(cluster, max_age_s=0.0)
         try:
-            chosen = choose(look)
+            found = question.choose(look)
         except NoCapacity as error:
             raise failed(name, error.message, **error.detail) from error
-    (node,) = chosen.placement.nodes
-    promise(look, look.config.node(node))
-    _tell(cluster, name, instance, chosen)
-    return node
+    chosen = _promised(cluster, name, look, question, found.nodes)
+    _tell_choice(cluster, question.instance, chosen)
+    for line in found.details:
+        cluster.log(line, detail=True)
+    return chosen
+
+
+def _promised(
+    cluster: Cluster, name: str, look: Look, question: _Question, names: Sequence[str]
+) -> Chosen:
+    nodes = [look.config.node(node) for node in names]
+    cluster.promise(question.promise(look, nodes))
+    return Chosen(name, tuple(node.ref for node in nodes))
 
 
 async def look_and_tell(cluster: Cluster, max_age_s: float = MAX_AGE_S) -> Look:
@@ -158,30 +204,31 @@ async def look_and_tell(cluster: Cluster, max_age_s: float = MAX_AGE_S) -> Look:
     return look
 
 
-def _tell(cluster: Cluster, allocator: str, instance: Instance, chosen: _Chosen) -> None:
-    """Explain the choice in the job's log."""
-    placement, parts = chosen
+def _tell_choice(cluster: Cluster, instance: Instance, chosen: Chosen) -> None:
     cluster.log(
-        f"Selected nodes for instance {instance.name} via iallocator {allocator}: "
-        f"{', '.join(placement.nodes)}"
+        f"Selected nodes for instance {instance.name} via iallocator {chosen.allocator}: "
+        f"{', '.join(map(str, chosen.nodes))}"
     )
-    cluster.log(
+
+
+def _details(placement: "Placement", parts: "Sequence[Part]" = ()) -> Iterator[str]:
+    """Explain a choice; ``parts`` of the score are the largest first, if they are known."""
+    yield (
         f"cluster score {placement.score_before:.6f} -> {placement.score_after:.6f}, "
-        f"{placement.considered} looked at",
-        detail=True,
+        f"{placement.considered} looked at"
     )
     if parts:
-        cluster.log(f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}", detail=True)
+        yield f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}"
     if placement.runners_up:
         others = ", ".join(
             f"{'+'.join(choice.nodes)} ({choice.score:.6f})" for choice in placement.runners_up
         )
-        cluster.log(f"next best: {others}", detail=True)
+        yield f"next best: {others}"
     for node, reason in placement.refused.items():
-        cluster.log(f"{node} {reason.in_words(1)}", detail=True)
+        yield f"{node} {reason.in_words(1)}"
 
 
-def _in_words(parts: "tuple[Part, ...]") -> str:
+def _in_words(parts: "Sequence[Part]") -> str:
     from coordinator.allocator.allocation.explain import IN_WORDS
 
     return "; ".join(

@@ -21,42 +21,34 @@ from coordinator.state.config import Config
 if TYPE_CHECKING:
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.request import Allocate, Placement
+    from coordinator.nodes.reports import Live
 
 
 async def check_still_fits(
-    cluster: Cluster, planned: PlannedInstance, node: Node, *, built_in: bool
+    cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node], *, built_in: bool
 ) -> None:
-    """Check on a new report that a node can take an instance, and promise that it will.
+    """Check on new reports that nodes can take an instance, and promise that they will.
 
     Args:
         cluster: as the job sees it.
         planned: the instance.
-        node: the one chosen, or named by the operator.
+        nodes: those chosen, or named by the operator, the primary one first.
         built_in: whether all the rules of the built-in allocator have to hold still; else it
-            is memory and disk space.
+            is memory on the primary one, and disk space.
 
     Raises:
         NoCapacity: says what is missing.
-        NodeFailure: it does not answer.
+        NodeFailure: one does not answer.
     """
-    facts = (await cluster.facts_of([node]))[node.uuid]
-    if isinstance(facts, GntError):
-        raise NodeFailure(f"Node {node.name} cannot say what it has free: {facts}") from facts
+    await check_answer(cluster, nodes)
     look = await look_for(cluster)
     instance = planned.instance
-    memory = _memory(look.config, instance)
-    check_free_memory(look, node, memory, instance)
-    pool, size = space_for(look.config, instance.disk_template, _sizes(planned))
-    space = look.free_space(node, look.facts(node) or facts, pool)
-    if space is not None and space < size:
-        raise NoCapacity(
-            f"Node {node.name} has {max(0, space)} MiB left for {instance.disk_template} disks; "
-            f"{instance.name} needs {size} MiB.",
-            node=node.name,
-        )
+    check_free_memory(look, nodes[0], _memory(look.config, instance), instance)
+    for node in nodes:
+        check_free_space(look, node, planned)
     if built_in:
-        place_here(look, planned, only=node.name)
-    cluster.promise(promise_of(look.config, planned, node))
+        place_here(look, planned, only=[node.name for node in nodes])
+    cluster.promise(promise_of(look.config, planned, nodes))
 
 
 async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
@@ -66,13 +58,24 @@ async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Insta
         NoCapacity: says what is free.
         NodeFailure: the node does not answer.
     """
-    live = await cluster.facts_of([node])
-    answer = live.get(node.uuid)
-    if isinstance(answer, GntError):
-        raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
+    live = await check_answer(cluster, [node])
     look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
     check_free_memory(look, node, memory, instance)
     cluster.promise(Promise(instance.uuid, node.uuid, memory))
+
+
+async def check_answer(cluster: Cluster, nodes: Sequence[Node]) -> "Live":
+    """Have nodes say anew what they have free.
+
+    Raises:
+        NodeFailure: one does not answer.
+    """
+    live = await cluster.facts_of(nodes)
+    for node in nodes:
+        answer = live.get(node.uuid)
+        if isinstance(answer, GntError):
+            raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
+    return live
 
 
 def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -> None:
@@ -95,13 +98,35 @@ def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -
     )
 
 
-def promise_of(config: Config, planned: PlannedInstance, node: Node) -> Promise:
-    """Return what a new instance takes of ``node``."""
-    instance = replace(planned.instance, primary_node=node.uuid)
-    memory = _memory(config, instance)
-    holders = kind_of(instance.disk_template).holders([node.uuid])
+def check_free_space(look: Look, node: Node, planned: PlannedInstance) -> None:
+    """Refuse a node that lacks space for an instance's disks.
+
+    Raises:
+        NoCapacity: says what is left.
+    """
+    instance, facts = planned.instance, look.facts(node)
+    pool, size = space_for(look.config, instance.disk_template, _sizes(planned))
+    space = look.free_space(node, facts, pool) if facts else None
+    if space is not None and space < size:
+        raise NoCapacity(
+            f"Node {node.name} has {max(0, space)} MiB left for {instance.disk_template} disks; "
+            f"{instance.name} needs {size} MiB.",
+            node=node.name,
+        )
+
+
+def promise_of(config: Config, planned: PlannedInstance, nodes: Sequence[Node]) -> Promise:
+    """Return what a new instance takes of ``nodes``, the primary one first.
+
+    That is memory on the primary one, and disk space wherever its data is. What a secondary one
+    has to keep free for a failover follows from its being one.
+    """
+    uuids = [node.uuid for node in nodes]
+    instance = replace(planned.instance, primary_node=uuids[0])
+    holders = kind_of(instance.disk_template).holders(uuids)
     disks = tuple(replace(disk, nodes=holders) for disk in planned.disks)
-    return Promise(instance.uuid, node.uuid, memory, PlannedInstance(instance, disks))
+    memory = _memory(config, instance)
+    return Promise(instance.uuid, uuids[0], memory, PlannedInstance(instance, disks))
 
 
 def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
@@ -126,16 +151,23 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
 
 
 def place_here(
-    look: Look, planned: PlannedInstance, *, only: NodeName | None = None
+    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
 ) -> "Placement":
-    """Have the built-in allocator choose a node, out of all or ``only`` one.
+    """Have the built-in allocator choose nodes, or look whether ``only`` these will do.
 
     Raises:
         NoCapacity: no node can take it; says how many were refused for what.
     """
     from coordinator.allocator.model.cluster_model import model_of
 
-    return place_by(model_of(look.snapshot), request_for(look, planned, only=only))
+    placement = place_by(model_of(look.snapshot), request_for(look, planned, only=only))
+    possible = (placement.nodes, *(choice.nodes for choice in placement.runners_up))
+    if only and tuple(only) not in possible:  # but the other way round
+        raise NoCapacity(
+            f"{planned.instance.name} can no longer be on {only[0]} with {only[1]} as its "
+            "secondary node."
+        )
+    return placement
 
 
 def place_by(model: "ClusterModel", request: "Allocate") -> "Placement":
@@ -168,7 +200,7 @@ def place_by(model: "ClusterModel", request: "Allocate") -> "Placement":
 
 
 def request_for(
-    look: Look, planned: PlannedInstance, *, only: NodeName | None = None
+    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
 ) -> "Allocate":
     from coordinator.allocator.request import Allocate
     from coordinator.operations.placement.demands import demand_of
@@ -176,7 +208,7 @@ def request_for(
     spacious = nodes_with_space(look, planned.instance.disk_template, _sizes(planned))
     return Allocate(
         instance=demand_of(look.config, *planned),
-        among=frozenset({only}) if only else spacious,
+        among=frozenset(only) if only else spacious,
         # That every node could be emptied onto others is asked only where there are others.
         check_redundancy=look.has_several_usable,
     )

@@ -1,12 +1,11 @@
 """Have nodes chosen for many new instances in one go, each on what the others leave."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from common.errors import InvalidRequest, NoCapacity
 from common.model.nic import Nic
-from common.names import InstanceName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.choose import look_and_tell
@@ -17,16 +16,19 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 
 
 class PlacementRequest(NamedTuple):
-    """A new instance with its nics; its node is left open."""
+    """A new instance with its nics; its nodes are left open."""
 
     planned: PlannedInstance
     nics: tuple[Nic, ...]
 
 
+Nodes = tuple[str, ...]  # names, the primary one first
+
+
 async def place_many(
     cluster: Cluster, allocators: Sequence[str], wanted: Sequence[PlacementRequest]
-) -> dict[str, str]:
-    """Return the node of each instance by its name; those that fit nowhere are left out.
+) -> dict[str, Nodes]:
+    """Return the nodes of each instance by its name; those that fit nowhere are left out.
 
     All others are promised their places.
 
@@ -35,7 +37,7 @@ async def place_many(
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
 
-    async def attempt(name: str) -> dict[str, str]:
+    async def attempt(name: str) -> dict[str, Nodes]:
         program = find_program(name, cluster.placing.search_path)
         if program is None:
             look = await look_and_tell(cluster)
@@ -47,31 +49,35 @@ async def place_many(
                 chosen = _read(name, look, response.result, wanted)
         promises = (_promise(look, one.planned, chosen) for one in wanted)
         cluster.promise(*(promise for promise in promises if promise))
-        for instance, node in chosen.items():
-            cluster.log(f"Selected nodes for instance {instance} via iallocator {name}: {node}")
+        for instance, nodes in chosen.items():
+            where = ", ".join(nodes)
+            cluster.log(f"Selected nodes for instance {instance} via iallocator {name}: {where}")
         return chosen
 
     return await first_success(allocators, attempt, cluster.log)
 
 
-def _place_here(cluster: Cluster, look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, str]:
+def _place_here(
+    cluster: Cluster, look: Look, wanted: Sequence[PlacementRequest]
+) -> dict[str, Nodes]:
     """Place one after the other, by one snapshot and resources that go on."""
     from coordinator.allocator.model.cluster_model import model_of
     from coordinator.allocator.model.next_model import with_instance
 
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Nodes] = {}
     snapshot = look.snapshot
     model = model_of(snapshot)
     for planned, _ in wanted:
         request = request_for(look, planned)
         try:
-            (node,) = place_by(model, request).nodes
+            nodes = place_by(model, request).nodes
         except NoCapacity as error:
             cluster.log(error.message)
             continue
-        model = with_instance(model, request.instance, (snapshot.node_index[node],))
-        chosen[planned.instance.name] = node
-        promise = promise_of(look.config, planned, look.config.node(node))
+        indices = tuple(snapshot.node_index[node] for node in nodes)
+        model = with_instance(model, request.instance, indices)
+        chosen[planned.instance.name] = nodes
+        promise = promise_of(look.config, planned, [look.config.node(node) for node in nodes])
         look = dataclasses.replace(look, promised=(*look.promised, promise))
     return chosen
 
@@ -95,24 +101,25 @@ def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
 
 def _read(
     name: str, look: Look, result: object, wanted: Sequence[PlacementRequest]
-) -> dict[str, str]:
-    from coordinator.iallocator.response import read_allocations
+) -> dict[str, Nodes]:
+    from coordinator.iallocator.response import check_number, read_allocations
 
-    asked = {one.planned.instance.name for one in wanted}
+    count: dict[str, int] = {
+        one.planned.instance.name: one.planned.instance.disk_template.traits.nodes for one in wanted
+    }
     try:
-        placed = read_allocations(result).placed
-        return {instance: _only(look, asked, instance, nodes) for instance, nodes in placed}
+        placed = dict(read_allocations(result).placed)
+        for instance, nodes in placed.items():
+            check_number(nodes, count.get(instance, 0))
+            for node in nodes:
+                check_usable(look.config, node)
     except InvalidRequest as error:
         raise nonsense(name, error) from error
+    return placed
 
 
-def _only(look: Look, asked: set[InstanceName], instance: str, nodes: tuple[str, ...]) -> str:
-    if instance not in asked or len(nodes) != 1:
-        raise InvalidRequest(f"it puts {instance} on {len(nodes)} nodes")
-    check_usable(look.config, nodes[0])
-    return nodes[0]
-
-
-def _promise(look: Look, planned: PlannedInstance, chosen: dict[str, str]) -> Promise | None:
-    node = chosen.get(planned.instance.name)
-    return promise_of(look.config, planned, look.config.node(node)) if node else None
+def _promise(look: Look, planned: PlannedInstance, chosen: Mapping[str, Nodes]) -> Promise | None:
+    nodes = chosen.get(planned.instance.name)
+    if nodes is None:
+        return None
+    return promise_of(look.config, planned, [look.config.node(node) for node in nodes])

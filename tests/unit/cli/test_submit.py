@@ -47,6 +47,13 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             },
         ),
         (
+            "gnt-instance add web1 -t drbd -s 10G --no-nics -n beta:gamma",
+            {
+                "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1", "disk_template": "drbd",
+                "disks": [{"size": 10240}], "nics": [], "pnode": "beta", "snode": "gamma",
+            },
+        ),
+        (
             "gnt-instance add web1 -t file -s 10G --no-nics --no-name-check --no-ip-check",
             {
                 "OP_ID": "OP_INSTANCE_CREATE", "instance_name": "web1", "disk_template": "file",

@@ -110,7 +110,7 @@ def test_a_node_too_old_to_name_its_guests_is_believed() -> None:
 
 def test_what_is_promised_counts_once_at_every_stage() -> None:
     planned = PlannedInstance(WEB2, (replace(DISK, uuid="disk2"),))
-    promise = promise_of(CONFIG, planned, ALPHA)
+    promise = promise_of(CONFIG, planned, [ALPHA])
     recorded = CONFIG.apply([Put(WEB2)])
     quiet, busy = {"web1": MiB(512)}, {"web1": MiB(512), "web2": MiB(512)}
     for config, guests, free in (

@@ -1,0 +1,67 @@
+"""Another secondary node for a mirrored instance: which, and what is promised of it."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from common.errors import NoCapacity
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.node import Node
+from common.names import MiB, NodeName
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.fit import (
+    check_answer,
+    check_free_space,
+    nodes_with_space,
+)
+from coordinator.operations.placement.look import Look, look_for
+from coordinator.operations.placement.promises import PlannedInstance, Promise
+
+
+def choose_secondary(look: Look, instance: Instance, disks: Sequence[Disk]) -> tuple[NodeName, ...]:
+    """Have the built-in allocator choose one.
+
+    Raises:
+        NoCapacity: no other node of the primary one's group can be it.
+    """
+    from coordinator.iallocator.answers import Options, Refused
+    from coordinator.iallocator.protocol import solve
+    from coordinator.iallocator.requests import RelocateOne
+
+    snapshot = look.snapshot
+    index = [each.name for each in snapshot.instances].index(instance.name)
+    leaving = snapshot.instances[index].secondary
+    among = nodes_with_space(look, instance.disk_template, [disk.size for disk in disks])
+    try:
+        found = solve(snapshot, RelocateOne(index, 1, (leaving,), among), Options())
+    except Refused as error:
+        raise NoCapacity(str(error)) from error
+    return tuple(found.result)
+
+
+async def take_secondary(
+    cluster: Cluster, instance: Instance, disks: Sequence[Disk], node: Node
+) -> None:
+    """Check on a new report that a node can be the secondary one, and promise that it will.
+
+    Raises:
+        NoCapacity: says what is missing.
+        NodeFailure: it does not answer.
+    """
+    await check_answer(cluster, [node])
+    look = await look_for(cluster)
+    promise = promise_of_secondary(instance, disks, node)
+    assert promise.planned is not None
+    check_free_space(look, node, promise.planned)
+    cluster.promise(promise)
+
+
+def promise_of_secondary(instance: Instance, disks: Sequence[Disk], node: Node) -> Promise:
+    """Return what an instance takes of a new secondary node.
+
+    That is disk space; what the node has to keep free for a failover follows from its being one.
+    """
+    nodes = (instance.primary_node, node.uuid)
+    planned = PlannedInstance(instance, tuple(replace(disk, nodes=nodes) for disk in disks))
+    return Promise(instance.uuid, node.uuid, MiB(0), planned)
