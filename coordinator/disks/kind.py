@@ -17,6 +17,7 @@ from common.model.template import DiskTemplate, Traits
 from common.names import DiskId, InstanceId, NodeId
 from common.noderpc.disks import DiskSpec
 from coordinator.disks.holding import Handover, none, shared, sole
+from coordinator.state.config import Config
 
 
 class DiskKind(ABC):
@@ -69,8 +70,11 @@ class DiskKind(ABC):
         """Return which of an instance's nodes, the primary one first, hold the data."""
         return tuple(nodes[: self.traits.holders])
 
-    def spec(self, instance: Instance, disk: Disk) -> DiskSpec:
-        """Return a disk as its nodes are told of it: the same for all of them."""
+    def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:  # noqa: ARG002
+        """Return a disk as its nodes are told of it: the same for all of them.
+
+        Neither instance nor disk need be in ``config`` yet; nodes and parameters are found there.
+        """
         return DiskSpec(
             id=disk.uuid,
             instance=instance.uuid,

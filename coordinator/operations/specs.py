@@ -46,8 +46,8 @@ def read_backend(beparams: Layer) -> dict[str, Any]:
     return rest | sizes | numbers
 
 
-def disk_spec(instance: Instance, disk: Disk) -> DiskSpec:
-    return kind_of(instance.disk_template).spec(instance, disk)
+def disk_spec(config: Config, instance: Instance, disk: Disk) -> DiskSpec:
+    return kind_of(instance.disk_template).spec(config, instance, disk)
 
 
 def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
@@ -109,7 +109,7 @@ def guest_spec(
         hypervisor=instance.hypervisor,
         memory=memory.maxmem,
         vcpus=memory.vcpus,
-        disks=tuple(disk_spec(instance, disk) for disk in disks),
+        disks=tuple(disk_spec(config, instance, disk) for disk in disks),
         nics=tuple(nic_spec(config, instance, nic) for nic in nics),
         parameters=to_builtins(parameters),
     )

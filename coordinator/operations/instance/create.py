@@ -41,7 +41,7 @@ from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
 from coordinator.operations.placement.many import PlacementRequest
 from coordinator.operations.placement.promises import PlannedInstance, Promise
-from coordinator.operations.specs import disk_spec, guest_spec, read_backend
+from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.operations.steps.disks import create_disk
@@ -202,9 +202,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
-        for index, disk in enumerate(plan.disks):
-            spec = disk_spec(plan.instance, disk)
-            yield create_disk(cluster, index, spec, plan.node)
+        for index, disk in enumerate(plan.guest.disks):
+            yield create_disk(cluster, index, disk, plan.node)
         yield record(
             f"add {plan.instance.name} to the configuration",
             lambda state: _add(state, plan),

@@ -19,7 +19,7 @@ from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
-from coordinator.operations.specs import disk_spec, present_guest
+from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import delete_disk, hold, homes
@@ -121,9 +121,9 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
 
 
 def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
-    for index, disk in enumerate(plan.disks):
+    for index, disk in enumerate(plan.guest.disks):
         for home in plan.homes:
-            yield delete_disk(cluster, index, disk_spec(plan.instance, disk), home)
+            yield delete_disk(cluster, index, disk, home)
 
 
 def _tolerant(cluster: Cluster, step: Step) -> Step:

@@ -37,7 +37,7 @@ def clear_remnants(cluster: Cluster, node: Node) -> Step:
 async def _detach(cluster: Cluster, node: Node, guest: InstanceId) -> None:
     config, instance = cluster.config, cluster.config.instances.get(guest)
     if instance is not None and instance.disks:
-        disks = tuple(disk_spec(instance, disk) for disk in config.disks_of(instance))
+        disks = tuple(disk_spec(config, instance, disk) for disk in config.disks_of(instance))
         await cluster.call(Disks, node).detach(disks=disks)
 
 
