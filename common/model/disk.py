@@ -59,3 +59,6 @@ class Disk(Entity, kw_only=True):
     mode: Mode = Mode.READ_WRITE
     backing: Backing
     nodes: tuple[NodeId, ...] = ()  # that hold the data; empty when it is shared
+    # Those of them whose copy is known to be older than the others: noted before a guest writes
+    # to the others alone, and taken back when the node has said that it is up to date again.
+    behind: tuple[NodeId, ...] = ()
