@@ -36,6 +36,7 @@ class Cluster(Entity, kw_only=True):
     hvparams: dict[str, dict[str, Any]] = {}
     nicparams: dict[str, Any] = {}
     ndparams: dict[str, Any] = {}
+    diskparams: dict[str, dict[str, Any]] = {}  # by template
     ipolicy: InstancePolicy = InstancePolicy()
     archive_jobs_after_s: float = 6 * 3600.0  # since they ended
     delete_jobs_after_s: float | None = 21 * 86_400.0  # from the archive; None: never

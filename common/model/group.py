@@ -21,4 +21,5 @@ class Group(Entity, kw_only=True):
     name: GroupName
     alloc_policy: AllocationPolicy = AllocationPolicy.PREFERRED
     ndparams: dict[str, Any] = {}
+    diskparams: dict[str, dict[str, Any]] = {}  # by template, over the cluster's
     ipolicy: PolicyLayer | None = None  # over the cluster's

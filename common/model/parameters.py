@@ -149,6 +149,15 @@ def edited(present: Layer, given: Layer) -> Layer:
     return {name: after[name] for name in sorted(after) if after[name] not in (DEFAULT, None)}
 
 
+def edited_layers(present: dict[str, Layer], given: dict[str, Layer]) -> dict[str, Layer]:
+    """Edit layers that are kept by name, as those of hypervisors are; empty ones are dropped."""
+    after = {
+        name: edited(present.get(name, {}), given.get(name, {}))
+        for name in sorted(present.keys() | given.keys())
+    }
+    return {name: layer for name, layer in after.items() if layer}
+
+
 def _complaint(kind: type[Order], *layers: Layer, what: str) -> str:
     try:
         filled(kind, *layers, what=what)

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from enum import StrEnum
+from typing import Any
 
 from common.messages import Order, Report
 from common.model.disk import Backing, Mode
@@ -25,6 +26,7 @@ class DiskSpec(Order):
     size: MiB
     backing: Backing
     mode: Mode = Mode.READ_WRITE
+    parameters: dict[str, Any] = {}  # of its template, filled: common.model.disk_parameters
 
 
 class DiskReport(Report):

@@ -3,12 +3,13 @@
 Each is told of where it is set. What lies above it counts with the default in its place.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster
+from common.model.disk_parameters import DISK_PARAMETERS, check_template
 from common.model.hypervisors import HYPERVISORS, check_hypervisor
 from common.model.instance import Instance
 from common.model.node import Node
@@ -42,6 +43,9 @@ def bad_parameters(config: Config) -> Iterator[Bad]:
     for group in config.sorted_groups():
         base = sound(NodeParameters, cluster.ndparams)
         yield from _bad("group", group.name, NodeParameters, base, group.ndparams)
+        what = f"the disk parameters of {group.name}"
+        for message in _of_disks(group.diskparams, cluster.diskparams, what):
+            yield Bad("group", group.name, message)
     for node in config.sorted_nodes():
         yield from bad_of_node(config, node)
     bases = _Bases(cluster)
@@ -104,7 +108,8 @@ def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
             what = f"the cluster's parameters of {name}"
             yield from complaints(HYPERVISORS[name], {}, layer, what=what)
         else:
-            yield from _unknown(name)
+            yield from _refusal(check_hypervisor, name)
+    yield from _of_disks(cluster.diskparams, {}, "the cluster's disk parameters")
     for kind, layer, what in (
         (Backend, cluster.beparams, "the cluster's backend parameters"),
         (NicParameters, cluster.nicparams, "the cluster's nic parameters"),
@@ -113,13 +118,25 @@ def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
         yield from complaints(kind, {}, layer, what=what)
 
 
+def _of_disks(own: dict[str, Layer], below: dict[str, Layer], what: str) -> Iterator[str]:
+    for template, layer in own.items():
+        if template not in DISK_PARAMETERS:
+            yield from _refusal(check_template, template)
+            continue
+        kind = DISK_PARAMETERS[template]
+        base = sound(kind, below.get(template, {}))
+        yield from complaints(kind, base, layer, what=f"{what} ({template})")
+
+
 def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[Bad]:
     name = instance.name
     yield from _bad("instance", name, Backend, bases.backend, instance.beparams)
     for nic in filter(None, map(config.nics.get, instance.nics)):
         yield from _bad("instance", name, NicParameters, bases.nic, nic.nicparams)
     if instance.hypervisor not in HYPERVISORS:
-        yield from (Bad("instance", name, text) for text in _unknown(instance.hypervisor))
+        yield from (
+            Bad("instance", name, text) for text in _refusal(check_hypervisor, instance.hypervisor)
+        )
         return
     kind, base = HYPERVISORS[instance.hypervisor], bases.hypervisors[instance.hypervisor]
     yield from _bad("instance", name, kind, base, instance.hvparams)
@@ -137,8 +154,8 @@ def _more(number: int) -> Iterator[str]:
         yield f"There {'is one' if number == 1 else f'are {number}'} more like this."
 
 
-def _unknown(hypervisor: str) -> Iterator[str]:
+def _refusal(check: Callable[[str], None], name: str) -> Iterator[str]:
     try:
-        check_hypervisor(hypervisor)
+        check(name)
     except InvalidRequest as error:
         yield error.message

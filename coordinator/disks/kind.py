@@ -17,6 +17,7 @@ from common.model.template import DiskTemplate, Traits
 from common.names import DiskId, InstanceId, NodeId
 from common.noderpc.disks import DiskSpec
 from coordinator.disks.holding import Handover, none, shared, sole
+from coordinator.disks.parameters import disk_parameters, group_of
 from coordinator.state.config import Config
 
 
@@ -70,17 +71,19 @@ class DiskKind(ABC):
         """Return which of an instance's nodes, the primary one first, hold the data."""
         return tuple(nodes[: self.traits.holders])
 
-    def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:  # noqa: ARG002
+    def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:
         """Return a disk as its nodes are told of it: the same for all of them.
 
         Neither instance nor disk need be in ``config`` yet; nodes and parameters are found there.
         """
+        group = group_of(config, instance)
         return DiskSpec(
             id=disk.uuid,
             instance=instance.uuid,
             size=disk.size,
             backing=disk.backing,
             mode=disk.mode,
+            parameters=disk_parameters(config, group, self.template),
         )
 
     # What nodes are asked before and after something happens to a guest; if it has no disks, they

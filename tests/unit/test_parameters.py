@@ -7,6 +7,13 @@ import pytest
 from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.cluster import Cluster
+from common.model.disk_parameters import (
+    DISK_PARAMETERS,
+    DrbdParameters,
+    GlusterParameters,
+    PlainParameters,
+    RbdParameters,
+)
 from common.model.hypervisors import HYPERVISORS, KvmParameters, hypervisor_parameters
 from common.model.parameters import (
     Backend,
@@ -19,9 +26,16 @@ from common.model.parameters import (
     sound,
 )
 from common.model.settings import Settings, bad_settings, read_settings
+from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, MiB, NodeId
 
-DECLARED = (Backend, NicParameters, NodeParameters, *HYPERVISORS.values())
+DECLARED = (
+    Backend,
+    NicParameters,
+    NodeParameters,
+    *HYPERVISORS.values(),
+    *DISK_PARAMETERS.values(),
+)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +73,20 @@ DECLARED = (Backend, NicParameters, NodeParameters, *HYPERVISORS.values())
             "initrd_path has to be a whole path on the node, not “./i”",
         ),
         (KvmParameters, {"vnc_password_file": "/a", "vnc_bind_address": "a,b"}, "no IP address"),
+        (PlainParameters, {"stripes": 0}, "stripes is a whole number, at least 1"),
+        (PlainParameters, {"stripe-size": 12}, "stripe-size is a power of two, not 12"),
+        (PlainParameters, {"thin-pool": "vg/pool"}, "thin-pool cannot be “vg/pool”"),
+        (DrbdParameters, {"resync_rate": 4}, "there is no “resync_rate”"),
+        (DrbdParameters, {"resync-rate": 0}, "resync-rate is a whole number, at least 1"),
+        (DrbdParameters, {"disk-barriers": "nb"}, "letters of “bfd” to switch off, not “nb”"),
+        (DrbdParameters, {"disk-barriers": ""}, "letters of “bfd” to switch off, not “”"),
+        (DrbdParameters, {"metavg": "-x"}, "metavg cannot be “-x”"),
+        (DrbdParameters, {"protocol": "D"}, "protocol cannot be 'D'"),
+        (RbdParameters, {"access": "userspace"}, "access cannot be 'userspace'"),
+        (RbdParameters, {"pool": "--all"}, "pool cannot be “--all”"),
+        (RbdParameters, {"pool": ""}, "pool is the name of a pool"),
+        (GlusterParameters, {"volume": "../x"}, "volume cannot be “../x”"),
+        (GlusterParameters, {"port": 0}, "port"),
         (KvmParameters, {"migration_bandwidth": 0}, "migration_bandwidth"),
         (KvmParameters, {"migration_downtime": -1}, "migration_downtime"),
     ],
@@ -74,6 +102,15 @@ def test_a_value_that_makes_no_sense_is_refused(
 @pytest.mark.parametrize("kind", DECLARED)
 def test_defaults_make_sense(kind: type[Order]) -> None:
     assert filled(kind, what="nothing") == kind()
+
+
+@pytest.mark.parametrize("switched_off", ["n", "b", "fb", "dfb"])
+def test_barriers_of_drbd_are_switched_off_by_letters_in_any_order(switched_off: str) -> None:
+    DrbdParameters(disk_barriers=switched_off)
+
+
+def test_disks_of_every_template_have_parameters_declared() -> None:
+    assert list(DISK_PARAMETERS) == list(DiskTemplate)
 
 
 def test_a_hypervisor_that_nobody_knows_is_refused() -> None:
