@@ -59,6 +59,17 @@ class Disks(NodeService, prefix="disks"):
             NodeFailure: it is in use, or an I/O error.
         """
 
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def grow(self, *, disk: DiskSpec) -> None:
+        """Grow a disk to the wanted size; one that is as large or larger stays as it is.
+
+        Of a disk with copies on several nodes, the one where it is used is asked last.
+
+        Raises:
+            NodeFailure: it is not there, no space, an I/O error.
+        """
+
     @rpc(timeout=30, safe_to_repeat=True)
     @abstractmethod
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:

@@ -25,6 +25,11 @@ class DiskHandlers(Disks):
         async with self._turns.of(disk.instance):
             await self._storages.of(disk).ensure_absent(disk)
 
+    async def grow(self, *, disk: DiskSpec) -> None:
+        _check(disk)
+        async with self._turns.of(disk.instance):
+            await self._storages.of(disk).grow(disk)
+
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         _check(*disks)
         return tuple([await self._storages.of(disk).find(disk) for disk in disks])

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, NodeFailure
 from common.model.pool import Pool
 from common.names import DiskId, MiB
@@ -83,6 +85,21 @@ class FakeStorage(Storage, PoolDriver):
             if disk.id in self.attached:
                 raise NodeFailure(f"The disk {disk.backing.paths[0]} is attached; detach it first.")
             del self._locate(disk).disks[disk.backing.paths[0]]
+
+    async def grow(self, disk: DiskSpec) -> None:
+        there, files, path = await self.find(disk), self._locate(disk), disk.backing.paths[0]
+        if there is None:
+            raise NodeFailure(f"The disk {path} cannot be grown: it is not there.", path=path)
+        if there.size >= disk.size:
+            return
+        if files.free < disk.size - there.size:
+            raise NodeFailure(
+                f"There is no space to grow the disk {path} by "
+                f"{format_mib(MiB(disk.size - there.size))}: {format_mib(files.free)} are free.",
+                path=path,
+                free_mib=files.free,
+            )
+        files.disks[path] = replace(there, size=disk.size)
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         files = self._locate(disk)

@@ -26,7 +26,8 @@ class FileStorage(Storage, PoolDriver):
     """Keeps each disk in a file, labelled with the disk's and the instance's UUID.
 
     The label (an extended attribute) tells a disk from whatever else got its path. A file
-    system without such attributes works too; there, a file of the right size is the disk.
+    system without such attributes works too; there, a file of the right size is the disk, and so
+    is one that is called by the disk's UUID.
     """
 
     def __init__(self, directories: Callable[[], Directories]) -> None:
@@ -38,6 +39,9 @@ class FileStorage(Storage, PoolDriver):
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         await in_thread(self._at_place, "delete", _delete, disk)
+
+    async def grow(self, disk: DiskSpec) -> None:
+        await in_thread(self._at_place, "grow", _grow, disk)
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         return await in_thread(self._at_place, "look at", _look, disk)
@@ -96,8 +100,7 @@ def _create(place: Place, disk: DiskSpec) -> None:
 
 def _make_file(place: Place, disk: DiskSpec) -> None:
     """Make the file under another name first, so that half a disk is never taken for one."""
-    space = os.fstatvfs(place.directory)
-    free_mib = space.f_bavail * space.f_frsize // MIB
+    free_mib = _free_mib(place)
     if free_mib < disk.size:
         raise NodeFailure(
             f"There is no space for a disk of {format_mib(disk.size)} in {place.root}: "
@@ -121,6 +124,41 @@ def _make_file(place: Place, disk: DiskSpec) -> None:
         raise
     finally:
         os.close(descriptor)
+
+
+def _grow(place: Place, disk: DiskSpec) -> None:
+    found = place.examine(disk) if place.enter() else ""
+    if isinstance(found, str):
+        what = f"{found} is in its place" if found else "it is not there"
+        raise NodeFailure(f"The disk {path_of(disk)} cannot be grown: {what}.", path=path_of(disk))
+    if found.size >= disk.size:
+        return
+    free_mib = _free_mib(place)
+    if free_mib < disk.size - found.size:
+        raise NodeFailure(
+            f"There is no space to grow the disk {path_of(disk)} by "
+            f"{format_mib(MiB(disk.size - found.size))}: {format_mib(free_mib)} are free.",
+            path=path_of(disk),
+            free_mib=free_mib,
+        )
+    descriptor = place.open_file(os.O_RDWR)
+    if descriptor is None:
+        raise Conflict(f"{path_of(disk)} has just been replaced.", path=path_of(disk))
+    present = os.fstat(descriptor).st_size
+    try:
+        # What is there stays as it is: the guest may have punched holes into it.
+        allocate(descriptor, disk.size * MIB, present=present)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, present)  # a file system may have given a part of it
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _free_mib(place: Place) -> MiB:
+    space = os.fstatvfs(place.directory)
+    return MiB(space.f_bavail * space.f_frsize // MIB)
 
 
 def _delete(place: Place, disk: DiskSpec) -> None:

@@ -19,8 +19,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
 
-def allocate(descriptor: int, size: int) -> None:
-    """Reserve ``size`` bytes of zeros; leave holes where the file system cannot reserve.
+def allocate(descriptor: int, size: int, *, present: int = 0) -> None:
+    """Reserve zeros from ``present`` to ``size`` bytes; holes where the file system cannot reserve.
 
     Not ``os.posix_fallocate``: where the file system cannot do it (NFS before 4.2), glibc
     writes into every block, which takes hours for a large disk.
@@ -28,7 +28,7 @@ def allocate(descriptor: int, size: int) -> None:
     Raises:
         OSError: no space, beyond a quota, too large for the file system.
     """
-    while _libc.fallocate(descriptor, 0, 0, size) != 0:
+    while _libc.fallocate(descriptor, 0, present, size - present) != 0:
         code = ctypes.get_errno()
         if code == errno.EOPNOTSUPP:
             return os.ftruncate(descriptor, size)

@@ -39,6 +39,16 @@ class Storage(Protocol):
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         """Return what there is of a disk; None where it is not."""
 
+    async def grow(self, disk: DiskSpec) -> None:
+        """Grow a disk to the size of its spec, also while it is attached, the new end all zeros.
+
+        One that is as large or larger stays as it is. Of a disk with copies on several nodes, the
+        node where it is used is asked last, and makes the new end usable there.
+
+        Raises:
+            NodeFailure: it is not there, or there is no space; it is as large as before.
+        """
+
     async def attach(self, disk: DiskSpec, access: Access) -> str:
         """Have a disk ready to be opened, in the way that is told last; return its path.
 

@@ -132,9 +132,10 @@ class Place:
         finally:
             os.close(descriptor)
         size = MiB(-(-found.st_size // MIB))
-        if label is None:
+        if label is None:  # what is called by the disk's UUID is nobody else's
             report = DiskReport(id=disk.id, instance=None, size=size)
-            return report if size == disk.size else f"a file of {format_mib(size)} without label"
+            is_it = size == disk.size or self.name.startswith(disk.id)
+            return report if is_it else f"a file of {format_mib(size)} without label"
         labelled, instance = label
         if labelled != disk.id:
             return f"the disk {labelled}"

@@ -148,6 +148,45 @@ def test_larger_disk_of_the_same_identity_stays_as_it_is(rig: Rig) -> None:
     assert found.size == 8
 
 
+def test_disk_grows_and_never_shrinks(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig, size=8)))
+    for size in (12, 12, 4):
+        run(rig.storage.grow(disk(rig, size=size)))
+        found = run(rig.storage.find(disk(rig, size=12)))
+        assert found == DiskReport(id=DISK_A, instance=WEB1, size=MiB(12))
+
+
+def test_attached_disk_grows(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.attach(disk(rig), Access.SOLE))
+    run(rig.storage.grow(disk(rig, size=12)))
+    found = run(rig.storage.find(disk(rig)))
+    assert found is not None
+    assert found.size == 12
+
+
+def test_growth_beyond_the_space_leaves_the_disk_as_it_is(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk(rig)))
+    with pytest.raises(NodeFailure, match=r"no space to grow the disk .* are free") as caught:
+        run(rig.storage.grow(disk(rig, size=PETABYTE)))
+    assert caught.value.detail["free_mib"] < PETABYTE
+    found = run(rig.storage.find(disk(rig)))
+    assert found is not None
+    assert found.size == 8
+
+
+def test_what_is_not_there_does_not_grow(rig: Rig) -> None:
+    with pytest.raises(NodeFailure, match="cannot be grown"):
+        run(rig.storage.grow(disk(rig)))
+    assert run(rig.storage.inventory(rig.pool)) == ()
+    run(rig.storage.ensure_present(disk(rig, id=DISK_A)))
+    with pytest.raises(NodeFailure, match="cannot be grown"):
+        run(rig.storage.grow(disk(rig, id=DISK_B, size=12)))
+    found = run(rig.storage.find(disk(rig, id=DISK_A)))
+    assert found is not None
+    assert found.size == 8
+
+
 def test_absent_disk_is_not_found(rig: Rig) -> None:
     assert run(rig.storage.find(disk(rig))) is None
 
@@ -249,7 +288,10 @@ def test_place_outside_is_refused(files: FakeRig | FileRig, tmp_path: Path) -> N
         f"{local}/.hidden", f"{local}/a\0b", f"{local}/a\nb", "/etc/passwd",
     ):  # fmt: skip
         storage = files.storage
-        for call in (storage.ensure_present, storage.ensure_absent, storage.find, storage.detach):
+        for call in (
+            storage.ensure_present, storage.ensure_absent, storage.grow, storage.find,
+            storage.detach,
+        ):  # fmt: skip
             with pytest.raises(InvalidRequest, match="is not below"):
                 run(call(at(path)))
         with pytest.raises(InvalidRequest, match="is not below"):
@@ -312,6 +354,35 @@ def test_file_is_private_full_and_zero(real: FileRig) -> None:
     assert found.st_size == 8 << 20
     assert found.st_blocks * 512 >= 8 << 20  # nothing is left to fail for lack of space
     assert not any(Path(path_of(disk(real))).read_bytes())
+
+
+def test_growth_is_zero_and_reserved_and_leaves_holes_as_they_are(real: FileRig) -> None:
+    run(real.storage.ensure_present(disk(real)))
+    path = Path(path_of(disk(real)))
+    with path.open("r+b") as file:
+        file.truncate(0)  # all a hole, as when a guest discards it
+        file.truncate(8 << 20)
+        file.write(b"precious")
+    holes = path.stat().st_blocks * 512
+    run(real.storage.grow(disk(real, size=12)))
+    content = path.read_bytes()
+    assert content[:8] == b"precious"
+    assert not any(content[8:])
+    assert len(content) == 12 << 20
+    assert path.stat().st_blocks * 512 - holes == 4 << 20
+
+
+def test_failed_growth_is_taken_back(real: FileRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(real.storage.ensure_present(disk(real)))
+
+    def fail(descriptor: int, size: int, *, present: int) -> None:
+        os.ftruncate(descriptor, (present + size) // 2)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("noded.storage.file.allocate", fail)
+    with pytest.raises(NodeFailure, match="no space for a disk of 12M"):
+        run(real.storage.grow(disk(real, size=12)))
+    assert Path(path_of(disk(real))).stat().st_size == 8 << 20
 
 
 def test_guest_gets_its_disk_as_it_is_to_have_it(real: FileRig) -> None:
@@ -419,6 +490,22 @@ def test_file_system_without_labels_goes_by_size(
     assert found == DiskReport(id=DISK_A, instance=None, size=MiB(8))
     assert run(real.storage.find(disk(real, size=9))) is None
     run(real.storage.ensure_absent(disk(real)))
+    assert list(Path(real.directories.local).iterdir()) == []
+
+
+def test_file_system_without_labels_knows_a_grown_disk_by_its_name(
+    real: FileRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    name = f"web1/{DISK_A}.raw"
+    run(real.storage.ensure_present(disk(real, name)))
+    run(real.storage.grow(disk(real, name, size=12)))
+    found = run(real.storage.find(disk(real, name)))
+    assert found == DiskReport(id=DISK_A, instance=None, size=MiB(12))
+    run(real.storage.ensure_absent(disk(real, name)))
     assert list(Path(real.directories.local).iterdir()) == []
 
 

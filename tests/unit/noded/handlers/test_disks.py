@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import to_json
@@ -54,6 +55,8 @@ def test_disks_come_and_go() -> None:
         await disks.ensure_present(disk=spec())
         report = DiskReport(id=DISK_A, instance=WEB1, size=MiB(64))
         assert await disks.find(disks=(spec(DISK_B), spec(DISK_A))) == (None, report)
+        await disks.grow(disk=spec(size=96))
+        assert await disks.find(disks=(spec(),)) == (replace(report, size=MiB(96)),)
         assert await disks.inventory(pools=(directory("/srv/local"),)) == (path_of(spec()),)
         assert await disks.attach(disks=(spec(),), access=Access.SOLE) == (path_of(spec()),)
         await disks.detach(disks=(spec(), spec(DISK_B)))
@@ -89,7 +92,7 @@ def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
 def test_senseless_disk_is_refused(bad: DiskSpec, words: str) -> None:
     async def scenario() -> None:
         disks = DiskHandlers(only_files(SlowStorage()))
-        for call in (disks.ensure_present, disks.ensure_absent):
+        for call in (disks.ensure_present, disks.ensure_absent, disks.grow):
             with pytest.raises(InvalidRequest, match=words):
                 await call(disk=bad)
         for look in (disks.find, disks.detach, partial(disks.attach, access=Access.SOLE)):
