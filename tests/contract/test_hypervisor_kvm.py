@@ -25,10 +25,10 @@ from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.driver import PROGRAM
 from noded.hypervisor.kvm.greeting import ANSWER_BYTES, CHALLENGE_BYTES
-from noded.hypervisor.kvm.process import Process
 from noded.network.tuntap import make_tap
 from noded.storage.directories import path_of
 from noded.system.execute import CommandFailed, execute
+from noded.system.process import Process
 from tests.support.disks import file_disk
 from tests.support.https_node import TestCluster
 from tests.support.hypervisors import (

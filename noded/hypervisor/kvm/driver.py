@@ -18,10 +18,10 @@ from noded.hypervisor.kvm.launch import Launcher
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import Transfer, parse_version
-from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.hypervisor.kvm.report import report
 from noded.system.execute import CommandFailed, execute
+from noded.system.process import Process
 from noded.system.turns import Turns
 
 PROGRAM = KvmParameters().kvm_path

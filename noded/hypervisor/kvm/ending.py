@@ -5,7 +5,7 @@ import contextlib
 
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.process import Process
+from noded.system.process import Process
 
 PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its power button
 GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again

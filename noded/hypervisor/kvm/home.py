@@ -16,7 +16,7 @@ from common.messages import Report, from_json, to_json
 from common.model.hypervisors import Accelerator
 from common.names import InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
-from noded.hypervisor.kvm.process import Process
+from noded.system.process import Process
 
 LONGEST_SOCKET_PATH = 107  # bytes; sun_path of unix(7) without its final zero
 LOG_LIMIT = 1 << 20  # bytes of a log; the directory is in memory

@@ -19,16 +19,16 @@ from common.model.hypervisors import Accelerator, KvmParameters
 from common.names import TaskId
 from common.noderpc.instances import GuestSpec
 from noded.hypervisor.interface import OpenDisk
-from noded.hypervisor.kvm import commands, process
+from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.commands import Handed, Source
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain, parse_display
-from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.user import find_user, run_as
 from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
 from noded.network.tuntap import open_tap
+from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
 START_S = 30.0
@@ -124,7 +124,7 @@ class Launcher:
                     self._hand_over, ours, home, guest, taps, accelerator, bool(receives)
                 )
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
-                started = process.start(run_as(record.user, groups, argv), home.log, handed.all)
+                started = start(run_as(record.user, groups, argv), home.log, handed.all)
                 undo.enter_context(started)
                 undo.push_async_callback(started.kill)
                 home.note(started)

@@ -9,8 +9,8 @@ from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.migration import has_arrived, has_left
 from noded.hypervisor.kvm.monitor import HungUp, Monitor, Silent, monitor
 from noded.hypervisor.kvm.parse import parse_state
-from noded.hypervisor.kvm.process import Process
 from noded.hypervisor.kvm.pulse import Pulses
+from noded.system.process import Process
 
 ENDING_S = 2.0  # between the end of a QEMU's monitor and that of its process
 

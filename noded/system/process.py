@@ -1,0 +1,166 @@
+"""Processes that outlive noded: started, found again, waited for, and never mistaken for others.
+
+A number in a file may by now belong to a stranger. So a process is held by a file descriptor
+(pidfd) first, looked at then, and signalled through that descriptor only.
+"""
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+from common.errors import NodeFailure
+from noded.system.execute import ENVIRONMENT
+
+PROC = Path("/proc")
+KILL_WAIT_S = 20.0  # for the kernel to take down a process that hangs in a broken disk
+
+
+class Process:
+    """A running process; close it when done (``with``), which leaves the process alone."""
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid = pid
+        self._pidfd = pidfd
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._pidfd)
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(select.select([self._pidfd], [], [], 0)[0])
+
+    async def ended(self) -> None:
+        """Wait for its end, and clear it away if we are its parent."""
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        # A copy: two tasks may wait for one process, and the loop has one reader a descriptor.
+        descriptor = os.dup(self._pidfd)
+        loop.add_reader(descriptor, over.set)
+        try:
+            await over.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        self._clear_away()
+
+    async def kill(self) -> None:
+        """Kill it and return when it is gone.
+
+        Raises:
+            NodeFailure: the kernel does not get rid of it.
+        """
+        self.signal(signal.SIGKILL)
+        try:
+            async with asyncio.timeout(KILL_WAIT_S):
+                await self.ended()
+        except TimeoutError as error:
+            raise NodeFailure(
+                f"Process {self.pid} was killed but does not end; it probably waits for a disk "
+                "that does not answer. The node may have to be power-cycled.",
+                pid=self.pid,
+            ) from error
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal; harmless when it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    def stat(self) -> str:
+        """Return the text of its ``/proc/PID/stat``, or "" when it has ended."""
+        return self._told("stat")
+
+    def statm(self) -> str:
+        """Return the text of its ``/proc/PID/statm``, or "" when it has ended."""
+        return self._told("statm")
+
+    def _told(self, file: str) -> str:
+        try:
+            return (PROC / str(self.pid) / file).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def _clear_away(self) -> None:
+        with contextlib.suppress(ChildProcessError):  # somebody else's child, or done already
+            os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+
+
+def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Process:
+    """Start a program that outlives us, in a session of its own.
+
+    Args:
+        argv: the program and its arguments.
+        log: where both outputs are appended.
+        handed: descriptors it gets, under their own numbers.
+
+    Raises:
+        NodeFailure: it cannot be started.
+    """
+    output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    kept = [(os.POSIX_SPAWN_DUP2, number, number) for number in handed]  # so not closed by exec
+    try:
+        # Not asyncio's subprocess: that kills its child when the event loop is closed.
+        pid = os.posix_spawnp(
+            argv[0],
+            argv,
+            ENVIRONMENT,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
+            file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept],
+        )
+    except OSError as error:
+        raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
+    return Process(pid, os.pidfd_open(pid))
+
+
+def find(pid_file: Path, is_it: Callable[[Sequence[bytes]], bool]) -> Process | None:
+    """Return the process whose number is in ``pid_file``, if it still runs.
+
+    Without that file every process is looked at: noded may have been killed after it started
+    one and before it wrote the number down.
+
+    Args:
+        pid_file: holds a number.
+        is_it: tells the process from others by its arguments.
+    """
+    try:
+        numbers = [int(pid_file.read_text(encoding="ascii"))]
+    except FileNotFoundError:
+        numbers = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal()]
+    except (OSError, ValueError):
+        return None
+    for number in numbers:
+        if found := _open(number, is_it):
+            return found
+    return None
+
+
+def _open(pid: int, is_it: Callable[[Sequence[bytes]], bool]) -> Process | None:
+    if not is_it(_arguments(pid)):  # most are not, and need no descriptor
+        return None
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return None
+    # Once more: now that it is held, the number cannot become another's.
+    if is_it(_arguments(pid)):
+        return Process(pid, pidfd)
+    os.close(pidfd)
+    return None
+
+
+def _arguments(pid: int) -> list[bytes]:
+    try:
+        # Empty for one that has ended and waits to be cleared away.
+        return (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
