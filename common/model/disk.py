@@ -5,7 +5,7 @@ from enum import StrEnum
 from common.messages import Order
 from common.model.entity import Entity
 from common.model.pool import Pool, PoolKind
-from common.names import DiskId, MiB, NodeId
+from common.names import DiskId, Few, MiB, NodeId, Port
 
 
 class FileBacking(Order, kw_only=True, tag="file"):
@@ -44,7 +44,35 @@ class LvmBacking(Order, kw_only=True, tag="lvm"):
         return size if is_inside else MiB(0)
 
 
-Backing = FileBacking | LvmBacking  # the tag tells them apart
+META_SIZE = MiB(128)
+"""Of the volume beside a mirrored disk that says which of its blocks differ; enough for 4 TiB."""
+
+
+class DrbdBacking(Order, kw_only=True, tag="drbd"):
+    """A volume on each of two nodes, which DRBD keeps equal; all nodes have it under one name."""
+
+    data: LvmBacking
+    meta: LvmBacking  # what DRBD notes about the data
+    port: Port  # TCP, on which the two talk about this disk alone
+    minors: dict[NodeId, Few]  # the number of the device on each of the two
+    secret: str  # by which one end proves to the other that it has this disk
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.data.paths, *self.meta.paths)
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:
+        return MiB(self.data.takes(size, pool) + self.meta.takes(META_SIZE, pool))
+
+    def __repr__(self) -> str:
+        """Leave the secret out: what is shown of a disk ends up in logs."""
+        return (
+            f"DrbdBacking(data={self.data!r}, meta={self.meta!r}, port={self.port}, "
+            f"minors={self.minors}, secret=…)"
+        )
+
+
+Backing = FileBacking | LvmBacking | DrbdBacking  # their tags tell them apart
 
 
 class Mode(StrEnum):

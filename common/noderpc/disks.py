@@ -7,7 +7,7 @@ from typing import Any
 from common.messages import Order, Report
 from common.model.disk import Backing, Mode
 from common.model.pool import Pool
-from common.names import DiskId, InstanceId, MiB, Path
+from common.names import DiskId, Few, InstanceId, MiB, NodeId, Path, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -16,6 +16,16 @@ class Access(StrEnum):
 
     SOLE = "sole"  # for its own guest
     SHARED = "shared"  # for a guest that is moving, so for the one of another node as well
+    STANDBY = "standby"  # for no guest: only to follow what another node writes
+    ALONE = "alone"  # as SOLE, without the other copy, of which is noted that it falls behind
+
+
+class MirrorEnd(Order):
+    """One of the two nodes that have a mirrored disk, and how the other one reaches it."""
+
+    node: NodeId
+    address: Word  # of its secondary network
+    minor: Few
 
 
 class DiskSpec(Order):
@@ -27,6 +37,7 @@ class DiskSpec(Order):
     backing: Backing
     mode: Mode = Mode.READ_WRITE
     parameters: dict[str, Any] = {}  # of its template, filled: common.model.disk_parameters
+    ends: tuple[MirrorEnd, ...] = ()  # of a mirrored disk: two, or one while it has no other copy
 
 
 class DiskReport(Report):

@@ -19,7 +19,13 @@ class Storages:
     by_pool: Mapping[PoolKind, PoolDriver]
 
     def of(self, disk: DiskSpec) -> Storage:
-        """Return the driver that looks after a disk."""
+        """Return the driver that looks after a disk.
+
+        Raises:
+            NodeFailure: this node has none for such disks.
+        """
+        if type(disk.backing) not in self.by_backing:
+            raise NodeFailure("This node cannot keep such disks.", disk=disk.id)
         return self.by_backing[type(disk.backing)]
 
     def open(self, disk: DiskSpec) -> int:

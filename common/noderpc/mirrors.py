@@ -1,0 +1,166 @@
+"""What a node can be asked about disks that are mirrored on another node.
+
+Attaching and detaching them is asked as of any disk (``common.noderpc.disks``). Here is what only
+mirrors have. A node repairs and decides nothing by itself; only what an interrupted connection left
+to be copied is copied as soon as the two nodes see each other again.
+"""
+
+from abc import abstractmethod
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from common.messages import Report
+from common.names import Count, Word
+from common.noderpc.disks import DiskSpec
+from common.rpc.declare import NodeService, rpc
+
+
+class CopyState(StrEnum):
+    """How good a copy of the data is, from none to the best."""
+
+    NONE = "none"  # no volume is attached, or it failed
+    UNKNOWN = "unknown"  # of the other node, while it is not heard
+    INCONSISTENT = "inconsistent"  # partly of one time, partly of another: of no use
+    OUTDATED = "outdated"  # as it was at some time, and known to be behind
+    CONSISTENT = "consistent"  # as it was at some time; whether it is behind, only the peer knows
+    UP_TO_DATE = "up-to-date"
+
+
+class Link(StrEnum):
+    """What there is between the two nodes."""
+
+    NONE = "none"  # not asked for, or given up: it waits for nobody
+    CONNECTING = "connecting"  # the other one has not been reached, or not any more
+    CONNECTED = "connected"
+
+
+class Copying(StrEnum):
+    """What goes over the link beside what the guest writes."""
+
+    NOTHING = "nothing"
+    TO_PEER = "to-peer"
+    FROM_PEER = "from-peer"
+    VERIFYING = "verifying"  # both sides are compared; nothing is changed
+
+
+Percent = Annotated[float, Meta(ge=0, le=100)]
+
+
+class MirrorReport(Report):
+    """One node's end of a mirrored disk, which is set up there."""
+
+    primary: bool  # a guest of this node may write
+    peer_primary: bool
+    own: CopyState
+    peer: CopyState
+    link: Link
+    copying: Copying = Copying.NOTHING
+    paused: bool = False
+    percent: Percent = 100.0  # of the data that is in sync, or has been compared
+    behind_kib: Count = 0  # what differs, or may differ, between the copies
+    rate_kib: Count = 0  # a second, of what is copied just now
+    generations: tuple[Word, ...] = ()  # hexadecimal: current, at the last parting, two before
+    split: bool = False  # both copies were written to apart: the nodes met and refused each other
+
+
+class Mirrors(NodeService, prefix="mirrors"):
+    """Mirrored disks of one node. All that changes something states a wish."""
+
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, looks=True)
+    @abstractmethod
+    async def status(self, *, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
+        """Return how each is, in the order asked; None where it is not set up on this node."""
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def begin(self, *, disks: tuple[DiskSpec, ...], full: bool) -> None:
+        """Make two copies of which neither is good yet one disk; asked of one of the two nodes.
+
+        Both have it in standby and see each other. Without ``full``, both have been made as zeros
+        and are declared equal; else the copy of this node is declared good, and copied.
+
+        Raises:
+            NodeFailure: the other node is not connected, or a copy has had data already.
+        """
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def declare_good(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Take this node's copies for good, though they are behind, or not known not to be.
+
+        What the other copy had beyond them is lost. They can be attached ``alone`` from then on.
+
+        Raises:
+            NodeFailure: the other node is connected, or there is no copy here, or an inconsistent
+                one.
+        """
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def disconnect(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Stop talking to the other node, and listening for it."""
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
+    async def connect(self, *, disks: tuple[DiskSpec, ...], discard: bool) -> None:
+        """Look for the other node again; return at once.
+
+        With ``discard``, what was written here since the two parted is given up if the other copy
+        was written to as well.
+
+        Raises:
+            NodeFailure: a disk is not set up; or it would be discarded and is in use here.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def pause(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Have a copying wait; what the guest writes still goes to both nodes."""
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def resume(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Let a copying go on that this node had told to wait."""
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def limit(self, *, disks: tuple[DiskSpec, ...], rate_kib: Count) -> None:
+        """Copy to this node at most so many KiB a second, until it is attached anew.
+
+        With 0 as its parameters say. Of a pair, the node that gets the data limits it.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def begin_verify(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Compare both copies while they are in use; what differs is counted, not mended.
+
+        Raises:
+            NodeFailure: the two are not connected.
+        """
+
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def set_aside(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Detach this node's volumes and give them other names, so that new ones can be made.
+
+        A guest of this node goes on with the other node's copy.
+
+        Raises:
+            NodeFailure: the other node does not have a good copy, or is not connected.
+        """
+
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def take_back(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Undo ``set_aside``: delete what was made since, and give the old volumes their names.
+
+        They are attached as any disk afterwards. Nothing was set aside: nothing is done.
+        """
+
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def drop_aside(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Delete the volumes that were set aside; none is fine."""
