@@ -30,6 +30,7 @@ class Cluster(Entity, kw_only=True):
     default_iallocators: dict[str, tuple[str, ...]] = {}  # by type of request, tried in order
     default_iallocator_params: dict[str, Any] = {}  # options for allocators, without dashes
     mac_prefix: str = "aa:00:00"
+    volume_group_name: str = ""  # of each node; where disks are logical volumes
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
     beparams: dict[str, Any] = {}

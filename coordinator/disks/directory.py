@@ -7,8 +7,7 @@ from common.model.cluster import Cluster
 from common.model.disk import FileBacking
 from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceId
-from coordinator.disks.kind import DiskKind
+from coordinator.disks.kind import DiskKind, NewDisk
 
 
 class DirectoryKind(DiskKind):
@@ -32,14 +31,14 @@ class DirectoryKind(DiskKind):
         directory = self._directory(cluster)
         return Pool(kind=PoolKind.DIRECTORY, name=directory) if directory else None
 
-    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> FileBacking:
+    def new_backing(self, cluster: Cluster, new: NewDisk) -> FileBacking:
         pool = self.pool(cluster)
         if pool is None:
             raise InvalidRequest(
                 f"This cluster has no directory for {self.template} disks; it is set with "
                 f"“gnt-cluster modify {self._option}”."
             )
-        path = f"{pool.name}/{instance}/{disk}.raw"
+        path = f"{pool.name}/{new.instance}/{new.disk}.raw"
         return FileBacking(path=path, shared=self.traits.is_external)
 
 

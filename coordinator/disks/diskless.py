@@ -4,8 +4,7 @@ from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import Backing
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceId
-from coordinator.disks.kind import DiskKind
+from coordinator.disks.kind import DiskKind, NewDisk
 
 
 class DisklessKind(DiskKind):
@@ -14,7 +13,7 @@ class DisklessKind(DiskKind):
     def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- wherever it is
         return None
 
-    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> Backing:  # noqa: ARG002
+    def new_backing(self, cluster: Cluster, new: NewDisk) -> Backing:  # noqa: ARG002
         raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
 
 

@@ -6,6 +6,7 @@ for. Steps of operations, checks and queries act on that, and never ask which te
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
@@ -16,9 +17,26 @@ from common.model.pool import Pool
 from common.model.template import DiskTemplate, Traits
 from common.names import DiskId, InstanceId, NodeId
 from common.noderpc.disks import DiskSpec
+from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, none, shared, sole
 from coordinator.disks.parameters import disk_parameters, group_of
 from coordinator.state.config import Config
+
+
+class NewDisk(NamedTuple):
+    """A disk of which is not decided yet where its bytes will be.
+
+    Attributes:
+        instance: whose it is going to be.
+        disk: which.
+        nodes: that will hold the data, as far as they have been chosen.
+        devices: what numbers are free on them.
+    """
+
+    instance: InstanceId
+    disk: DiskId
+    nodes: tuple[NodeId, ...]
+    devices: Devices
 
 
 class DiskKind(ABC):
@@ -42,7 +60,7 @@ class DiskKind(ABC):
         """
 
     @abstractmethod
-    def new_backing(self, cluster: Cluster, instance: InstanceId, disk: DiskId) -> Backing:
+    def new_backing(self, cluster: Cluster, new: NewDisk) -> Backing:
         """Decide where a new disk's bytes will be.
 
         Raises:
@@ -90,12 +108,25 @@ class DiskKind(ABC):
     # are not asked.
 
     def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
-        """Have the disks ready for a guest on the first of its ``nodes``."""
+        """Have the disks ready for a guest on the first of ``nodes``.
+
+        If one of its nodes is not among them, the copy of that one falls behind.
+        """
         return Handover(do=sole(nodes[0]), undo=none(nodes[0]))
 
     def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         """Let go of the disks on all ``nodes``; undone, a guest can run on the first again."""
         return Handover(do=none(*nodes), undo=sole(nodes[0]) if was_running else ())
+
+    def before_failover(
+        self,
+        nodes: Sequence[NodeRef],
+        target: NodeRef,  # noqa: ARG002
+        *,
+        was_running: bool = False,
+    ) -> Handover:
+        """Let go of the disks on the first of ``nodes``, for a guest to be started on another."""
+        return self.after_stop(nodes[:1], was_running=was_running)
 
     def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
         """Let another node have the disks as well, for the time of a move."""

@@ -8,9 +8,12 @@ from common.model.pool import Pool
 from common.model.template import DiskTemplate
 from coordinator.disks.directory import FILE, SHARED_FILE
 from coordinator.disks.diskless import DISKLESS
+from coordinator.disks.drbd import DRBD
 from coordinator.disks.kind import DiskKind
 
-KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in (DISKLESS, FILE, SHARED_FILE)}
+_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, FILE, SHARED_FILE)
+
+KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 
 
 def kind_of(template: DiskTemplate) -> DiskKind:

@@ -17,6 +17,7 @@ from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
+from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -40,6 +41,7 @@ from coordinator.operations.placement.allocators import (
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
 from coordinator.operations.placement.many import PlacementRequest
+from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step, record
@@ -259,19 +261,21 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
-        disks = tuple(
-            Disk(
-                uuid=(disk_uuid := DiskId(cluster.new_uuid())),
+        holders, devices = kind.holders(nodes), free_devices(cluster)
+        disks = []
+        for request in self.disks:
+            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices)
+            disk = Disk(
+                uuid=new.disk,
                 ctime=now,
                 mtime=now,
                 name=request.name,
                 size=request.size_mib,
                 mode=request.mode,
-                backing=kind.new_backing(config.cluster, uuid, disk_uuid),
-                nodes=kind.holders(nodes),
+                backing=kind.new_backing(config.cluster, new),
+                nodes=holders,
             )
-            for request in self.disks
-        )
+            disks.append(disk)
         nics = tuple(
             Nic(
                 uuid=(nic_uuid := NicId(cluster.new_uuid())),
@@ -301,7 +305,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             osparams=self.osparams,
             tags=tuple(sorted(set(self.tags))),
         )
-        return instance, disks, nics
+        return instance, tuple(disks), nics
 
 
 def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:

@@ -26,13 +26,15 @@ class Promise(NamedTuple):
     """What one operation takes of one node.
 
     ``memory`` is that of a guest that will run there; it counts until the node reports it.
-    What a ``planned`` has that is not in the configuration yet counts in everything else, too.
+    What a ``planned`` has that is not in the configuration yet counts in everything else, too. The
+    numbers of its devices, and of ``disks``, are given to no other disk.
     """
 
     instance: InstanceId
     node: NodeId
     memory: MiB = MiB(0)
     planned: PlannedInstance | None = None
+    disks: tuple[Disk, ...] = ()
 
 
 class Promises:

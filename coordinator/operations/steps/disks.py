@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from common.errors import Unreachable
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.disks import Disks, DiskSpec
@@ -68,8 +69,17 @@ async def hold(cluster: Cluster, guest: GuestSpec, holds: Iterable[Hold]) -> Non
     power has nothing attached any more.
     """
     for each in holds if guest.disks else ():
-        disks = cluster.call(Disks, each.node)
-        if each.access is None:
-            await disks.detach(disks=guest.disks)
-        else:
-            await disks.attach(disks=guest.disks, access=each.access)
+        try:
+            await _hold(cluster, guest.disks, each)
+        except Unreachable as error:
+            if not each.is_optional:
+                raise
+            cluster.log(f"{each.node} does not answer and is left as it is: {error.message}")
+
+
+async def _hold(cluster: Cluster, specs: tuple[DiskSpec, ...], hold: Hold) -> None:
+    disks = cluster.call(Disks, hold.node)
+    if hold.access is None:
+        await disks.detach(disks=specs)
+    else:
+        await disks.attach(disks=specs, access=hold.access)

@@ -10,8 +10,9 @@ from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, DiskId, InstanceId, MiB, NodeId, NodeName
 from common.noderpc.disks import Access
+from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Hold
-from coordinator.disks.kind import DiskKind
+from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import KINDS, enabled_kinds, kind_of, pools_of, shared_pools
 from coordinator.disks.space import taken_by
 from tests.support.disks import directory
@@ -21,20 +22,21 @@ CLUSTER = Cluster(
     shared_file_storage_dir="/srv/shared",
 )  # fmt: skip
 INSTANCE, DISK = InstanceId("instance"), DiskId("disk")
+NEW = NewDisk(INSTANCE, DISK, (), Devices((), lambda: "secret"))
 ALPHA, BETA = (NodeRef(uuid=NodeId(name), name=NodeName(name)) for name in ("alpha", "beta"))
 
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.template)
 
 
 def test_a_disk_is_below_the_directory_of_its_template() -> None:
-    backing = kind_of(DiskTemplate.SHAREDFILE).new_backing(CLUSTER, INSTANCE, DISK)
+    backing = kind_of(DiskTemplate.SHAREDFILE).new_backing(CLUSTER, NEW)
     assert backing == FileBacking(path="/srv/shared/instance/disk.raw", shared=True)
     with pytest.raises(InvalidRequest, match=r"no directory for file disks.*--file-storage-dir"):
-        kind_of(DiskTemplate.FILE).new_backing(CLUSTER, INSTANCE, DISK)
+        kind_of(DiskTemplate.FILE).new_backing(CLUSTER, NEW)
     with pytest.raises(InvalidRequest, match="cannot be made yet"):
-        kind_of(DiskTemplate.DRBD)
+        kind_of(DiskTemplate.RBD)
     with pytest.raises(InvalidRequest, match="has no disks"):
-        kind_of(DiskTemplate.DISKLESS).new_backing(CLUSTER, INSTANCE, DISK)
+        kind_of(DiskTemplate.DISKLESS).new_backing(CLUSTER, NEW)
 
 
 @kinds
@@ -80,25 +82,35 @@ def test_disks_take_space_of_the_pool_that_they_are_in() -> None:
 def test_handovers_lead_from_rest_to_running_and_to_the_other_node(
     kind: DiskKind,
 ) -> None:
-    start, stop = kind.before_start([ALPHA]), kind.after_stop([ALPHA], was_running=True)
+    homes = (ALPHA, BETA) if kind.traits.is_mirrored else (ALPHA,)
+    start, stop = kind.before_start(homes), kind.after_stop(homes, was_running=True)
     share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
-    running, at_rest = {"alpha": Access.SOLE}, {"alpha": None}
+    follows = Access.STANDBY if kind.traits.is_mirrored else None
+    running = {"alpha": Access.SOLE} | ({"beta": follows} if follows else {})
+    at_rest = dict.fromkeys(running)
     assert _after(start.do) == _after(stop.undo) == running
     assert _after(stop.do) == _after(start.undo) == at_rest
     assert _after(share.do) == {"alpha": Access.SHARED, "beta": Access.SHARED}
-    assert _after((*share.do, *share.undo)) == running | {"beta": None}
-    assert _after((*share.do, *leave.do)) == at_rest | {"beta": Access.SOLE}
+    assert _after((*share.do, *share.undo)) == {"alpha": Access.SOLE, "beta": follows}
+    assert _after((*share.do, *leave.do)) == {"alpha": follows, "beta": Access.SOLE}
     assert not leave.undo
 
 
 @kinds
 def test_nobody_has_disks_alone_while_another_has_them(kind: DiskKind) -> None:
     share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
-    for path in ((*share.do, *share.undo), (*share.do, *leave.do)):
+    fail = kind.before_failover((ALPHA, BETA), BETA, was_running=True)
+    start = kind.before_start((BETA, ALPHA) if kind.traits.is_mirrored else (BETA,))
+    for path in (
+        (*share.do, *share.undo),
+        (*share.do, *leave.do),
+        (*fail.do, *fail.undo),
+        (*fail.do, *start.do),
+    ):
         has: dict[str, Access | None] = {"alpha": Access.SOLE}
         for each in path:
             has[each.node.name] = each.access
-            holders = [access for access in has.values() if access]
+            holders = [access for access in has.values() if access not in (None, Access.STANDBY)]
             assert len(holders) == 1 or Access.SOLE not in holders
 
 

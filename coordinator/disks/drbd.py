@@ -1,0 +1,94 @@
+"""Disks that are mirrored: a volume on each of two nodes, kept equal by DRBD."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from common.errors import InvalidRequest
+from common.model.cluster import Cluster
+from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.instance import Instance
+from common.model.node import NodeRef
+from common.model.pool import Pool, PoolKind
+from common.model.template import DiskTemplate
+from common.names import NodeId
+from common.noderpc.disks import DiskSpec, MirrorEnd
+from coordinator.disks.devices import Devices
+from coordinator.disks.holding import Handover, alone, none, optional, shared, sole, standby
+from coordinator.disks.kind import DiskKind, NewDisk
+from coordinator.state.config import Config
+
+
+class DrbdKind(DiskKind):
+    """A guest runs on one of two nodes; the other one follows along, in standby."""
+
+    unusable = "ENODELVM"
+
+    def pool(self, cluster: Cluster) -> Pool | None:
+        group = cluster.volume_group_name
+        return Pool(kind=PoolKind.VOLUME_GROUP, name=group) if group else None
+
+    def new_backing(self, cluster: Cluster, new: NewDisk) -> DrbdBacking:
+        group = cluster.volume_group_name
+        if not group:
+            raise InvalidRequest(
+                f"This cluster has no volume group for {self.template} disks; it is set with "
+                "“gnt-cluster modify --vg-name”."
+            )
+        return DrbdBacking(
+            data=LvmBacking(group=group, name=f"{new.disk}.data"),
+            meta=LvmBacking(group=group, name=f"{new.disk}.meta"),
+            port=new.devices.port(new.nodes),
+            minors={node: new.devices.minor(node) for node in new.nodes},
+            secret=new.devices.new_secret(),
+        )
+
+    def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:
+        return replace(super().spec(config, instance, disk), ends=_ends(config, disk))
+
+    def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
+        home, *rest = nodes
+        if not rest:  # that the other copy falls behind is noted before
+            return Handover(do=alone(home), undo=none(home))
+        return Handover(do=(*standby(*rest), *sole(home)), undo=none(home, *rest))
+
+    def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
+        home, *rest = nodes
+        back = self.before_start(nodes).do if was_running else ()
+        # A standby that is left on a node which does not answer does no harm.
+        return Handover(do=(*none(home), *optional(*none(*rest))), undo=back)
+
+    def before_failover(
+        self, nodes: Sequence[NodeRef], target: NodeRef, *, was_running: bool = False
+    ) -> Handover:
+        home = nodes[0]
+        back = self.before_start(nodes).do if was_running else ()
+        return Handover(do=standby(home) if target in nodes else none(*nodes), undo=back)
+
+    def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
+        return Handover(do=shared(source, target), undo=(*standby(target), *sole(source)))
+
+    def after_move(self, home: NodeRef, others: Sequence[NodeRef]) -> Handover:
+        return Handover(do=(*standby(*others), *sole(home)))
+
+
+def again_on(backing: DrbdBacking, nodes: Sequence[NodeId], devices: Devices) -> DrbdBacking:
+    """Return where a disk is when these two nodes have it; a node that stays keeps its minor.
+
+    Port and secret are others, so that no node takes part that should not any more.
+    """
+    minors = {n: backing.minors[n] if n in backing.minors else devices.minor(n) for n in nodes}
+    return replace(backing, port=devices.port(nodes), minors=minors, secret=devices.new_secret())
+
+
+def _ends(config: Config, disk: Disk) -> tuple[MirrorEnd, ...]:
+    assert isinstance(disk.backing, DrbdBacking)
+    ends = []
+    for uuid in disk.nodes:
+        node = config.nodes[uuid]
+        address = node.secondary_ip or node.primary_ip
+        ends.append(MirrorEnd(node=uuid, address=address, minor=disk.backing.minors[uuid]))
+    return tuple(ends)
+
+
+DRBD = DrbdKind(DiskTemplate.DRBD)
