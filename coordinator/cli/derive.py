@@ -5,13 +5,14 @@ See ``coordinator.operations.parameter`` for how a field says what it looks like
 
 import argparse
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from common.errors import InvalidRequest
 from common.messages import Order
+from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters
 from coordinator.cli.address import find_address
@@ -33,6 +34,10 @@ _PARAMETERS: dict[str, tuple[type[msgspec.Struct], ...]] = {  # field -> what de
     "hvparams": tuple(HYPERVISORS.values()),
     "ndparams": (NodeParameters,),
     "nicparams": (NicParameters,),
+}
+_LAYERS: dict[str, Mapping[str, type[msgspec.Struct]]] = {  # field -> what declares each layer's
+    "diskparams": DISK_PARAMETERS,
+    "hvparams": HYPERVISORS,
 }
 
 
@@ -104,7 +109,6 @@ _METAVARS = {
     Syntax.CHANGES: "add[:NAME=VALUE,…]|N[:NAME=VALUE,…]|N:remove",
     Syntax.DEVICES: "N:NAME=VALUE,…",
     Syntax.HYPERVISOR: "[HYPERVISOR:]NAME=VALUE,…",
-    Syntax.HYPERVISORS: "HYPERVISOR:NAME=VALUE,…",
     Syntax.KEYVAL: "NAME=VALUE,…",
     Syntax.LIST: "A,B,…",
     Syntax.NODES: "NODE[:SECONDARY]",
@@ -118,8 +122,9 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"action": "store_true"}
         case Syntax.NO_FLAG:
             return {"action": "store_false"}
-        case Syntax.CHANGES | Syntax.DEVICES | Syntax.HYPERVISORS as repeated:
-            return {"action": "append", "metavar": _METAVARS[repeated]}
+        case Syntax.CHANGES | Syntax.DEVICES | Syntax.LAYERS as repeated:
+            metavar = parameter.metavar or _METAVARS[repeated]
+            return {"action": "append", "metavar": metavar}
         case syntax:
             kind = bare(hint)
             plain = "|".join(kind) if is_enum(kind) else _shown(name, parameter)
@@ -174,17 +179,21 @@ def _read(name: str, parameter: Parameter, hint: Any, word: Any) -> dict[str, An
         case Syntax.NODES:
             first, _, second = word.partition(":")
             return {name: first} | ({"snode": second} if second else {})
+        case Syntax.LAYERS:
+            return {name: _layers(_LAYERS[name], word)}
         case syntax:
             return {name: _READ[syntax](word)}
 
 
-def _hypervisors(words: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Read ``kvm:acpi=no``, any number of times, as the parameters of each hypervisor."""
+def _layers(
+    declared: Mapping[str, type[msgspec.Struct]], words: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Read ``kvm:acpi=no``, any number of times, as the parameters of each name."""
     layers: dict[str, dict[str, Any]] = {}
     for word in words:
         name, values = parse_identkeyval(word)
-        declared = (HYPERVISORS[name],) if name in HYPERVISORS else ()
-        layers[name] = layers.get(name, {}) | typed(values, *declared)
+        kinds = (declared[name],) if name in declared else ()
+        layers[name] = layers.get(name, {}) | typed(values, *kinds)
     return layers
 
 
@@ -200,7 +209,6 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.ADDRESS: find_address,
     Syntax.CHANGES: parse_changes,
     Syntax.DEVICES: parse_devices,
-    Syntax.HYPERVISORS: _hypervisors,
     Syntax.JOIN_TOKEN: read_secret,
     Syntax.LIST: split_escaped,
     Syntax.POLICY: read_policy,

@@ -30,7 +30,8 @@ _NODE = (
 
 _GROUP = (
     "name", "uuid", "serial_no", "ctime", "mtime", "alloc_policy", "node_list", "pinst_list",
-    "ndparams", "custom_ndparams", "ipolicy", "custom_ipolicy", "tags",
+    "ndparams", "custom_ndparams", "diskparams", "custom_diskparams", "ipolicy", "custom_ipolicy",
+    "tags",
 )  # fmt: skip
 
 
@@ -167,6 +168,11 @@ def describe_group(told: Mapping[str, Any]) -> dict[str, Any]:
         "nodes": told["node_list"],
         "primary instances": told["pinst_list"],
         "Node parameters": _marked(told["ndparams"], told["custom_ndparams"]),
+        "Disk parameters": {
+            template: _marked(merged, told["custom_diskparams"].get(template, {}))
+            for template, merged in told["diskparams"].items()
+            if merged
+        },
         "Instance policy": told["ipolicy"],
         "Set for this group": sorted(told["custom_ipolicy"]),
         "Tags": told["tags"],
@@ -205,6 +211,9 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
         "Default node parameters": told["ndparams"],
         "Default instance parameters": told["beparams"],
         "Default nic parameters": told["nicparams"],
+        "Disk parameters": {
+            template: merged for template, merged in told["diskparams"].items() if merged
+        },
         "Instance policy": told["ipolicy"],
     }
 

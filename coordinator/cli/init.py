@@ -17,6 +17,7 @@ from coordinator.cli.telling import tell
 from coordinator.operations.fields import (
     BackendDefaults,
     DefaultAllocator,
+    DiskParametersOption,
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
@@ -65,6 +66,7 @@ class Words(Order, kw_only=True):
     beparams: BackendDefaults = {}
     nicparams: NicDefaults = {}
     ndparams: NodeDefaults = {}
+    diskparams: DiskParametersOption = {}
 
 
 def init(command: str, words: Sequence[str]) -> int:
@@ -119,6 +121,7 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
         beparams=read_backend(given.beparams or {}),
         nicparams=given.nicparams or {},
         ndparams=given.ndparams or {},
+        diskparams=given.diskparams or {},
     )
 
 

@@ -26,7 +26,7 @@ def typed(values: dict[str, Any], *kinds: type[msgspec.Struct]) -> dict[str, Any
     """
     hints: dict[str, Any] = {"memory": MiB}  # Ganeti's word for maxmem and minmem
     for kind in kinds:
-        hints |= typing.get_type_hints(kind)
+        hints |= {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     for key, value in values.items():
         if value is True and key in hints and bare(hints[key]) is not bool:
             raise InvalidRequest(f"{key} needs a value, as in {key}=VALUE.")

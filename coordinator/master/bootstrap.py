@@ -66,6 +66,7 @@ class NewCluster(Order, kw_only=True):
     beparams: Layer = {}
     nicparams: Layer = {}
     ndparams: Layer = {}
+    diskparams: dict[str, Layer] = {}
 
 
 async def initialise(paths: Paths, wanted: NewCluster) -> None:
@@ -188,6 +189,7 @@ def _first_state(wanted: NewCluster) -> State:
         beparams=wanted.beparams,
         nicparams=wanted.nicparams,
         ndparams=wanted.ndparams,
+        diskparams=wanted.diskparams,
         **wanted.settings.given(),
     )
     secrets = (

@@ -45,6 +45,16 @@ NodeParametersOption = Annotated[
     dict[str, Any] | None,
     option("--node-parameters", help="NAME=VALUE,…; “default” resets one", syntax=Syntax.KEYVAL),
 ]
+DiskParametersOption = Annotated[
+    dict[str, dict[str, Any]] | None,
+    option(
+        "-D",
+        "--disk-parameters",
+        syntax=Syntax.LAYERS,
+        metavar="TEMPLATE:NAME=VALUE,…",
+        help="how disks of a template are made, as in drbd:resync-rate=102400",
+    ),
+]
 PolicyOption = Annotated[
     dict[str, Any] | None,
     option(
@@ -105,7 +115,8 @@ HypervisorDefaults = Annotated[
     option(
         "-H",
         "--hypervisor-parameters",
-        syntax=Syntax.HYPERVISORS,
+        syntax=Syntax.LAYERS,
+        metavar="HYPERVISOR:NAME=VALUE,…",
         help="defaults of all instances, as in kvm:acpi=no",
     ),
 ]

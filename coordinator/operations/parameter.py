@@ -26,7 +26,7 @@ class Syntax(StrEnum):
     YES_NO = "yes-no"  # --offline=yes
     KEYVAL = "keyval"  # k=v,k2=v2 -> a dict
     HYPERVISOR = "hypervisor"  # kvm:k=v -> this field gets the dict, ``hypervisor`` the name
-    HYPERVISORS = "hypervisors"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
+    LAYERS = "layers"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     CHANGES = "changes"  # add:k=v, 0:k=v, 0:remove, repeated -> [["add", -1, {"k": "v"}], …]
     NODES = "nodes"  # a:b -> this field gets a, ``snode`` b; a alone: only this field

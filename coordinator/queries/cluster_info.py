@@ -3,6 +3,7 @@
 from typing import Any
 
 from common.messages import to_builtins
+from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters, settled
 from common.version import VERSION
@@ -70,7 +71,10 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "nicparams": {"default": to_builtins(settled(NicParameters, cluster.nicparams))},
         "ndparams": to_builtins(settled(NodeParameters, cluster.ndparams)),
         "osparams": {},
-        "diskparams": {},
+        "diskparams": {
+            template: to_builtins(settled(kind, cluster.diskparams.get(template, {})))
+            for template, kind in DISK_PARAMETERS.items()
+        },
         "ipolicy": wire_policy(cluster.ipolicy),
         "candidate_pool_size": cluster.candidate_pool_size,
         "bad_parameters": list(bad_of_cluster(cluster)),  # ours: sentences

@@ -4,12 +4,15 @@ from functools import cached_property
 from typing import Any
 
 from common.messages import to_builtins
+from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import NodeParameters, settled
 from common.model.policy import InstancePolicy
 from common.model.stored import UNKNOWN
+from common.model.template import DiskTemplate
+from coordinator.disks.parameters import disk_parameters
 from coordinator.queries.field import Field, Kind, entity_fields, table
 from coordinator.queries.live import Live
 from coordinator.queries.node_fields import node_parameter_fields
@@ -39,6 +42,14 @@ class GroupRow:
         values: dict[str, Any] = to_builtins(settled(NodeParameters, *layers))
         return values
 
+    @cached_property
+    def disk_parameters(self) -> dict[str, dict[str, Any]]:
+        """The filled disk parameters, by template."""
+        return {
+            template: disk_parameters(self.config, self.entity, DiskTemplate(template))
+            for template in DISK_PARAMETERS
+        }
+
 
 def wire_policy(policy: InstancePolicy) -> dict[str, Any]:
     """Return an instance policy as Ganeti writes it: with dashes in its keys."""
@@ -65,12 +76,13 @@ _FIELDS: tuple[Field[GroupRow], ...] = (
     Field("alloc_policy", "AllocPolicy", Kind.TEXT, "Allocation policy for group",
           lambda row: row.entity.alloc_policy),
     Field("custom_diskparams", "CustomDiskParameters", Kind.OTHER, "Custom disk parameters",
-          lambda _: {}),
+          lambda row: row.entity.diskparams),
     Field("custom_ipolicy", "CustomInstancePolicy", Kind.OTHER,
           "Custom instance policy limitations", _custom_policy),
     Field("custom_ndparams", "CustomNDParams", Kind.OTHER, "Custom node parameters",
           lambda row: row.entity.ndparams),
-    Field("diskparams", "DiskParameters", Kind.OTHER, "Disk parameters (merged)", lambda _: {}),
+    Field("diskparams", "DiskParameters", Kind.OTHER, "Disk parameters (merged)",
+          lambda row: row.disk_parameters),
     Field("ipolicy", "InstancePolicy", Kind.OTHER, "Instance policy limitations (merged)",
           lambda row: wire_policy(row.config.policy_of(row.entity))),
     Field("ndparams", "NDParams", Kind.OTHER, "Node parameters", lambda row: row.parameters),

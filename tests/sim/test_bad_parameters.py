@@ -20,6 +20,7 @@ BAD: dict[str, Any] = {
     "hvparams": {"kvm": {"cdrom_image_path": "/x"}, "vmware": {"a": 1}},
     "nicparams": {"lnk": "br0"},
     "ndparams": {"foo": 1},
+    "diskparams": {"drbd": {"protocol": "D"}, "tape": {"reels": 2}},
     "beparams": {"vcpus": -3, "spindle_use": "many"},
     "candidate_pool_size": -3,
     "mac_prefix": "zz",
@@ -28,6 +29,7 @@ BAD: dict[str, Any] = {
 REPAIR = ModifyCluster(
     hvparams={"kvm": {"cdrom_image_path": "default"}, "vmware": {"a": "default"}},
     nicparams={"lnk": "default"}, ndparams={"foo": "default"},
+    diskparams={"drbd": {"protocol": "default"}, "tape": {"reels": "default"}},
     beparams={"vcpus": 1, "spindle_use": "default"}, candidate_pool_size=3,
     mac_prefix="aa:00:00", enabled_disk_templates=("sharedfile", "file"),
 )  # fmt: skip
@@ -110,6 +112,8 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"nicparams": {"lnk": "br0"}}, "lnk"),
         ({"nicparams": {"mode": "openvswitch"}}, "openvswitch"),
         ({"ndparams": {"foo": 1}}, "foo"),
+        ({"diskparams": {"drbd": {"foo": 1}}}, "disk parameters (drbd): there is no “foo”"),
+        ({"diskparams": {"tape": {"reels": 2}}}, "no disk template “tape”; known are diskless"),
         ({"beparams": {"vcpus": -3}}, "vcpus"),
         ({"beparams": {"minmem": "2G"}}, "is more than maxmem"),
         ({"beparams": {"vcpus": "9" * 5000}}, "vcpus is a whole number, not text"),

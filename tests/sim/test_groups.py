@@ -66,6 +66,7 @@ def test_a_group_is_made_changed_renamed_and_removed() -> None:
             AddGroup(
                 group_name=OTHER, alloc_policy=AllocationPolicy.LAST_RESORT,
                 ndparams={"spindle_count": 4}, ipolicy={"vcpu-ratio": 2},
+                diskparams={"plain": {"stripes": 2}},
             )
         )  # fmt: skip
         fields = ("name", "alloc_policy", "custom_ndparams", "custom_ipolicy", "node_cnt")
@@ -73,10 +74,15 @@ def test_a_group_is_made_changed_renamed_and_removed() -> None:
         assert (await rows(cluster, *fields))[1] == told
         (_, (policy,)) = await rows(cluster, "ipolicy")
         assert (policy["vcpu-ratio"], policy["spindle-ratio"]) == (2.0, 32.0)  # the cluster's
+        ((custom, merged),) = (await rows(cluster, "custom_diskparams", "diskparams"))[1:]
+        assert custom == {"plain": {"stripes": 2}}
+        assert merged["plain"] == {"stripes": 2, "stripe-size": 0, "thin-pool": ""}
+        assert merged["drbd"]["resync-rate"] == 61440
         await cluster.run(
             ModifyGroup(
                 group_name=OTHER, alloc_policy=AllocationPolicy.UNALLOCABLE,
                 ndparams={"spindle_count": "default", "cpu_speed": 2.0},
+                diskparams={"plain": {"stripes": "default"}},
                 ipolicy={"vcpu-ratio": "default", "disk-templates": ["file"]},
             )
         )  # fmt: skip
@@ -85,7 +91,9 @@ def test_a_group_is_made_changed_renamed_and_removed() -> None:
         assert (await rows(cluster, *fields))[0] == told
         await cluster.run(ModifyGroup(group_name=GroupName("attic"),
                                       ipolicy={"disk-templates": "default"}))  # fmt: skip
-        assert cluster.config.group("attic").ipolicy is None
+        attic = cluster.config.group("attic")
+        assert attic.ipolicy is None
+        assert attic.diskparams == {}
         await cluster.run(RemoveGroup(group_name=GroupName("attic")))
         assert [group.name for group in cluster.config.sorted_groups()] == ["default"]
 
@@ -104,6 +112,7 @@ BOUNDS = {
         (AddGroup(group_name=DEFAULT), Conflict, "a group default already"),
         (AddGroup(group_name=GroupName("No good")), InvalidRequest, "no group name"),
         (AddGroup(group_name=OTHER, ndparams={"foo": 1}), InvalidRequest, "foo"),
+        (AddGroup(group_name=OTHER, diskparams={"plain": {"stripes": 0}}), InvalidRequest, "strip"),
         (AddGroup(group_name=OTHER, ipolicy={"std": {}}), InvalidRequest, "no “std”"),
         (AddGroup(group_name=OTHER, ipolicy={"?": {}}), InvalidRequest, "has no “?"),
         (AddGroup(group_name=OTHER, ipolicy={"vcpu-ratio": 0}), InvalidRequest, "above 0"),

@@ -10,7 +10,7 @@ from common.durations import parse_duration
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
-from common.model.parameters import edited
+from common.model.parameters import edited, edited_layers
 from common.model.settings import Settings, read_settings
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.kinds import pools_of
@@ -20,6 +20,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     BackendDefaults,
     DefaultAllocator,
+    DiskParametersOption,
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
@@ -111,6 +112,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     beparams: BackendDefaults = None
     nicparams: NicDefaults = None
     ndparams: NodeDefaults = None
+    diskparams: DiskParametersOption = None
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)
@@ -165,12 +167,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     def _layers(self, present: ClusterRecord) -> dict[str, Any]:
         """Return the layers of parameters that change, as they will be."""
         changes: dict[str, Any] = {}
-        if self.hvparams is not None:
-            hvparams = {
-                name: edited(present.hvparams.get(name, {}), self.hvparams.get(name, {}))
-                for name in sorted(present.hvparams.keys() | self.hvparams.keys())
-            }
-            changes["hvparams"] = {name: layer for name, layer in hvparams.items() if layer}
+        for field in ("hvparams", "diskparams"):
+            if (layers := getattr(self, field)) is not None:
+                changes[field] = edited_layers(getattr(present, field), layers)
         if self.beparams is not None:
             changes["beparams"] = edited(present.beparams, read_backend(self.beparams))
         for field in ("nicparams", "ndparams"):

@@ -6,7 +6,7 @@ from typing import Annotated
 from common.errors import Conflict
 from common.messages import Order
 from common.model.group import AllocationPolicy, Group
-from common.model.parameters import edited
+from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_layer
 from common.names import GroupId, GroupName, check_name
 from coordinator.checks.parameters import bad_parameters, check_parameters
@@ -15,6 +15,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     AllocationPolicyOption,
+    DiskParametersOption,
     NodeParametersOption,
     PolicyOption,
 )
@@ -38,6 +39,7 @@ class AddGroup(Operation[None, AddGroupPlan], kw_only=True):
     group_name: Annotated[GroupName, argument("name of the new group")]
     alloc_policy: AllocationPolicyOption = None
     ndparams: NodeParametersOption = None
+    diskparams: DiskParametersOption = None
     ipolicy: PolicyOption = None
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- it is not there yet
@@ -55,6 +57,7 @@ class AddGroup(Operation[None, AddGroupPlan], kw_only=True):
             name=self.group_name,
             alloc_policy=self.alloc_policy or AllocationPolicy.PREFERRED,
             ndparams=edited({}, self.ndparams or {}),
+            diskparams=edited_layers({}, self.diskparams or {}),
             ipolicy=edited_layer(None, self.ipolicy or {}),
         )
         known = bad_parameters(config)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from common.errors import InvalidRequest
 from common.messages import Order, to_builtins
 from common.model.group import Group
-from common.model.parameters import edited
+from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_layer
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
@@ -16,6 +16,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     AllocationPolicyOption,
+    DiskParametersOption,
     GroupArgument,
     NodeParametersOption,
     PolicyOption,
@@ -35,11 +36,12 @@ class ModifyGroupPlan(Order):
 
 @operation("OP_GROUP_SET_PARAMS")
 class ModifyGroup(Operation[None, ModifyGroupPlan], kw_only=True):
-    """Change whether instances go to a group, and the parameters of its nodes and instances."""
+    """Change whether instances go to a group, and the parameters of what is in it."""
 
     group_name: GroupArgument
     alloc_policy: AllocationPolicyOption = None
     ndparams: NodeParametersOption = None
+    diskparams: DiskParametersOption = None
     ipolicy: PolicyOption = None
 
     def locks(self, config: Config, _: None) -> Wanted:
@@ -52,6 +54,7 @@ class ModifyGroup(Operation[None, ModifyGroupPlan], kw_only=True):
             before,
             alloc_policy=self.alloc_policy or before.alloc_policy,
             ndparams=edited(before.ndparams, self.ndparams or {}),
+            diskparams=edited_layers(before.diskparams, self.diskparams or {}),
             ipolicy=edited_layer(before.ipolicy, self.ipolicy or {}),
         )
         if not differing(before, after):

@@ -32,6 +32,7 @@ STORIES = {
             group_name=OTHER,
             alloc_policy=AllocationPolicy.LAST_RESORT,
             ndparams={"spindle_count": 4},
+            diskparams={"drbd": {"resync-rate": 1024}},
             ipolicy={"vcpu-ratio": 2.0},
         )
     ),

@@ -86,10 +86,13 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
         ),
         (
             "gnt-group add --alloc-policy last_resort --node-parameters spindle_count=2 "
+            "-D drbd:resync-rate=102400,dynamic-resync=yes -D plain:stripes=2 "
             "--ipolicy-vcpu-ratio 2.5 --ipolicy-disk-templates file,diskless attic",
             {
                 "OP_ID": "OP_GROUP_ADD", "group_name": "attic", "alloc_policy": "last_resort",
                 "ndparams": {"spindle_count": 2},
+                "diskparams": {"drbd": {"resync-rate": 102400, "dynamic-resync": True},
+                               "plain": {"stripes": 2}},
                 "ipolicy": {"vcpu-ratio": 2.5, "disk-templates": ["file", "diskless"]},
             },
         ),
