@@ -43,7 +43,7 @@ def test_disks_are_in_the_pools_that_nodes_report() -> None:
 
 
 PROJECT = Path(__file__).parents[2]
-OWNERS = ("common/model/template.py", "coordinator/disks/")
+OWNERS = ("common/model/template.py", "common/model/disk_parameters.py", "coordinator/disks/")
 EXCEPTED = frozenset({
     "coordinator/allocator/placing/second_node.py",  # asks for a mirrored instance, of that name
     "coordinator/allocator/policy.py",  # is read for small requests, where every import counts
