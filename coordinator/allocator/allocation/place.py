@@ -1,29 +1,38 @@
 """Where a new instance goes."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from common.errors import NoCapacity
 from common.model.group import AllocationPolicy
-from coordinator.allocator.allocation.numbers import numbers_behind
+from common.names import NodeName
 from coordinator.allocator.allocation.search import Search
+from coordinator.allocator.allocation.why_not import Miss, why_not
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.refusal import Reason, in_words, tally
+from coordinator.allocator.refusal import Reason, tally
 from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
 
 
-def place(model: ClusterModel, request: Allocate) -> Placement:
+def place(
+    model: ClusterModel, request: Allocate, missing: Mapping[NodeName, Miss] | None = None
+) -> Placement:
     """Choose the nodes for a new instance, as hail does.
 
+    Args:
+        model: the cluster.
+        request: what is asked for.
+        missing: what nodes lack that are not among those to look at, if that is why.
+
     Raises:
-        NoCapacity: nothing fits now; says how many nodes were refused for what. Detail:
+        NoCapacity: nothing fits now; says why, with the figures of the nearest miss. Detail:
             ``refused`` (reason by node), ``unevacuable`` (a node that cannot be emptied,
             if that is why).
     """
     found = survey(model, request)
     if found.best is None:
-        raise _no_capacity(model, request, found)
+        raise _no_capacity(model, request, found, missing or {})
     chosen, *runners_up = found.best.choices
     return Placement(
         nodes=chosen.nodes,
@@ -94,18 +103,12 @@ def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupO
     )
 
 
-def _no_capacity(model: ClusterModel, request: Allocate, found: Survey) -> NoCapacity:
-    demand, counts = request.instance, tally(found.refused.values())
-    which = "No two nodes" if demand.is_mirrored else "No node"
-    message = (
-        f"{which} can take instance {demand.name} "
-        f"(memory {demand.memory} MiB, disk {demand.disk} MiB): {in_words(counts)}."
-    )
-    message = " ".join((message, *numbers_behind(model, demand, found.refused)))
-    detail: dict[str, object] = {
-        "refused": {name: reason.name.lower() for name, reason in found.refused.items()}
-    }
-    if Reason.REDUNDANCY in counts and found.unevacuable is not None:
-        message += f" For one, {found.unevacuable} could not be emptied onto other nodes."
-        detail["unevacuable"] = found.unevacuable
-    return NoCapacity(message, **detail)
+def _no_capacity(
+    model: ClusterModel, request: Allocate, found: Survey, missing: Mapping[NodeName, Miss]
+) -> NoCapacity:
+    is_unsafe = Reason.REDUNDANCY in found.refused.values()
+    culprit = found.unevacuable if is_unsafe else None
+    detail: dict[str, object] = {} if culprit is None else {"unevacuable": culprit}
+    refused = {name: reason.name.lower() for name, reason in found.refused.items()}
+    sentence = why_not(model, request, found.refused, culprit, missing)
+    return NoCapacity(sentence, refused=refused, **detail)

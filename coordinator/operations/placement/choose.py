@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.errors import Conflict, GntError, NoCapacity
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node, NodeRef
 from common.names import InstanceName, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
+from coordinator.operations.placement.built_in import place_here, request_for
+from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.external import ask_program, failed
-from coordinator.operations.placement.fit import place_here, promise_of, request_for
+from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
+from coordinator.operations.placement.space import nodes_but, shortages
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ class _Question(NamedTuple):
     """One question, as each allocator is asked, and what follows from its answer."""
 
     instance: Instance
+    disks: Sequence[Disk]
     choose: Callable[[Look], _Found]  # of the built-in one
     message: Callable[[Look], dict[str, Any]]  # for a program
     promise: Callable[[Look, Sequence[Node]], Promise]
@@ -72,7 +77,7 @@ async def place_new(
         from coordinator.allocator.allocation.explain import parts_of
         from coordinator.allocator.model.cluster_model import model_of
 
-        placement, request = place_here(look, planned), request_for(look, planned)
+        placement, request = place_here(look, planned), request_for(look, planned, None)
         parts = parts_of(model_of(look.snapshot), request, placement.nodes)
         return _Found(placement.nodes, tuple(_details(placement, parts)))
 
@@ -80,15 +85,15 @@ async def place_new(
         from coordinator.iallocator.document import ask_for_place
         from coordinator.operations.placement.message import full_nics
 
-        request, wanted = request_for(look, planned), full_nics(look.config, nics)
-        return ask_for_place(
-            planned.instance, request.instance, planned.disks, wanted, among=request.among
-        )
+        among = nodes_but(look, shortages(look, planned.disks))
+        demand = demand_of(look.config, *planned, look.pool)
+        wanted = full_nics(look.config, nics)
+        return ask_for_place(planned.instance, demand, planned.disks, wanted, among=among)
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         return promise_of(look.config, planned, nodes)
 
-    question = _Question(planned.instance, choose, message, promise)
+    question = _Question(*planned, choose, message, promise)
     return await _ask(cluster, allocators, question)
 
 
@@ -119,7 +124,8 @@ async def place_elsewhere(
         (node,) = nodes
         return Promise(instance.uuid, node.uuid, backend(look.config, instance).maxmem)
 
-    return await _ask(cluster, allocators, _Question(instance, choose, message, promise))
+    disks = cluster.config.disks_of(instance)
+    return await _ask(cluster, allocators, _Question(instance, disks, choose, message, promise))
 
 
 async def place_secondary(
@@ -152,7 +158,7 @@ async def place_secondary(
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:  # noqa: ARG001
         return promise_of_secondary(instance, disks, nodes[0])
 
-    return await _ask(cluster, allocators, _Question(instance, choose, message, promise))
+    return await _ask(cluster, allocators, _Question(instance, disks, choose, message, promise))
 
 
 async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question) -> Chosen:
@@ -161,7 +167,7 @@ async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question)
         if program is None:
             return await _ask_built_in(cluster, name, question)
         async with cluster.placing.turn:
-            look = await look_and_tell(cluster)
+            look = (await look_and_tell(cluster)).about(question.disks)
             names = await ask_program(cluster, name, program, look, question.message(look))
             chosen = _promised(cluster, name, look, question, names)
         _tell_choice(cluster, question.instance, chosen)
@@ -171,11 +177,11 @@ async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question)
 
 
 async def _ask_built_in(cluster: Cluster, name: str, question: _Question) -> Chosen:
-    look = await look_and_tell(cluster)
+    look = (await look_and_tell(cluster)).about(question.disks)
     try:
         found = question.choose(look)
     except NoCapacity:  # the reports may be a second old; nobody is refused for that
-        look = await look_and_tell(cluster, max_age_s=0.0)
+        look = (await look_and_tell(cluster, max_age_s=0.0)).about(question.disks)
         try:
             found = question.choose(look)
         except NoCapacity as error:

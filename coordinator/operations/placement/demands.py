@@ -1,6 +1,6 @@
 """What instances ask of nodes, kept for as long as nothing changes that it follows from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import NamedTuple
@@ -8,16 +8,21 @@ from typing import NamedTuple
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.parameters import Layer
+from common.model.pool import Pool
+from common.model.template import DiskTemplate
 from common.names import InstanceId, MiB
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
+from coordinator.disks.space import taken_by
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 
-def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> seen.Instance:
-    """Return what an instance asks, wherever it is."""
+def demand_of(
+    config: Config, instance: Instance, disks: tuple[Disk, ...], pool: Pool | None
+) -> seen.Instance:
+    """Return what an instance asks, wherever it is; of disk space, what it asks of a pool."""
     wants = backend(config, instance)
     sizes = tuple(MiB(disk.size) for disk in disks)
     return seen.Instance(
@@ -25,7 +30,7 @@ def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> se
         template=instance.disk_template,
         memory=wants.maxmem,
         vcpus=wants.vcpus,
-        disk=instance.disk_template.traits.disk_space(sizes),
+        disk=disk_space(instance.disk_template, disks, pool),
         disks=sizes,
         spindle_use=wants.spindle_use,
         disk_spindles=None if disks else 0,
@@ -33,6 +38,16 @@ def demand_of(config: Config, instance: Instance, disks: tuple[Disk, ...]) -> se
         tags=instance.tags,
         auto_balance=wants.auto_balance,
     )
+
+
+def disk_space(template: DiskTemplate, disks: Sequence[Disk], pool: Pool | None) -> MiB:
+    """Return what disks take on each node as the allocator reckons, in MiB.
+
+    It takes that of those in volume groups off what nodes have; of the others it tells it only.
+    """
+    if template.traits.is_in_volume_group and pool is not None:
+        return taken_by(disks, pool)
+    return template.traits.disk_space([disk.size for disk in disks])
 
 
 class _Entry(NamedTuple):
@@ -62,21 +77,28 @@ class Demands:
     """
 
     def __init__(self) -> None:
-        self._known: dict[InstanceId, _Entry] = {}
+        self._known: dict[Pool | None, Mapping[InstanceId, _Entry]] = {}
 
     def of(
-        self, config: Config, placed: Sequence[PlannedInstance], homes: Sequence[tuple[int, ...]]
+        self,
+        config: Config,
+        placed: Sequence[PlannedInstance],
+        homes: Sequence[tuple[int, ...]],
+        pool: Pool | None,
     ) -> tuple[seen.Instance, ...]:
-        """Return what each instance asks, on the nodes with these indices, primary first."""
-        defaults, known = config.cluster.beparams, self._known
+        """Return what each instance asks, on the nodes with these indices, primary first.
+
+        Its disk space is what it takes of ``pool``.
+        """
+        defaults, known = config.cluster.beparams, self._known.get(pool, {})
         entries: dict[InstanceId, _Entry] = {}
         for one, nodes in zip(placed, homes, strict=True):
             entry = known.get(one.instance.uuid)
             if entry is None or not entry.holds_for(defaults, one, nodes):
                 primary, secondary, *_ = *nodes, NOWHERE
-                demand = demand_of(config, *one)
+                demand = demand_of(config, *one, pool)
                 demand = replace(demand, primary=primary, secondary=secondary)
                 entry = _Entry(defaults, one, demand)
             entries[one.instance.uuid] = entry
-        self._known = entries
+        self._known[pool] = entries
         return tuple(entry.demand for entry in entries.values())

@@ -8,19 +8,17 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from common.model.pool import Pool
-from common.model.template import DiskTemplate
-from common.names import MiB, NodeName
+from common.names import MiB
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.built_in import place_here
 from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.space import find_shortage
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
-    from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.request import Allocate, Placement
     from coordinator.nodes.reports import Live
 
 
@@ -41,7 +39,7 @@ async def check_still_fits(
         NodeFailure: one does not answer.
     """
     await check_answer(cluster, nodes)
-    look = await look_for(cluster)
+    look = (await look_for(cluster)).about(planned.disks)
     instance = planned.instance
     check_free_memory(look, nodes[0], _memory(look.config, instance), instance)
     for node in nodes:
@@ -102,15 +100,13 @@ def check_free_space(look: Look, node: Node, planned: PlannedInstance) -> None:
     """Refuse a node that lacks space for an instance's disks.
 
     Raises:
-        NoCapacity: says what is left.
+        NoCapacity: says what is left of which pool.
     """
-    instance, facts = planned.instance, look.facts(node)
-    pool, size = space_for(look.config, instance.disk_template, _sizes(planned))
-    space = look.free_space(node, facts, pool) if facts else None
-    if space is not None and space < size:
+    lacking = find_shortage(look, node, look.needs(planned, node.uuid))
+    if lacking is not None:
         raise NoCapacity(
-            f"Node {node.name} has {max(0, space)} MiB left for {instance.disk_template} disks; "
-            f"{instance.name} needs {size} MiB.",
+            f"Node {node.name} has {lacking} {lacking.pool}; {planned.instance.name} needs "
+            f"{lacking.needed} MiB there.",
             node=node.name,
         )
 
@@ -135,109 +131,19 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     Raises:
         Conflict: says which quantity is out of bounds.
     """
-    from coordinator.allocator.allocation.numbers import bounds_in_words
+    from coordinator.allocator.allocation.why_not import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
     from coordinator.operations.placement.demands import demand_of
 
     group = config.groups[node.group]
     policy = config.policy_of(group)
-    demand = demand_of(config, *planned)
+    demand = demand_of(config, *planned, None)
     reason = find_violation(policy, demand)
     if reason:
         raise Conflict(
             f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
             f"it {bounds_in_words(policy, demand, reason)}. Use --ignore-ipolicy to override it."
         )
-
-
-def place_here(
-    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
-) -> "Placement":
-    """Have the built-in allocator choose nodes, or look whether ``only`` these will do.
-
-    Raises:
-        NoCapacity: no node can take it; says how many were refused for what.
-    """
-    from coordinator.allocator.model.cluster_model import model_of
-
-    placement = place_by(model_of(look.snapshot), request_for(look, planned, only=only))
-    possible = (placement.nodes, *(choice.nodes for choice in placement.runners_up))
-    if only and tuple(only) not in possible:  # but the other way round
-        raise NoCapacity(
-            f"{planned.instance.name} can no longer be on {only[0]} with {only[1]} as its "
-            "secondary node."
-        )
-    return placement
-
-
-def place_by(model: "ClusterModel", request: "Allocate") -> "Placement":
-    """The same by a model that may have gone on since the look.
-
-    Raises:
-        NoCapacity: as ``place_here``.
-    """
-    from coordinator.allocator.allocation.numbers import forbidden_in
-    from coordinator.allocator.allocation.place import place
-
-    try:
-        return place(model, request)
-    except NoCapacity as error:
-        if request.among is None or len(request.among) == 1:
-            raise
-        # Of nodes that lack space the policy was not asked; it may be what is in the way.
-        policies = [forbidden_in(g, request.instance) for g in model.snapshot.groups]
-        full = sum(node.is_live and node.name not in request.among for node in model.snapshot.nodes)
-        raise NoCapacity(
-            " ".join(
-                (
-                    error.message,
-                    f"Of those not asked for, {full} lack space for its disks.",
-                    *filter(None, policies),
-                )
-            ),
-            **error.detail,
-        ) from error
-
-
-def request_for(
-    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
-) -> "Allocate":
-    from coordinator.allocator.request import Allocate
-    from coordinator.operations.placement.demands import demand_of
-
-    spacious = nodes_with_space(look, planned.instance.disk_template, _sizes(planned))
-    return Allocate(
-        instance=demand_of(look.config, *planned),
-        among=frozenset(only) if only else spacious,
-        # That every node could be emptied onto others is asked only where there are others.
-        check_redundancy=look.has_several_usable,
-    )
-
-
-def nodes_with_space(
-    look: Look, template: DiskTemplate, sizes: Sequence[MiB]
-) -> frozenset[NodeName] | None:
-    """Return the nodes with space for disks; None: all. Allocators do not look at it."""
-    pool, size = space_for(look.config, template, sizes)
-    names = set()
-    for node in look.config.sorted_nodes():
-        facts = look.facts(node)
-        space = look.free_space(node, facts, pool) if facts else None
-        if space is None or space >= size:
-            names.add(node.name)
-    return frozenset(names) if len(names) < len(look.config.nodes) else None
-
-
-def space_for(
-    config: Config, template: DiskTemplate, sizes: Sequence[MiB]
-) -> tuple[Pool | None, MiB]:
-    """Return of which pool new disks take how much, on each node that they take space of."""
-    kind = kind_of(template)
-    return kind.pool(config.cluster), kind.traits.disk_space(sizes)
-
-
-def _sizes(planned: PlannedInstance) -> list[MiB]:
-    return [disk.size for disk in planned.disks]
 
 
 def _memory(config: Config, instance: Instance) -> MiB:

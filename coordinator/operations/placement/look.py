@@ -4,17 +4,21 @@ Everything a choice of nodes depends on is in it. The snapshot for the allocator
 and so is the message for allocator programs, so that all of them see the same.
 """
 
-from collections.abc import Callable
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from common.errors import NoCapacity
+from common.model.disk import Disk
 from common.model.instance import AdminState, nodes_of
 from common.model.node import Node
 from common.model.pool import Pool
-from common.names import MiB
+from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts
+from coordinator.disks.kinds import enabled_kinds
 from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
@@ -40,6 +44,7 @@ class Look:
     live: "Live"
     promised: tuple[Promise, ...] = ()
     demands: Demands = field(default_factory=Demands)
+    pool: Pool | None = None  # that new disks take space of, unless told by ``about``
 
     @cached_property
     def planned(self) -> tuple[PlannedInstance, ...]:
@@ -68,11 +73,16 @@ class Look:
         instance = self.config.instances.get(one.instance.uuid)
         return PlannedInstance(instance, self.config.disks_of(instance)) if instance else None
 
+    def about(self, disks: Sequence[Disk]) -> "Look":
+        """Return the same look, with the space of the pool that these disks take most of."""
+        return dataclasses.replace(self, pool=self._pool_of(disks))
+
     @cached_property
     def snapshot(self) -> "Snapshot":
+        """What the allocator sees; it knows one disk a node, which is ``pool``."""
         from coordinator.operations.placement.snapshot import take_snapshot
 
-        return take_snapshot(self)
+        return take_snapshot(self, self.pool or self._pool_of(()))
 
     @cached_property
     def has_several_usable(self) -> bool:
@@ -113,27 +123,53 @@ class Look:
                     coming[instance.uuid] = backend(self.config, instance).maxmem
         return MiB(facts.memory_free - sum(coming.values()))
 
-    def free_space(self, node: Node, facts: NodeFacts, pool: Pool | None) -> MiB | None:
+    def free_space(self, node: Node, pool: Pool) -> MiB | None:
         """Return the space of a pool that is left after what is promised; None if not known."""
-        report = next((each for each in facts.storage if each.pool == pool), None)
+        facts = self.facts(node)
+        reports = facts.storage if facts else ()
+        report = next((each for each in reports if each.pool == pool), None)
         if report is None:
             return None
-        coming = sum(self._yet_to_come(one, node, report.pool) for one in self.planned)
-        return MiB(report.free - coming)
+        return MiB(report.free - self._coming[node.uuid][pool] - self._coming[None][pool])
 
-    def _yet_to_come(self, one: PlannedInstance, node: Node, pool: Pool) -> MiB:
-        """Return what an instance is going to take of a pool beside what it takes already."""
+    @cached_property
+    def pools(self) -> tuple[Pool, ...]:
+        """All pools that nodes report."""
+        every = (facts.storage for facts in self.live.values() if isinstance(facts, NodeFacts))
+        return tuple(dict.fromkeys(report.pool for reports in every for report in reports))
+
+    def _pool_of(self, disks: Sequence[Disk]) -> Pool | None:
+        """Return the pool that disks take most of; if there is none, that of new disks."""
+        if taken := self.taken(disks):
+            return max(taken, key=taken.__getitem__)
+        kinds = enabled_kinds(self.config.cluster)
+        usual = (kind.pool(self.config.cluster) for kind in kinds)
+        return next((pool for pool in usual if pool in self.pools), None)
+
+    @cached_property
+    def _coming(self) -> Mapping[NodeId | None, Counter[Pool]]:
+        """What is promised and not taken yet, by node; None: wherever the pool is reached."""
+        coming: dict[NodeId | None, Counter[Pool]] = defaultdict(Counter)
+        for one in self.planned:
+            nodes: Iterable[NodeId | None] = nodes_of(*one)
+            if one.instance.disk_template.traits.is_external:
+                nodes = (None,)
+            for node in nodes:
+                coming[node] += self.needs(one, node)
+        return coming
+
+    def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Pool]:
+        """Return what an instance is going to take of a node's pools beside what it takes already.
+
+        None stands for all nodes, where they share the pool.
+        """
         present = self._configured(one)
-        wanted, taken = (
-            taken_by(each.disks, pool) if each and _reaches(each, node) else 0
-            for each in (one, present)
-        )
-        return MiB(max(0, wanted - taken))
+        is_there = present is not None and (node is None or node in nodes_of(*present))
+        return self.taken(one.disks) - self.taken(present.disks if present and is_there else ())
 
-
-def _reaches(one: PlannedInstance, node: Node) -> bool:
-    """Tell whether an instance's disks take space as the node sees it."""
-    return one.instance.disk_template.traits.is_external or node.uuid in nodes_of(*one)
+    def taken(self, disks: Sequence[Disk]) -> Counter[Pool]:
+        """Return what disks take of each pool, on each node that has them."""
+        return +Counter({pool: taken_by(disks, pool) for pool in self.pools})
 
 
 async def take_look(

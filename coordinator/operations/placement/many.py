@@ -8,11 +8,14 @@ from common.errors import InvalidRequest, NoCapacity
 from common.model.nic import Nic
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
+from coordinator.operations.placement.built_in import place_by
 from coordinator.operations.placement.choose import look_and_tell
+from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.external import check_usable, nonsense, run
-from coordinator.operations.placement.fit import place_by, promise_of, request_for
+from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.space import nodes_but, shortages
 
 
 class PlacementRequest(NamedTuple):
@@ -36,15 +39,16 @@ async def place_many(
         NoCapacity: nothing fits at all.
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
+    disks = [disk for one in wanted for disk in one.planned.disks]
 
     async def attempt(name: str) -> dict[str, Nodes]:
         program = find_program(name, cluster.placing.search_path)
         if program is None:
-            look = await look_and_tell(cluster)
+            look = (await look_and_tell(cluster)).about(disks)
             chosen = _place_here(cluster, look, wanted)
         else:
             async with cluster.placing.turn:
-                look = await look_and_tell(cluster)
+                look = (await look_and_tell(cluster)).about(disks)
                 response = await run(cluster, name, program, look, _ask(look, wanted))
                 chosen = _read(name, look, response.result, wanted)
         promises = (_promise(look, one.planned, chosen) for one in wanted)
@@ -68,14 +72,14 @@ def _place_here(
     snapshot = look.snapshot
     model = model_of(snapshot)
     for planned, _ in wanted:
-        request = request_for(look, planned)
         try:
-            nodes = place_by(model, request).nodes
+            nodes = place_by(model, look, planned).nodes
         except NoCapacity as error:
             cluster.log(error.message)
             continue
         indices = tuple(snapshot.node_index[node] for node in nodes)
-        model = with_instance(model, request.instance, indices)
+        demand = demand_of(look.config, *planned, look.pool)
+        model = with_instance(model, demand, indices)
         chosen[planned.instance.name] = nodes
         promise = promise_of(look.config, planned, [look.config.node(node) for node in nodes])
         look = dataclasses.replace(look, promised=(*look.promised, promise))
@@ -86,16 +90,15 @@ def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
     from coordinator.iallocator.document import ask_for_place, ask_for_places
     from coordinator.operations.placement.message import full_nics
 
-    requests = [request_for(look, one.planned) for one in wanted]
     return ask_for_places(
         ask_for_place(
             planned.instance,
-            request.instance,
+            demand_of(look.config, *planned, look.pool),
             planned.disks,
             full_nics(look.config, nics),
-            among=request.among,
+            among=nodes_but(look, shortages(look, planned.disks)),
         )
-        for (planned, nics), request in zip(wanted, requests, strict=True)
+        for planned, nics in wanted
     )
 
 

@@ -1,20 +1,25 @@
 """What could be placed, and why there: questions to the allocator that change nothing."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from common.messages import Order, from_builtins
+from common.model.disk import Disk
+from common.model.instance import AdminState, Instance
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
-from coordinator.disks.kinds import check_enabled
+from common.names import DiskId, InstanceId, InstanceName, NodeId
+from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.operations.devices import DiskRequest
-from coordinator.operations.placement.fit import nodes_with_space
+from coordinator.operations.placement.built_in import request_for
 from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.space import nodes_but, shortages
 from coordinator.operations.specs import read_backend
 
 if TYPE_CHECKING:
     from coordinator.allocator.allocation.explain import Explanation
     from coordinator.allocator.request import Allocate
-    from coordinator.allocator.snapshot import Instance
 
 
 class InstanceSpec(Order, tag_field="type"):
@@ -104,8 +109,8 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
     from coordinator.allocator.allocation.place import survey
     from coordinator.allocator.model.cluster_model import ClusterModel
 
-    model = ClusterModel(look.snapshot)
-    request = _request(look, question)
+    look, planned = _planned(look, question)
+    model, request = ClusterModel(look.snapshot), _request(look, question, planned)
     return _as_json(explain(model, request, survey(model, request)))
 
 
@@ -115,7 +120,8 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     from coordinator.allocator.model.cluster_model import ClusterModel
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
-    room = room_for(ClusterModel(look.snapshot), _request(look, question), limit)
+    look, planned = _planned(look, question)
+    room = room_for(ClusterModel(look.snapshot), _request(look, question, planned), limit)
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
@@ -142,42 +148,40 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     }
 
 
-def _request(look: Look, spec: InstanceSpec) -> "Allocate":
-    from coordinator.allocator.request import Allocate
+def _request(look: Look, spec: InstanceSpec, planned: PlannedInstance) -> "Allocate":
+    groups = look.config.sorted_groups()
+    group = None if spec.group is None else groups.index(look.config.group(spec.group))
+    among = nodes_but(look, shortages(look, planned.disks))
+    return replace(request_for(look, planned, among), group=group)
 
-    group = None if spec.group is None else _group(look, spec.group)
-    return Allocate(
-        instance=_demand(look, spec),
-        group=group,
-        among=nodes_with_space(look, spec.disk_template, [disk.size_mib for disk in spec.disks]),
-        check_redundancy=look.has_several_usable,
+
+def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
+    """Return the instance that might be, and the look with the space that its disks ask for."""
+    cluster, kind = look.config.cluster, kind_of(spec.disk_template)
+    check_enabled(cluster, spec.disk_template)
+    beparams, uuid = read_backend(spec.beparams), InstanceId("new")
+    filled(
+        Backend,
+        sound(Backend, cluster.beparams),
+        beparams,
+        what="the backend parameters asked for",
     )
-
-
-def _group(look: Look, name: str) -> int:
-    """Its index in the snapshot."""
-    return look.config.sorted_groups().index(look.config.group(name))
-
-
-def _demand(look: Look, spec: InstanceSpec) -> "Instance":
-    from coordinator.allocator.snapshot import Instance
-
-    check_enabled(look.config.cluster, spec.disk_template)
-    sizes = tuple(disk.size_mib for disk in spec.disks)
-    layers = (sound(Backend, look.config.cluster.beparams), read_backend(spec.beparams))
-    wants = filled(Backend, *layers, what="the backend parameters asked for")
-    return Instance(
-        name="new",
-        template=spec.disk_template,
-        memory=wants.maxmem,
-        vcpus=wants.vcpus,
-        disk=spec.disk_template.traits.disk_space(sizes),
-        disks=sizes,
-        spindle_use=wants.spindle_use,
-        disk_spindles=None if sizes else 0,
+    ids = [DiskId(f"new-{number}") for number in range(len(spec.disks))]
+    disks = tuple(
+        Disk(uuid=id, size=disk.size_mib, backing=kind.new_backing(cluster, uuid, id))
+        for id, disk in zip(ids, spec.disks, strict=True)
+    )
+    instance = Instance(
+        uuid=uuid,
+        name=InstanceName("new"),
+        primary_node=NodeId(""),
+        admin_state=AdminState.UP,
+        hypervisor=cluster.enabled_hypervisors[0],
+        disk_template=spec.disk_template,
+        beparams=beparams,
         tags=spec.tags,
-        auto_balance=wants.auto_balance,
     )
+    return look.about(disks), PlannedInstance(instance, disks)
 
 
 def _as_json(found: "Explanation") -> dict[str, Any]:

@@ -13,10 +13,10 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.fit import (
     check_answer,
     check_free_space,
-    nodes_with_space,
 )
 from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.space import nodes_but, shortages
 
 
 def choose_secondary(look: Look, instance: Instance, disks: Sequence[Disk]) -> tuple[NodeName, ...]:
@@ -32,7 +32,7 @@ def choose_secondary(look: Look, instance: Instance, disks: Sequence[Disk]) -> t
     snapshot = look.snapshot
     index = [each.name for each in snapshot.instances].index(instance.name)
     leaving = snapshot.instances[index].secondary
-    among = nodes_with_space(look, instance.disk_template, [disk.size for disk in disks])
+    among = nodes_but(look, shortages(look, disks))
     try:
         found = solve(snapshot, RelocateOne(index, 1, (leaving,), among), Options())
     except Refused as error:

@@ -8,21 +8,22 @@ from collections.abc import Iterable
 from common.model.instance import nodes_of
 from common.model.node import Node
 from common.model.parameters import NodeParameters, settled
+from common.model.pool import Pool
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.disks.kinds import enabled_kinds
 from coordinator.disks.space import taken_by
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.state.config import Config
 
 
-def take_snapshot(look: Look) -> Snapshot:
+def take_snapshot(look: Look, pool: Pool | None) -> Snapshot:
     """Return what the allocator sees. A node that did not answer counts as offline.
 
-    Groups, nodes and instances are in the order of their names.
+    Groups, nodes and instances are in the order of their names. Disk space is that of ``pool``;
+    None: nobody's space is known.
     """
     config = look.config
     groups = config.sorted_groups()
@@ -49,10 +50,14 @@ def take_snapshot(look: Look) -> Snapshot:
             for group in groups
         ),
         nodes=tuple(
-            _node(look, node, group_index[node.group], on.get(node.uuid, ())) for node in nodes
+            _node(look, node, group_index[node.group], on.get(node.uuid, ()), pool)
+            for node in nodes
         ),
         instances=look.demands.of(
-            config, placed, [tuple(node_index[uuid] for uuid in nodes_of(*one)) for one in placed]
+            config,
+            placed,
+            [tuple(node_index[uuid] for uuid in nodes_of(*one)) for one in placed],
+            pool,
         ),
         tags=config.cluster.tags,
         policy=config.cluster.ipolicy,
@@ -65,7 +70,9 @@ def node_parameters(config: Config, node: Node) -> NodeParameters:
     return settled(NodeParameters, *layers)
 
 
-def _node(look: Look, node: Node, group: int, placed: Iterable[PlannedInstance]) -> seen.Node:
+def _node(
+    look: Look, node: Node, group: int, placed: Iterable[PlannedInstance], pool: Pool | None
+) -> seen.Node:
     facts = look.facts(node)
     if facts is None or node.offline or not node.vm_capable:
         return seen.Node(
@@ -76,7 +83,7 @@ def _node(look: Look, node: Node, group: int, placed: Iterable[PlannedInstance])
             vm_capable=node.vm_capable,
             tags=node.tags,
         )
-    total_disk, free_disk = _disk(look, node, facts, placed)
+    total_disk, free_disk = _disk(look, node, placed, pool)
     return seen.Node(
         name=node.name,
         group=group,
@@ -106,12 +113,10 @@ def _own_memory(config: Config, facts: NodeFacts) -> MiB:
 
 
 def _disk(
-    look: Look, node: Node, facts: NodeFacts, placed: Iterable[PlannedInstance]
+    look: Look, node: Node, placed: Iterable[PlannedInstance], pool: Pool | None
 ) -> tuple[MiB, MiB]:
-    """Return size and free space of where the preferred template keeps its disks."""
-    for kind in enabled_kinds(look.config.cluster):
-        pool = kind.pool(look.config.cluster)
-        free = look.free_space(node, facts, pool)
-        if pool is not None and free is not None:
-            return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free
-    return MiB(0), MiB(0)
+    """Return size and free space of a pool."""
+    free = look.free_space(node, pool) if pool else None
+    if pool is None or free is None:
+        return MiB(0), MiB(0)
+    return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free

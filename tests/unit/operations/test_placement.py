@@ -143,14 +143,14 @@ def test_a_snapshot_taken_amid_another_has_what_is_configured_for_it() -> None:
 
     class Interrupted(list[PlannedInstance]):
         def __iter__(self) -> Iterator[PlannedInstance]:
-            assert demands.of(larger, planned(larger), homes)[0].memory == 4096
+            assert demands.of(larger, planned(larger), homes, None)[0].memory == 4096
             return super().__iter__()
 
-    before = demands.of(bare, planned(bare), homes)[0].memory
+    before = demands.of(bare, planned(bare), homes, None)[0].memory
     assert before != 4096
-    assert demands.of(bare, Interrupted(planned(bare)), homes)[0].memory == before
-    assert demands.of(larger, planned(larger), homes)[0].memory == 4096
-    assert demands.of(bare, planned(bare), homes)[0].memory == before
+    assert demands.of(bare, Interrupted(planned(bare)), homes, None)[0].memory == before
+    assert demands.of(larger, planned(larger), homes, None)[0].memory == 4096
+    assert demands.of(bare, planned(bare), homes, None)[0].memory == before
 
 
 def test_promises_are_replaced_released_and_not_counted_against_oneself() -> None:

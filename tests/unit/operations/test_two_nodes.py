@@ -163,6 +163,7 @@ def cluster_of(
 
 
 ROOMY = dict.fromkeys(NAMES, facts())
+LIVE = {NodeId(name): each for name, each in ROOMY.items()}
 
 
 def test_a_mirrored_instance_is_given_two_nodes_and_both_are_promised() -> None:
@@ -199,10 +200,10 @@ def test_many_mirrored_instances_are_given_two_nodes_each() -> None:
 
 
 def test_a_promise_takes_space_on_both_nodes_and_memory_on_the_first() -> None:
-    look = Look(configured(), {NodeId(name): each for name, each in ROOMY.items()})
+    look = Look(configured(), LIVE)
     promise = Promise(InstanceId("web1"), ALPHA.uuid, MiB(512), planned("web1", ALPHA, BETA))
     after = Look(look.config, look.live, (promise,))
-    space = [after.free_space(node, facts(), directory(FILES)) for node in NODES.values()]
+    space = [after.free_space(node, directory(FILES)) for node in NODES.values()]
     assert space == [100_000 - 1024, 100_000 - 1024, 100_000]
     memory = [after.free_memory(node, facts()) for node in NODES.values()]
     assert memory == [4096 - 512, 4096, 4096]
@@ -281,9 +282,9 @@ def test_a_new_secondary_counts_until_the_configuration_has_it() -> None:
     moved = [Put(replace(disk, nodes=(ALPHA.uuid, GAMMA.uuid))) for disk in there.disks]
     before = configured(there)
     for config, left in ((before, 100_000 - 1024), (before.apply(moved), 100_000)):
-        look = Look(config, {}, (promise,))
-        assert look.free_space(GAMMA, facts(), directory(FILES)) == left
-        assert look.free_space(ALPHA, facts(), directory(FILES)) == 100_000
+        look = Look(config, LIVE, (promise,))
+        assert look.free_space(GAMMA, directory(FILES)) == left
+        assert look.free_space(ALPHA, directory(FILES)) == 100_000
         assert [one.secondary for one in look.snapshot.instances] == [2]
 
 
@@ -295,8 +296,8 @@ def test_growth_counts_until_the_configuration_has_it() -> None:
     )
     before = configured(there)
     for config, left in ((before, 100_000 - 476), (before.apply(map(Put, larger)), 100_000)):
-        look = Look(config, {}, (promise,))
-        assert look.free_space(BETA, facts(), directory(FILES)) == left
+        look = Look(config, LIVE, (promise,))
+        assert look.free_space(BETA, directory(FILES)) == left
 
 
 def test_named_nodes_are_as_many_as_the_template_needs() -> None:

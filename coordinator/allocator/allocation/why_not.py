@@ -1,0 +1,177 @@
+"""Why no node can take an instance, in one sentence, with the figures of the nearest miss."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coordinator.allocator.policy import check_policy
+from coordinator.allocator.refusal import Reason, in_words, tally
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from common.model.policy import Bounds, InstancePolicy
+    from common.names import NodeName
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.request import Allocate
+    from coordinator.allocator.snapshot import Instance
+
+
+_POLICY = {
+    Reason.POLICY_MEMORY: ("memory_size", "MiB of memory"),
+    Reason.POLICY_DISK: ("disk_size", "MiB a disk"),
+    Reason.POLICY_CPU: ("cpu_count", "processors"),
+    Reason.POLICY_SPINDLES: ("spindle_use", "spindles"),
+    Reason.POLICY_DISK_COUNT: ("disk_count", "disks"),
+    Reason.POLICY_TEMPLATE: ("", ""),
+}
+"""What a policy bounds: its field, and the unit."""
+
+
+class Miss(NamedTuple):
+    """What there is on a node of something that it lacks, and what is needed."""
+
+    there: float
+    needed: float
+    what: str
+    is_strict: bool = False  # more than that is needed
+
+    def __str__(self) -> str:
+        more = "more than " if self.is_strict else ""
+        return f"with {self.there:.12g} {self.what} where {more}{self.needed:.12g} are needed"
+
+    @property
+    def share(self) -> float:
+        """How much is missing of what is needed."""
+        return (self.needed - self.there) / max(1.0, self.needed)
+
+
+def why_not(
+    model: ClusterModel,
+    request: Allocate,
+    refused: Mapping[NodeName, Reason],
+    unevacuable: NodeName | None,
+    missing: Mapping[NodeName, Miss],
+) -> str:
+    """Say why nothing fits.
+
+    Args:
+        model: the cluster.
+        request: what was asked for.
+        refused: why each node cannot take it.
+        unevacuable: a node that could not be emptied any more, if that is why.
+        missing: of nodes that were not looked at, what they lack.
+    """
+    which = "No two nodes" if request.pair else "No node"
+    clauses = "; ".join(_clauses(model, request, refused, unevacuable, missing))
+    return f"{which} can take instance {request.instance.name}: {clauses or 'there is none'}."
+
+
+def _clauses(
+    model: ClusterModel,
+    request: Allocate,
+    refused: Mapping[NodeName, Reason],
+    unevacuable: NodeName | None,
+    missing: Mapping[NodeName, Miss],
+) -> Iterator[str]:
+    demand = request.instance
+    asked = {name: why for name, why in refused.items() if why is not Reason.RESTRICTED}
+    left = asked | dict.fromkeys(missing, Reason.DISK)
+    for group, (names, reason) in _forbidding(model, demand, refused, missing).items():
+        bounds = bounds_in_words(model.snapshot.groups[group].policy, demand, reason)
+        yield f"the policy of group {model.snapshot.groups[group].name} {bounds}"
+        left = {name: why for name, why in left.items() if name not in names}
+    unsafe = [name for name, reason in left.items() if reason is Reason.REDUNDANCY]
+    if unsafe and unevacuable is not None:
+        nodes = f"{unsafe[0]} has" if len(unsafe) == 1 else f"{len(unsafe)} nodes have"
+        culprit = "it" if unsafe == [unevacuable] else unevacuable
+        yield f"{nodes} room, but {culprit} could then not be emptied onto others"
+        left = {name: why for name, why in left.items() if name not in unsafe}
+    elif found := _nearest(model, demand, left, missing):
+        name, miss = found
+        yield f"{name} comes nearest, {miss}"
+        del left[name]
+    if left:
+        yield in_words(tally(left.values()))
+
+
+def _forbidding(
+    model: ClusterModel,
+    demand: Instance,
+    refused: Mapping[NodeName, Reason],
+    missing: Mapping[NodeName, Miss],
+) -> dict[int, tuple[set[NodeName], Reason]]:
+    """Return groups whose policy does not allow it, with their nodes and the reason.
+
+    Of nodes that were not looked at, the policy was not asked yet.
+    """
+    found: dict[int, tuple[set[NodeName], Reason]] = {}
+    for name in (*refused, *missing):
+        group = int(model.group_of[model.snapshot.node_index[name]])
+        policy = model.snapshot.groups[group].policy
+        reason = check_policy(policy, demand) if name in missing else refused[name]
+        if reason in _POLICY:
+            found.setdefault(group, (set(), reason))[0].add(name)
+    return found
+
+
+def _nearest(
+    model: ClusterModel,
+    demand: Instance,
+    reasons: Mapping[NodeName, Reason],
+    missing: Mapping[NodeName, Miss],
+) -> tuple[NodeName, Miss] | None:
+    """Return the node that lacks the smallest part of what is needed, if that can be told."""
+    found = {
+        name: missing.get(name) or _miss(model, model.snapshot.node_index[name], reason, demand)
+        for name, reason in reasons.items()
+    }
+    known = [(name, miss) for name, miss in found.items() if miss is not None]
+    return min(known, key=lambda one: one[1].share, default=None)
+
+
+def _miss(model: ClusterModel, node: int, reason: Reason, demand: Instance) -> Miss | None:
+    resources = model.resources
+    match reason:
+        case Reason.MEMORY:
+            return Miss(
+                int(resources.memory[node]), demand.memory, "MiB of memory free", is_strict=True
+            )
+        case Reason.DISK:
+            return Miss(
+                int(resources.disk[node]), demand.disk, "MiB of disk space free", is_strict=True
+            )
+        case Reason.CPU:
+            most = float(resources.total_cpus[node]) * float(resources.cpu_ratio[node])
+            left = max(0.0, most - int(resources.cpus[node]))
+            return Miss(left, demand.vcpus, f"of {most:g} virtual processors left")
+        case _:
+            return None
+
+
+def bounds_in_words(policy: InstancePolicy, demand: Instance, reason: Reason) -> str:
+    """Say what a policy allows, and what was asked for instead: a predicate."""
+    if reason is Reason.POLICY_TEMPLATE:
+        return f"allows {', '.join(policy.disk_templates)}, not {demand.template}"
+    allowed = " or ".join(_range(bounds, reason) for bounds in policy.minmax)
+    return f"allows {allowed}, not {_asked(demand, reason)}"
+
+
+def _range(bounds: Bounds, reason: Reason) -> str:
+    field, what = _POLICY[reason]
+    return f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
+
+
+def _asked(demand: Instance, reason: Reason) -> str:
+    match reason:
+        case Reason.POLICY_MEMORY:
+            return str(demand.memory)
+        case Reason.POLICY_DISK:
+            return ", ".join(map(str, demand.disks))
+        case Reason.POLICY_CPU:
+            return str(demand.vcpus)
+        case Reason.POLICY_SPINDLES:
+            return str(demand.spindle_use)
+        case _:
+            return str(len(demand.disks))

@@ -1,0 +1,80 @@
+"""The built-in allocator, asked for the nodes of a new instance."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from common.errors import NoCapacity
+from common.names import NodeName
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.space import Shortage, nodes_but, shortages
+
+if TYPE_CHECKING:
+    from coordinator.allocator.allocation.why_not import Miss
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.request import Allocate, Placement
+
+
+def place_here(
+    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
+) -> "Placement":
+    """Have the built-in allocator choose nodes, or look whether ``only`` these will do.
+
+    Raises:
+        NoCapacity: no node can take it; says why.
+    """
+    from coordinator.allocator.model.cluster_model import model_of
+
+    model = model_of(look.snapshot)
+    placement = place_by(model, look, planned, only=only)
+    possible = (placement.nodes, *(choice.nodes for choice in placement.runners_up))
+    if only and tuple(only) not in possible:  # but the other way round
+        raise NoCapacity(
+            f"{planned.instance.name} can no longer be on {only[0]} with {only[1]} as its "
+            "secondary node."
+        )
+    return placement
+
+
+def place_by(
+    model: "ClusterModel",
+    look: Look,
+    planned: PlannedInstance,
+    *,
+    only: Sequence[NodeName] = (),
+) -> "Placement":
+    """The same by a model that may have gone on since the look.
+
+    Raises:
+        NoCapacity: as ``place_here``.
+    """
+    from coordinator.allocator.allocation.place import place
+
+    lacking = shortages(look, planned.disks)
+    request = request_for(look, planned, only or nodes_but(look, lacking))
+    return place(model, request, {} if only else misses(lacking))
+
+
+def misses(lacking: Mapping[NodeName, Shortage]) -> dict[NodeName, "Miss"]:
+    """Return shortages as the allocator tells of them."""
+    from coordinator.allocator.allocation.why_not import Miss
+
+    return {
+        name: Miss(max(0, one.free or 0), one.needed, f"MiB left in {one.pool}")
+        for name, one in lacking.items()
+    }
+
+
+def request_for(
+    look: Look, planned: PlannedInstance, among: Sequence[NodeName] | frozenset[NodeName] | None
+) -> "Allocate":
+    """Return the question; ``among`` are the only nodes to look at, None for all."""
+    from coordinator.allocator.request import Allocate
+    from coordinator.operations.placement.demands import demand_of
+
+    return Allocate(
+        instance=demand_of(look.config, *planned, look.pool),
+        among=None if among is None else frozenset(among),
+        # That every node could be emptied onto others is asked only where there are others.
+        check_redundancy=look.has_several_usable,
+    )

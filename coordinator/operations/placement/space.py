@@ -1,0 +1,50 @@
+"""Whether nodes have space for disks, in each of the pools that these take space of.
+
+The allocator knows one disk a node; the other pools are looked at here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from common.model.disk import Disk
+from common.model.node import Node
+from common.model.pool import Pool
+from common.names import MiB, NodeName
+from coordinator.operations.placement.look import Look
+
+
+class Shortage(NamedTuple):
+    """What a node lacks; ``free`` is None where it has no such pool at all."""
+
+    pool: Pool
+    needed: MiB
+    free: MiB | None
+
+    def __str__(self) -> str:
+        """What it has instead."""
+        return "nothing of" if self.free is None else f"{max(0, self.free)} MiB left in"
+
+
+def find_shortage(look: Look, node: Node, needs: Mapping[Pool, int]) -> Shortage | None:
+    """Return what a node lacks, the first there is; one that tells of no pool lacks nothing."""
+    facts = look.facts(node)
+    if facts is None or not facts.storage:
+        return None
+    for pool, needed in needs.items():
+        free = look.free_space(node, pool)
+        if free is None or free < needed:
+            return Shortage(pool, MiB(needed), free)
+    return None
+
+
+def shortages(look: Look, disks: Sequence[Disk]) -> dict[NodeName, Shortage]:
+    """Return the nodes that lack space for disks."""
+    needs = look.taken(disks)
+    found = ((node.name, find_shortage(look, node, needs)) for node in look.config.sorted_nodes())
+    return {name: lacking for name, lacking in found if lacking is not None}
+
+
+def nodes_but(look: Look, lacking: Mapping[NodeName, Shortage]) -> frozenset[NodeName] | None:
+    """Return the nodes that lack nothing; None: all."""
+    names = frozenset(node.name for node in look.config.nodes.values())
+    return names - lacking.keys() if lacking else None
