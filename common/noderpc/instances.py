@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from common.messages import Order, Report
 from common.names import (
+    DiskId,
     Few,
     InstanceId,
     InstanceName,
@@ -35,6 +36,9 @@ class GuestSpec(Order):
     disks: tuple[DiskSpec, ...] = ()  # as the guest gets them, in this order
     nics: tuple[NicSpec, ...] = ()
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
+    # Where disks are in the machine of the guest that runs and comes from another node; others
+    # get free ones, in their order.
+    slots: dict[DiskId, int] = {}
 
 
 class GuestState(StrEnum):
@@ -61,6 +65,9 @@ class GuestState(StrEnum):
 Pins = Annotated[dict[Word, Word], Meta(max_length=16)]
 
 
+Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
+
+
 class GuestReport(Report):
     id: InstanceId
     name: InstanceName
@@ -68,6 +75,7 @@ class GuestReport(Report):
     memory: MiB
     vcpus: Few
     nics: tuple[NicId, ...] = ()
+    disks: Slots | None = None  # with their slots in its machine; None: it is not known
     cpu_seconds: Seconds = 0.0
     resident: MiB = MiB(0)  # what it has touched of its memory so far
     pinned: Pins = {}  # parameters that it runs with, and can be received with only
@@ -132,6 +140,20 @@ class Instances(NodeService, prefix="instances"):
 
         Raises:
             Conflict: it is not running here.
+        """
+
+    @rpc(timeout=90, safe_to_repeat=True)
+    @abstractmethod
+    async def ensure_disks(self, *, guest: GuestSpec) -> None:
+        """Have a running guest know its disks, and no others, in their present size.
+
+        What it lacks is put in, and has to be attached; what it has besides is taken out, which
+        it is asked for and has to agree to. Of a guest that does not run here nothing is done.
+
+        Raises:
+            Conflict: its memory comes or has left, or its disks cannot be changed.
+            NodeFailure: it does not let go of a disk in time, and may do so later; or a disk is
+                not attached, or cannot be opened.
         """
 
     @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True)

@@ -80,6 +80,11 @@ class InstanceHandlers(Instances):
     async def reset(self, *, instance: InstanceId) -> None:
         await (await self._hypervisor_of(instance)).reset(instance)
 
+    async def ensure_disks(self, *, guest: GuestSpec) -> None:
+        hypervisor = self._hypervisor_for(guest)
+        async with self._turns.of(guest.id):
+            await hypervisor.ensure_disks(guest)
+
     async def guests(self) -> tuple[GuestReport, ...]:
         reports = [
             report

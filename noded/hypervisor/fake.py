@@ -16,6 +16,7 @@ from common.errors import Conflict, NodeFailure, NotFound
 from common.names import DiskId, InstanceId, TaskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
+from noded.hypervisor.fake_disks import placed, settle_disks
 from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
 from noded.hypervisor.fake_moves import ANSWER_S, Moves
 from noded.hypervisor.fake_world import FakeWorld
@@ -64,7 +65,7 @@ class FakeHypervisor:
                 )
             case _:
                 self._open_disks(guest)
-                self._guests[guest.id] = Guest(guest, GuestState.RUNNING, _now())
+                self._guests[guest.id] = Guest(placed(guest), GuestState.RUNNING, _now())
 
     async def ensure_gone(self, instance: InstanceId) -> None:
         self.world.settle()
@@ -93,6 +94,15 @@ class FakeHypervisor:
         guest = await self._running(instance, "reset")
         guest.counted, guest.since = 0, _now()
 
+    async def ensure_disks(self, guest: GuestSpec) -> None:
+        match await self._look(guest.id):
+            case GuestState.INCOMING | GuestState.MIGRATED as state:
+                raise Conflict(f"The disks of {guest.name} cannot be changed here: it is {state}.")
+            case GuestState.STOPPED | None:
+                return
+            case _:
+                await settle_disks(self._guests[guest.id], guest, self.open_disk)
+
     async def guests(self) -> tuple[GuestReport, ...]:
         reports = [await self._report(guest) for guest in tuple(self._guests.values())]
         return tuple(sorted(reports, key=lambda report: report.name))
@@ -119,7 +129,7 @@ class FakeHypervisor:
         self._open_disks(guest)
         port = self.world.new_port()
         reception = Reception(port=port, secret=f"{port:08x}")
-        shell = Guest(guest, GuestState.INCOMING, _now(), move=move, reception=reception)
+        shell = Guest(placed(guest), GuestState.INCOMING, _now(), move=move, reception=reception)
         self._guests[guest.id] = self.world.listeners[self.address, reception.port] = shell
         return reception
 
@@ -202,6 +212,16 @@ class FakeHypervisor:
             guest.has_process and any(each.id == disk for each in guest.spec.disks)
             for guest in self._guests.values()
         )
+
+    def seen(self, instance: InstanceId) -> dict[int, int]:
+        """Return the disks that a guest has: slots, and sizes in MiB."""
+        self.world.settle()
+        spec = self._guests[instance].spec
+        return {spec.slots[disk.id]: disk.size for disk in spec.disks}
+
+    def deafen(self, instance: InstanceId) -> None:
+        """Have a guest ignore what it is asked for."""
+        self._guests[instance].is_deaf = True
 
     def number(self, instance: InstanceId) -> int:
         """Return how far a guest has counted."""
@@ -306,6 +326,7 @@ class FakeHypervisor:
             memory=guest.spec.memory,
             vcpus=guest.spec.vcpus,
             nics=tuple(nic.id for nic in guest.spec.nics),
+            disks=guest.spec.slots,
             cpu_seconds=guest.number(_now()) / COUNTS_PER_S,
             pinned={"accelerator": "tcg"},
             move=guest.move,

@@ -78,6 +78,9 @@ class Moves:
             where = f"{transfer.host} port {transfer.reception.port}"
             guest.break_off(f"nobody answers on {where}", _now())
             return False
+        if guest.spec.slots.items() - transfer.target.spec.slots.items():
+            guest.break_off("the target's machine lacks a disk", _now())
+            return False
         return transfer.target.hung_at is None
 
     def _meet(self, transfer: Transfer) -> Guest | None:

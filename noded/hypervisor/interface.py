@@ -83,6 +83,20 @@ class Hypervisor(Protocol):
             Conflict: it is not running here.
         """
 
+    async def ensure_disks(self, guest: GuestSpec) -> None:
+        """Have a running guest know its disks, and no others; one that does not run is left alone.
+
+        First disks are taken out that it has besides: the guest is asked to let go of each, and
+        the disk is closed when it has. Then those are put in that it lacks, and it is told of
+        those that have grown. A disk keeps its slot.
+
+        Raises:
+            Conflict: the guest comes or has left, is paused and has to let go of a disk, or it is
+                not known which disks it has.
+            NodeFailure: it does not answer, or does not let go of a disk in time: it may do so
+                later, and a repeat goes on waiting; or a disk cannot be opened.
+        """
+
     async def guests(self) -> tuple[GuestReport, ...]:
         """Return every guest of this kind on this node, by name.
 

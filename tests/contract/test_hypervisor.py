@@ -489,3 +489,76 @@ def test_guest_that_hangs_can_be_ended(run: Run) -> None:
             assert await alpha.guests() == ()
 
     run(scenario)
+
+
+def test_disks_come_and_go_while_a_guest_runs(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, disks = rig.nodes["alpha"], [rig.disk(number) for number in range(4)]
+        await alpha.ensure_running(rig.spec(disks=(disks[0], disks[1])), ())
+        await goes_on(rig, "alpha")
+        for wanted, slots in (
+            ((disks[0], disks[1], disks[2]), (0, 1, 2)),
+            ((disks[0], disks[2]), (0, 2)),
+            ((disks[3], disks[0], disks[2]), (1, 0, 2)),
+            ((disks[0], disks[1]), (0, 1)),
+        ):
+            for _ in range(2):
+                await alpha.ensure_disks(rig.spec(disks=wanted))
+                report = await report_of(alpha)
+                assert report is not None
+                assert report.disks == {
+                    disk.id: slot for disk, slot in zip(wanted, slots, strict=True)
+                }
+                assert await rig.seen("alpha") == dict.fromkeys(sorted(slots), 1)
+            await rig.restart_noded("alpha")
+            alpha = rig.nodes["alpha"]
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_guest_moves_with_its_disks_where_they_are(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, disks = rig.nodes["alpha"], [rig.disk(number) for number in range(3)]
+        await alpha.ensure_running(rig.spec(disks=tuple(disks)), ())
+        kept = rig.spec(disks=(disks[0], disks[2]))
+        await alpha.ensure_disks(kept)
+        report = await report_of(alpha)
+        assert report is not None
+        assert report.disks is not None
+        await send(rig, await receive(rig, disks=kept.disks, slots=report.disks))
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+        assert await rig.seen("beta") == {0: 1, 2: 1}
+        await rig.nodes["beta"].ensure_disks(rig.spec(disks=(disks[0],)))
+        assert await rig.seen("beta") == {0: 1}
+
+    run(scenario)
+
+
+def test_target_that_lacks_a_disk_gets_no_guest(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, disks = rig.nodes["alpha"], [rig.disk(number) for number in range(2)]
+        await alpha.ensure_running(rig.spec(disks=tuple(disks)), ())
+        with pytest.raises(NodeFailure, match="Moving web1 to beta failed"):
+            await send(rig, await receive(rig, disks=(disks[0],)))
+        await goes_on(rig, "alpha")
+
+    run(scenario)
+
+
+def test_disks_of_what_does_not_run_are_left_alone(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        both = rig.spec(disks=(rig.disk(0), rig.disk(1)))
+        await alpha.ensure_disks(both)
+        assert await alpha.guests() == ()
+        await alpha.ensure_running(rig.spec(disks=(rig.disk(0),)), ())
+        reception = await receive(rig, disks=(rig.disk(0),))
+        with pytest.raises(Conflict, match="disks of web1 cannot be changed here"):
+            await beta.ensure_disks(both)
+        await send(rig, reception)
+        with pytest.raises(Conflict, match="disks of web1 cannot be changed here"):
+            await alpha.ensure_disks(both)
+
+    run(scenario)

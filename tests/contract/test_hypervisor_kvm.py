@@ -131,7 +131,7 @@ def test_nothing_written_is_lost_in_a_move() -> None:
         consoles = [rig.home(node).serial_log.read_bytes() for node in ADDRESSES]
         told = numbers(b"".join(consoles))
         assert told == list(range(1, len(told) + 1))
-        written = check(rig.disk.read_bytes())
+        written = check(rig.image.read_bytes())
         assert (written.wrong, written.starts) == ((), 1)
         assert written.whole_to >= told[-1]
 
@@ -224,7 +224,7 @@ async def runs_on_alpha_alone(rig: KvmRig) -> None:
     # It has its disk, and can have it: nobody else took the lock.
     told = numbers(rig.home("alpha").serial_log.read_bytes())
     assert told == list(range(1, len(told) + 1))
-    assert check(rig.disk.read_bytes()).whole_to >= told[-1]
+    assert check(rig.image.read_bytes()).whole_to >= told[-1]
     await rig.nodes["beta"].ensure_no_shell(WEB1)
     await goes_on(rig, "alpha")
 

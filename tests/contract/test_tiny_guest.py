@@ -19,7 +19,7 @@ def test_what_it_says_is_on_its_disk_when_it_is_killed() -> None:
         await rig.nodes["alpha"].ensure_running(rig.spec(), ())
         await until(lambda: rig.number("alpha") > 5)
         rig.crash("alpha")
-        found = check(rig.disk.read_bytes())
+        found = check(rig.image.read_bytes())
         assert (found.wrong, found.starts) == ((), 1)
         assert found.whole_to >= numbers(console(rig))[-1]
 
@@ -32,7 +32,7 @@ def test_it_goes_on_from_where_it_was() -> None:
             await rig.nodes["alpha"].ensure_running(rig.spec(), ())
             await goes_on(rig, "alpha")
             await rig.nodes["alpha"].ensure_gone(rig.spec().id)
-        found = check(rig.disk.read_bytes())
+        found = check(rig.image.read_bytes())
         assert (found.wrong, found.starts) == ((), 2)
 
     run_kvm(scenario)
@@ -40,14 +40,14 @@ def test_it_goes_on_from_where_it_was() -> None:
 
 def test_as_a_kernel_it_needs_nothing_on_its_disk() -> None:
     async def scenario(rig: KvmRig) -> None:
-        rig.disk.write_bytes(bytes(DISK_MIB << 20))
+        rig.image.write_bytes(bytes(DISK_MIB << 20))
         program = rig.root / "kernel"
         program.write_bytes(kernel())
         spec = rig.spec(parameters={"kernel_path": str(program)})
         await rig.nodes["alpha"].ensure_running(spec, ())
         await goes_on(rig, "alpha")
-        assert check(rig.disk.read_bytes()).whole_to >= 2
-        assert not any(rig.disk.read_bytes()[:SECTOR])
+        assert check(rig.image.read_bytes()).whole_to >= 2
+        assert not any(rig.image.read_bytes()[:SECTOR])
 
     run_kvm(scenario)
 
@@ -77,13 +77,13 @@ def test_each_write_is_flushed_before_it_has_ended() -> None:
 def test_a_ring_that_is_full_is_written_anew() -> None:
     async def scenario(rig: KvmRig) -> None:
         records = b"".join(make_record(number, 7) for number in range(1, RING + 1))
-        with rig.disk.open("r+b") as disk:
+        with rig.image.open("r+b") as disk:
             disk.seek(SECTOR)
             disk.write(records)
         await rig.nodes["alpha"].ensure_running(rig.spec(), ())
         await goes_on(rig, "alpha")
         rig.crash("alpha")
-        found = check(rig.disk.read_bytes())
+        found = check(rig.image.read_bytes())
         assert (found.wrong, found.starts) == ((), 2)
         assert found.last > RING
         assert console(rig).startswith(b"going on from %08X" % RING)

@@ -60,7 +60,7 @@ MOVES = (
     Fault(
         "guest moved as it is configured", "a guest arrives in the way it runs, whatever is set",
         "coordinator/operations/instance/migrate.py",
-        "parameters=guest.parameters | pinned)", "parameters=pinned | guest.parameters)",
+        "parameters=guest.parameters | pinned,", "parameters=pinned | guest.parameters,",
         (HALF_MOVED,),
     ),
     Fault(

@@ -13,17 +13,22 @@ import msgspec
 import uvloop
 
 from common.names import InstanceId, InstanceName, MiB, TaskId
+from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
 from noded.hypervisor.interface import Hypervisor, Surroundings, Tell
+from noded.hypervisor.kvm.disk_devices import device_name, node_name
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import PASSABLE, Home
+from noded.hypervisor.kvm.monitor import monitor
+from noded.hypervisor.kvm.parse import parse_block_nodes, parse_devices
+from noded.hypervisor.slots import SLOTS
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
 from tests.support.clock import simulate
 from tests.support.disks import file_disk
-from tests.support.tiny_guest import MEMORY_MIB, counted, make_disk
+from tests.support.tiny_guest import DISK_MIB, MEMORY_MIB, counted, make_disk
 
 PATIENCE_S = 30.0
 MOVE = TaskId("first move")
@@ -40,6 +45,12 @@ class Rig(Protocol):
 
     def spec(self, **changes: Any) -> GuestSpec:
         """Describe web1, which counts."""
+
+    def disk(self, number: int, size: int = DISK_MIB) -> DiskSpec:
+        """Describe a disk for web1, which is there; it boots from number 0."""
+
+    async def seen(self, node: str) -> dict[int, int]:
+        """Return the disks that web1 itself has: slots, and sizes in MiB."""
 
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
         """Return how far a guest has counted since its last start, 0 before it began."""
@@ -71,6 +82,12 @@ class FakeRig:
             vcpus=1, parameters={"migration_bandwidth": 8},
         ), changes)  # fmt: skip
 
+    def disk(self, number: int, size: int = DISK_MIB) -> DiskSpec:
+        return file_disk(_disk_id(number), f"/srv/{number}.img", size=size)
+
+    async def seen(self, node: str) -> dict[int, int]:
+        return self.machines[node].seen(WEB1)
+
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
         return self.machines[node].number(instance)
 
@@ -95,8 +112,8 @@ class KvmRig:
         root.chmod(PASSABLE)
         self.rules = root / "rules"
         self.rules.write_text(f"image {root}\n")
-        self.disk = root / "web1.img"
-        make_disk(self.disk)
+        self.image = root / "0.img"
+        make_disk(self.image)
         for name in ADDRESSES:
             (root / name).mkdir()
         self.nodes: dict[str, Hypervisor] = {name: self._new(name) for name in ADDRESSES}
@@ -117,9 +134,23 @@ class KvmRig:
         parameters = {"accelerator": "tcg"} | changes.pop("parameters", {})
         return _spec(GuestSpec(
             id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(MEMORY_MIB),
-            vcpus=1, disks=(file_disk("d" * 36, str(self.disk)),),
+            vcpus=1, disks=(self.disk(0),),
             parameters=parameters,
         ), changes)  # fmt: skip
+
+    def disk(self, number: int, size: int = DISK_MIB) -> DiskSpec:
+        path = self.root / f"{number}.img"
+        if not path.exists():
+            path.write_bytes(bytes(DISK_MIB << 20))
+        return file_disk(_disk_id(number), str(path), size=size)
+
+    async def seen(self, node: str) -> dict[int, int]:
+        async with monitor(self.home(node).qmp_socket, "web1") as session:
+            devices = parse_devices(await session.ask("qom-list", path="/machine/peripheral"))
+            nodes = parse_block_nodes(await session.ask("query-named-block-nodes", flat=True))
+        every = {slot: nodes[node_name(slot)] for slot in range(SLOTS) if node_name(slot) in nodes}
+        assert {device_name(slot) for slot in every} == {d for d in devices if "disk" in d}
+        return {slot: node.size >> 20 for slot, node in every.items()}
 
     def home(self, node: str, instance: InstanceId = WEB1) -> Home:
         return Home(self.root / node / "run", instance)
@@ -213,9 +244,9 @@ def ignore(message: str, share: float | None) -> None:
     """Take news of a move and do nothing with it."""
 
 
-async def receive(rig: Rig, node: str = "beta", move: TaskId = MOVE) -> Reception:
+async def receive(rig: Rig, node: str = "beta", move: TaskId = MOVE, **changes: Any) -> Reception:
     """Have a node wait for web1."""
-    return await rig.nodes[node].ensure_receiving(rig.spec(), (), move)
+    return await rig.nodes[node].ensure_receiving(rig.spec(**changes), (), move)
 
 
 async def send(
@@ -255,6 +286,10 @@ async def moving(rig: Rig, reception: Reception) -> AsyncIterator[asyncio.Task[N
         for each in (task, told):
             each.cancel()
         await asyncio.wait((task, told))
+
+
+def _disk_id(number: int) -> str:
+    return f"dddddddd-0000-4000-8000-{number:012}"
 
 
 def _spec(spec: GuestSpec, changes: dict[str, Any]) -> GuestSpec:

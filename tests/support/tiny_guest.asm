@@ -13,6 +13,9 @@ PM_STATUS   equ 0x600           ; bit 8: the power button was pressed
 PM_ENABLE   equ 0x602
 PM_CONTROL  equ 0x604
 SERIAL      equ 0x3f8
+; Ports of its PCI slots, a bit for each: those asked to be given up, and those given up.
+PCI_DOWN    equ 0xae04
+PCI_EJECT   equ 0xae08
 
 ; Memory after the program.
 number      equ 0x7e00          ; the newest
@@ -125,7 +128,13 @@ count:  inc dword [number]
 
 ; Wait for the clock, which ticks 18 times a second; turn off if the power button was pressed.
 rest:   hlt
-        mov dx, PM_STATUS
+        mov dx, PCI_DOWN
+        in eax, dx
+        test eax, eax
+        jz .kept
+        mov dl, PCI_EJECT & 0xff
+        out dx, eax
+.kept:  mov dx, PM_STATUS
         in ax, dx
         test ah, 1
         jz .on

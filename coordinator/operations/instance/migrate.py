@@ -214,17 +214,25 @@ def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
 
 
 def _check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
-    """Refuse a guest that was made otherwise than its target would be: memory would not fit.
+    """Refuse a guest that was made otherwise than its target would be: its memory would not fit.
 
     Raises:
         Conflict: says what was changed since it was started.
     """
     if not found.memory:  # noded has lost its record of it
         return
+    if guest.disks and found.disks is None:
+        raise Conflict(
+            f"Instance {guest.name} was started by an older version, which does not tell where in "
+            f"its machine its disks are: reboot it with “gnt-instance reboot {guest.name}” first, "
+            "or move it with “gnt-instance failover”.",
+            instance=guest.name,
+        )
     differs = {
         "memory": guest.memory != found.memory,
         "processors": guest.vcpus != found.vcpus,
         "nics": [nic.id for nic in guest.nics] != list(found.nics),
+        "disks": {disk.id for disk in guest.disks} != (found.disks or {}).keys(),
     }
     if changed := [what for what, does in differs.items() if does]:
         raise Conflict(
@@ -239,4 +247,4 @@ def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     """Have the target run it in the way the source does, whatever it would choose by itself."""
     names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
-    return replace(guest, parameters=guest.parameters | pinned)
+    return replace(guest, parameters=guest.parameters | pinned, slots=found.disks or {})

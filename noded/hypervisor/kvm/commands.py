@@ -8,16 +8,15 @@ import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common.model.disk import Mode
 from common.model.hypervisors import (
     Accelerator,
     BootOrder,
-    DiskAio,
-    DiskCache,
     KvmParameters,
     NicType,
 )
 from common.noderpc.instances import GuestSpec
+from noded.hypervisor.kvm import disk_devices
+from noded.hypervisor.kvm.disk_devices import Source
 
 # The oldest QEMU we support has it and every later one too, so that guests can move between
 # nodes of different versions; the alias "pc" means another machine in each.
@@ -28,7 +27,6 @@ NIC_MODELS = {
     NicType.E1000: "e1000",
     NicType.RTL8139: "rtl8139",
 }
-DIRECT = {DiskCache.NONE: True, DiskCache.WRITEBACK: False, DiskCache.WRITETHROUGH: False}
 
 # No new programs, no more rights, no obsolete system calls: what a guest that breaks out of
 # its machine would reach for. This is why QEMU's own -daemonize, which forks, is not used.
@@ -36,15 +34,6 @@ _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=d
 
 PROBE_CPU_S = 2  # seconds of processor time; a KVM that works needs a twentieth of this
 PROBE_PASSED = 33  # status that isa-debug-exit makes of the 0x10 the boot sector writes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A disk as QEMU gets it."""
-
-    descriptor: int
-    is_block_device: bool
-    direct: bool  # past the node's page cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +52,7 @@ class Handed:
     @property
     def all(self) -> tuple[int, ...]:
         images = (number for number in (self.kernel, self.initrd) if number is not None)
-        disks = (disk.descriptor for disk in self.disks)
+        disks = (disk.fdset for disk in self.disks)
         return (self.qmp, self.news, self.serial, self.serial_log, *images, *disks, *self.taps)
 
 
@@ -80,7 +69,7 @@ def guest(
     """Return the command that runs a guest in the foreground.
 
     Args:
-        spec: the guest.
+        spec: the guest; each of its disks has a slot.
         parameters: its ``parameters``, checked.
         program: where its QEMU really is.
         accelerator: KVM or TCG.
@@ -90,7 +79,7 @@ def guest(
             there, to be told to run ("-S"): the source may still find that it has to go on.
     """
     machine = {
-        "type": parameters.machine_version or DEFAULT_MACHINE,
+        "type": machine_of(parameters),
         "accel": accelerator.value,
         "acpi": "on" if parameters.acpi else "off",
     }
@@ -109,10 +98,16 @@ def guest(
         *_serial(handed, home),
         *_display(parameters),
         *_kernel(parameters, handed),
+        *(word for port in disk_devices.ports(machine_of(parameters)) for word in _device(port)),
         *(each for i in range(len(spec.disks)) for each in _disk(spec, parameters, handed, i)),
         *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
         *(("-S", "-incoming", "defer") if incoming else ()),
     )
+
+
+def machine_of(parameters: KvmParameters) -> str:
+    """Return the kind of machine that a guest has."""
+    return parameters.machine_version or DEFAULT_MACHINE
 
 
 def version(program: str) -> tuple[str, ...]:
@@ -185,35 +180,11 @@ def _disk(
     spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int
 ) -> tuple[str, ...]:
     disk, source = spec.disks[index], handed.disks[index]
-    added = _add(source.descriptor)
-    cache = {"direct": source.direct}
-    node = {
-        "driver": "raw",
-        "node-name": f"disk{index}",
-        "read-only": disk.mode is Mode.READ_ONLY,
-        "discard": "unmap",
-        "cache": cache,
-        "file": {
-            "driver": "host_device" if source.is_block_device else "file",
-            "filename": added.path,
-            "aio": parameters.disk_aio if source.direct else DiskAio.THREADS,
-            "cache": cache,
-            # QEMU's own lock on the file: two nodes can never run one guest on one disk.
-            "locking": "on",
-        },
-    }
-    device: dict[str, Any] = {
-        "driver": "virtio-blk-pci",
-        "drive": f"disk{index}",
-        "id": f"virtio-disk{index}",
-        "serial": disk.id[:20],  # all that virtio has room for
-        "write-cache": "off" if parameters.disk_cache is DiskCache.WRITETHROUGH else "on",
-    }
-    # A kernel that is booted directly comes first by itself, as number 0.
-    if index == 0 and parameters.boot_order is BootOrder.DISK and not parameters.kernel_path:
-        device["bootindex"] = 0
+    slot, machine = spec.slots[disk.id], machine_of(parameters)
+    node = disk_devices.block_node(disk, slot, source, parameters)
+    device = disk_devices.device(disk, slot, parameters, machine, is_first=index == 0)
     drive = ("-blockdev", json.dumps(node), "-device", _json(**device))
-    return ("-add-fd", added.option, *drive)
+    return ("-add-fd", _add(source.fdset).option, *drive)
 
 
 def _nic(spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int) -> tuple[str, ...]:
@@ -246,6 +217,10 @@ def _add(descriptor: int) -> _Added:
 def _own(descriptor: int) -> str:
     """Return the path of a descriptor for code that knows real files only."""
     return f"/proc/self/fd/{descriptor}"
+
+
+def _device(options: dict[str, Any]) -> tuple[str, str]:
+    return ("-device", _json(**options))
 
 
 def _json(**options: Any) -> str:

@@ -14,10 +14,11 @@ from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.ending import clear, let_end, power_off
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
-from noded.hypervisor.kvm.launch import Launcher
+from noded.hypervisor.kvm.launch import Launcher, parameters_of
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import Transfer, parse_version
+from noded.hypervisor.kvm.plugging import settle_disks
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.hypervisor.kvm.report import report
 from noded.system.execute import CommandFailed, execute
@@ -45,6 +46,7 @@ class KvmHypervisor:
         instances.mkdir(parents=True, exist_ok=True)
         instances.chmod(PASSABLE)
         self._instances = instances
+        self._open_disk = node.open_disk
         self._accelerators = Accelerators(instances.parent / "accelerator.json")
         self._launcher = Launcher(
             instances,
@@ -118,6 +120,21 @@ class KvmHypervisor:
         record = await self._in_state(home, "reset", GuestState.RUNNING)
         async with monitor(home.qmp_socket, record.name) as session:
             await session.ask("system_reset")
+
+    async def ensure_disks(self, guest: GuestSpec) -> None:
+        home = self._home(guest.id)
+        async with self._turns.of(guest.id):
+            match await self._state(home):
+                case GuestState.RUNNING | GuestState.PAUSED:
+                    await settle_disks(home, guest, parameters_of(guest), self._open_disk)
+                case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
+                    raise Conflict(
+                        f"The disks of {guest.name} cannot be changed here: {_WHY[state]}.",
+                        instance=guest.name,
+                        state=state,
+                    )
+                case GuestState.STOPPED | None:
+                    pass
 
     async def guests(self) -> tuple[GuestReport, ...]:
         self._ensure_trimmed()

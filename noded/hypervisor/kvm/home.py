@@ -14,7 +14,7 @@ from pathlib import Path
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
 from common.model.hypervisors import Accelerator
-from common.names import InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
+from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
 from noded.system.process import Process
 
@@ -40,6 +40,7 @@ class Record(Report):
     display: str = ""  # address and port
     display_wants_password: bool = False
     user: int = 0  # as whom its QEMU runs; versions before had no other than root
+    disks: dict[DiskId, int] | None = None  # their slots; versions before did not tell
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
 

@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import socket
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,20 +19,20 @@ from common.noderpc.instances import GuestSpec
 from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.accelerator import Accelerators
-from noded.hypervisor.kvm.commands import Handed, Source
+from noded.hypervisor.kvm.commands import Handed
+from noded.hypervisor.kvm.disk_source import source_of
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain, parse_display
 from noded.hypervisor.kvm.user import find_user, run_as
 from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
+from noded.hypervisor.slots import filled
 from noded.network.tuntap import open_tap
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
-
-"""Opens a guest's disk; the descriptor is the caller's."""
 
 
 class Launcher:
@@ -73,7 +71,7 @@ class Launcher:
             NodeFailure: a program or file is missing or not allowed, or KVM is wanted and does
                 not work.
         """
-        parameters = _parameters(guest)
+        parameters = parameters_of(guest)
         with _about(guest):
             rules = await in_thread(read_rules, self._rules)
             program = await in_thread(_find_program, rules, parameters)
@@ -115,6 +113,8 @@ class Launcher:
             NodeFailure: why it cannot be started, with the last of what QEMU said.
         """
         accelerator = await self.check_startable(guest)
+        slots = filled((disk.id for disk in guest.disks), guest.slots)
+        guest = replace(guest, slots=slots)
         async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
@@ -129,7 +129,7 @@ class Launcher:
                 undo.push_async_callback(started.kill)
                 home.note(started)
             await _until_up(home, record, started)
-            if _parameters(guest).vnc_bind_address:
+            if parameters_of(guest).vnc_bind_address:
                 record = await _open_display(home, record, password)
                 home.write(record)
             undo.pop_all()
@@ -139,7 +139,7 @@ class Launcher:
         self, home: Home, guest: GuestSpec, accelerator: Accelerator, receives: TaskId | None
     ) -> Record:
         """Write down how the guest runs, as whom above all: nobody else shall be the same."""
-        parameters = _parameters(guest)
+        parameters = parameters_of(guest)
         async with self._choosing:
             user = await in_thread(self._find_user, guest)
             record = Record(
@@ -148,6 +148,7 @@ class Launcher:
                 memory=guest.memory,
                 vcpus=guest.vcpus,
                 nics=tuple(nic.id for nic in guest.nics),
+                disks=guest.slots,
                 accelerator=accelerator,
                 migration_bandwidth=parameters.migration_bandwidth,
                 migration_downtime=parameters.migration_downtime,
@@ -180,7 +181,7 @@ class Launcher:
         def image(path: str) -> int | None:
             return keep(self._open_image(rules, path)) if path else None
 
-        rules, parameters = read_rules(self._rules), _parameters(guest)
+        rules, parameters = read_rules(self._rules), parameters_of(guest)
         disks = [keep(self._open_disk(disk)) for disk in guest.disks]
         handed = Handed(
             qmp=ours.enter_context(home.listen(home.qmp_socket)).fileno(),
@@ -189,7 +190,7 @@ class Launcher:
             serial_log=keep(home.open_serial_log()),
             kernel=image(parameters.kernel_path),
             initrd=image(parameters.initrd_path),
-            disks=tuple(_source(disk, parameters) for disk in disks),
+            disks=tuple(source_of(disk, parameters) for disk in disks),
             taps=tuple(keep(_open_tap(tap)) for tap in taps),
         )
         argv = commands.guest(
@@ -204,7 +205,7 @@ class Launcher:
         return argv, handed
 
     def _find_password(self, guest: GuestSpec) -> str:
-        return self._display_password(read_rules(self._rules), _parameters(guest))
+        return self._display_password(read_rules(self._rules), parameters_of(guest))
 
     def _display_password(self, rules: Rules, parameters: KvmParameters) -> str:
         """Return the password of a guest's display; empty if it has none, or no display."""
@@ -270,7 +271,12 @@ def _about(guest: GuestSpec) -> Iterator[None]:
         raise NodeFailure(why(f"{error.strerror or error}.")) from error
 
 
-def _parameters(guest: GuestSpec) -> KvmParameters:
+def parameters_of(guest: GuestSpec) -> KvmParameters:
+    """Return the parameters of a guest, checked.
+
+    Raises:
+        InvalidRequest: one makes no sense.
+    """
     what = f"the hypervisor parameters of {guest.name}"
     return from_builtins(guest.parameters, KvmParameters, what=what)
 
@@ -301,23 +307,3 @@ def _open_tap(name: str) -> int:
         in_use = error.errno == errno.EBUSY
         reason = "another process uses it" if in_use else error.strerror
         raise NodeFailure(f"Its network device {name} cannot be opened: {reason}.") from error
-
-
-def _source(descriptor: int, parameters: KvmParameters) -> Source:
-    wanted = commands.DIRECT.get(parameters.disk_cache)
-    return Source(
-        descriptor=descriptor,
-        is_block_device=stat.S_ISBLK(os.fstat(descriptor).st_mode),
-        direct=_can_bypass_cache(descriptor) if wanted is None else wanted,
-    )
-
-
-def _can_bypass_cache(descriptor: int) -> bool:
-    """Tell whether the file system knows O_DIRECT; some in memory and in user space do not."""
-    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_DIRECT)
-    except OSError:
-        return False
-    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
-    return True

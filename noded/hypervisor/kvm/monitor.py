@@ -83,21 +83,34 @@ class Monitor:
         Raises:
             CommandRefused, Silent: as ``ask``.
         """
+        self._hand(line.fileno())
+        await self.ask("getfd", fdname=name)
+        # QEMU makes what it is given blocking (``qio_channel_socket_copy_fds``), and would wait in
+        # its main thread, guest and monitor with it, for a peer that says nothing in the TLS
+        # handshake. Both copies share this. Once the handshake is over it sets what it needs.
+        line.settimeout(0)
+
+    async def add(self, descriptor: int) -> int:
+        """Give QEMU a copy of a descriptor to keep; return the number of the set it is in.
+
+        Raises:
+            CommandRefused, Silent: as ``ask``.
+        """
+        self._hand(descriptor)
+        return int((await self.ask("add-fd"))["fdset-id"])
+
+    def _hand(self, descriptor: int) -> None:
+        """Send a descriptor ahead of the command that takes it."""
         writer = self._client._writer  # noqa: SLF001 -- its own way needs an asyncio of before 3.11
         if writer is None:
             raise _silent(self._guest, EOFError())
         ours = writer.get_extra_info("socket").fileno()
         try:
             with socket.socket(fileno=os.dup(ours)) as qmp:
-                rights = array.array("i", [line.fileno()])
+                rights = array.array("i", [descriptor])
                 qmp.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         except OSError as error:
             raise _silent(self._guest, error) from error
-        await self.ask("getfd", fdname=name)
-        # QEMU makes what it is given blocking (``qio_channel_socket_copy_fds``), and would wait in
-        # its main thread, guest and monitor with it, for a peer that says nothing in the TLS
-        # handshake. Both copies share this. Once the handshake is over it sets what it needs.
-        line.settimeout(0)
 
     async def news(self, wait_s: float) -> None:
         """Return when QEMU tells of an event, or after ``wait_s``."""

@@ -4,7 +4,7 @@ Source: docs/interop/qemu-qmp-ref of QEMU 7.2; error texts recorded from Debian'
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,6 +14,7 @@ from common.noderpc.instances import GuestState
 
 _VERSION = re.compile(r"version (\d+(?:\.\d+)+)")
 _PREFIX = re.compile(r"^(\S+Z )?\S*qemu-system-\w+: ", re.MULTILINE)
+_FDSET = re.compile(r"/dev/fdset/(\d+)")
 _TOLD_LIMIT = 800  # characters of QEMU's words that go into an error
 
 # What QEMU says when it cannot start, and what an operator makes of it.
@@ -160,6 +161,37 @@ def parse_display(answer: Mapping[str, Any]) -> str:
         return ""
     host, port = answer.get("host", ""), answer.get("service", "")
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockNode:
+    """What QEMU has open; ``fdset`` is where the descriptor is, ``size`` in bytes."""
+
+    fdset: int | None
+    size: int
+
+
+def parse_block_nodes(answer: Sequence[Mapping[str, Any]]) -> dict[str, BlockNode]:
+    """Read the answer of ``query-named-block-nodes``, by name.
+
+    Raises:
+        UnexpectedOutput: a node has no name or size.
+    """
+    try:
+        return {
+            node["node-name"]: BlockNode(
+                fdset=int(match[1]) if (match := _FDSET.fullmatch(node["file"])) else None,
+                size=int(node["image"]["virtual-size"]),
+            )
+            for node in answer
+        }
+    except (KeyError, TypeError) as error:
+        raise UnexpectedOutput(f"QEMU's block nodes are “{str(answer)[:200]}”.") from error
+
+
+def parse_devices(answer: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Read the answer of ``qom-list`` of ``/machine/peripheral``: the names of devices."""
+    return frozenset(str(each.get("name")) for each in answer)
 
 
 def parse_cpu_ticks(stat: str) -> int:

@@ -34,6 +34,7 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         memory=record.memory,
         vcpus=record.vcpus,
         nics=record.nics,
+        disks=record.disks,
         cpu_seconds=_cpu_seconds(home),
         resident=_resident(home),
         pinned={"accelerator": record.accelerator},

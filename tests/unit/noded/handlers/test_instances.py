@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.names import InstanceId, InstanceName, MiB, NicId, TaskId
@@ -26,6 +27,7 @@ WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 NIC_A = NicId("aaaaaaaa-bbbb-4ccc-8ddd-00000000000a")
 NIC_B = NicId("bbbbbbbb-bbbb-4ccc-8ddd-00000000000b")
 DISK = file_disk("dddddddd-0000-4000-8000-00000000000a", "/srv/web1/disk0")
+OTHER_DISK = file_disk("dddddddd-0000-4000-8000-00000000000b", "/srv/web1/disk1")
 STOP, MOVE = TaskId("stop"), TaskId("move")
 
 
@@ -149,6 +151,22 @@ def test_orders_for_one_guest_take_turns() -> None:
                 group.create_task(instances.ensure_gone(instance=WEB1))
             group.create_task(instances.ensure_running(guest=guest()))
         assert await machine.inside() == RUNNING
+
+    simulate(scenario())
+
+
+def test_running_guest_gets_disks_and_lets_them_go() -> None:
+    async def scenario() -> None:
+        machine = Machine()
+        instances, _ = machine.noded()
+        await instances.ensure_running(guest=guest())
+        await instances.ensure_disks(guest=guest(disks=(DISK, OTHER_DISK)))
+        assert machine.hypervisor.seen(WEB1) == {0: 8, 1: 8}
+        await instances.ensure_disks(guest=guest(disks=(replace(OTHER_DISK, size=MiB(9)),)))
+        assert machine.hypervisor.seen(WEB1) == {1: 9}
+        astray = file_disk(OTHER_DISK.id, "/etc/shadow")
+        with pytest.raises(InvalidRequest, match="not below"):
+            await instances.ensure_disks(guest=guest(disks=(astray,)))
 
     simulate(scenario())
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from common.model.disk import Mode
 from common.model.hypervisors import (
@@ -21,7 +22,9 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
-from noded.hypervisor.kvm.commands import Handed, Source
+from noded.hypervisor.kvm.commands import Handed
+from noded.hypervisor.kvm.disk_devices import Source
+from noded.hypervisor.slots import filled
 from tests.support.disks import file_disk
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -58,9 +61,9 @@ def argv(
 ) -> tuple[str, ...]:
     guest = guest or spec()
     parameters = parameters or KvmParameters()
-    source = Source(descriptor=DISK, is_block_device=is_block_device, direct=direct)
+    source = Source(fdset=DISK, is_block_device=is_block_device, direct=direct)
     return commands.guest(
-        guest,
+        replace(guest, slots=filled((disk.id for disk in guest.disks), guest.slots)),
         parameters,
         program=PROGRAM,
         accelerator=accelerator,
@@ -130,7 +133,7 @@ def test_kernel_is_booted_with_root_and_console() -> None:
 
 def test_disk_is_opened_as_asked() -> None:
     disk = file_disk("0123456789abcdef0123456789", "/srv/a,b c", mode=Mode.READ_ONLY)
-    line = argv(guest=spec(disks=(disk, disk)), is_block_device=True, direct=False)
+    line = argv(guest=spec(disks=(disk, file_disk("e", "/e"))), is_block_device=True, direct=False)
     first, second = (json.loads(node) for node in values(line, "-blockdev"))
     assert first["file"]["filename"] == f"/dev/fdset/{DISK}"
     assert f"fd={DISK},set={DISK}" in values(line, "-add-fd")
@@ -195,7 +198,7 @@ def test_qemu_is_told_no_path_of_this_node() -> None:
 def test_a_descriptor_is_handed_for_everything_that_is_named() -> None:
     handed = Handed(
         qmp=3, news=10, serial=4, serial_log=5, kernel=6, initrd=None, taps=(9, 8),
-        disks=(Source(descriptor=7, is_block_device=False, direct=True),),
+        disks=(Source(fdset=7, is_block_device=False, direct=True),),
     )  # fmt: skip
     assert sorted(handed.all) == [3, 4, 5, 6, 7, 8, 9, 10]
 

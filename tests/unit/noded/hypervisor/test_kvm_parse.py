@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from common.noderpc.instances import GuestState
 from noded.hypervisor.kvm.parse import (
+    BlockNode,
     Progress,
     Transfer,
     UnexpectedOutput,
     explain,
+    parse_block_nodes,
     parse_cpu_ticks,
+    parse_devices,
     parse_display,
     parse_progress,
     parse_state,
@@ -143,3 +146,24 @@ def test_any_last_words_are_one_line(said: str) -> None:
 )
 def test_display_is_told_with_its_port(answer: dict[str, Any], display: str) -> None:
     assert parse_display(answer) == display
+
+
+def test_block_nodes_are_known_by_name_with_what_they_are_made_of() -> None:
+    image = {"virtual-size": 1048576, "filename": "/dev/fdset/6", "format": "raw"}
+    answer = [
+        {"node-name": "disk0", "file": "/dev/fdset/6", "drv": "raw", "image": image},
+        {"node-name": "cdrom", "file": "/srv/a.iso", "drv": "raw", "image": image},
+    ]
+    assert parse_block_nodes(answer) == {
+        "disk0": BlockNode(fdset=6, size=1 << 20),
+        "cdrom": BlockNode(fdset=None, size=1 << 20),
+    }
+    every: list[dict[str, Any]] = [{}, {"node-name": "disk0", "file": "/dev/fdset/6"}, {"image": 1}]
+    for bad in every:
+        with pytest.raises(UnexpectedOutput):
+            parse_block_nodes([bad])
+
+
+def test_devices_are_known_by_name() -> None:
+    answer = [{"name": "type", "type": "string"}, {"name": "virtio-disk0", "type": "child<x>"}]
+    assert parse_devices(answer) == {"type", "virtio-disk0"}
