@@ -54,6 +54,11 @@ class Paths:
         """One directory a guest, named by UUID."""
         return self.runtime / "instances"
 
+    @property
+    def copies(self) -> Path:
+        """One directory for each side of a copy that is under way."""
+        return self.runtime / "copies"
+
     # root's to write, anybody's to read
     @property
     def guest_rules(self) -> Path:

@@ -174,6 +174,10 @@ DAEMONS = {
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),
             ("/run/gantry/instances/", "One directory a guest, named by its UUID."),
+            (
+                "/run/gantry/copies/",
+                "One directory for each side of a copy.",
+            ),
             ("/run/gantry/noded.lock", "Held by the one gantry-noded of this node."),
             ("/var/log/gantry/noded.log", "The log; what it cannot take goes to /dev/console."),
         ],

@@ -20,7 +20,9 @@ from noded.calls.fence import EpochFence
 from noded.calls.grants import GrantFile
 from noded.calls.recorded import RecordedAnswers
 from noded.calls.roster import KnownCandidates
+from noded.copies.interface import Copier
 from noded.guest_console import GuestConsoles
+from noded.handlers.copies import CopyHandlers
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.facts import FactsHandlers
 from noded.handlers.files import FileHandlers
@@ -50,6 +52,7 @@ class Drivers:
     """How a node reaches the outside; a simulation gives fakes."""
 
     storages: Storages
+    copier: Copier
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -100,6 +103,7 @@ class Node:
             background=self._background,
         )
         self._dispatcher = Dispatcher(
+            CopyHandlers(drivers.copier, self._tasks),
             DiskHandlers(drivers.storages),
             self._facts,
             files,

@@ -18,6 +18,7 @@ from common.systemd import Supervisor
 from common.tasks import Background
 from common.version import VERSION
 from noded.console_log import begin_logging
+from noded.copies.driver import ProcessCopier
 from noded.daemon.node import Drivers, Node
 from noded.daemon.port import open_port
 from noded.daemon.server import Server
@@ -99,14 +100,18 @@ async def _serve(
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
     storages = Storages({FileBacking: files}, {PoolKind.DIRECTORY: files})
+    address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(
         storages=storages,
+        copier=ProcessCopier(
+            paths.copies, identity=paths.identity, address=address, open_disk=storages.open
+        ),
         network=LinuxNetwork(),
         hypervisors=hypervisors(
             Surroundings(
                 instances=paths.instances,
                 identity=paths.identity,
-                address=options.address or "0.0.0.0",  # noqa: S104 -- as the port of noded
+                address=address,
                 rules=paths.guest_rules,
                 open_disk=storages.open,
             )

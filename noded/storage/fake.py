@@ -25,6 +25,7 @@ class FakeFiles:
     def __init__(self, capacity: MiB = TEBIBYTE) -> None:
         self.capacity = capacity
         self.disks: dict[str, DiskReport] = {}
+        self.contents: dict[str, str] = {}  # a word for what is on a disk; none: zeros
         self.mounted = True
         self.in_use: set[str] = set()
 
@@ -85,6 +86,7 @@ class FakeStorage(Storage, PoolDriver):
             if disk.id in self.attached:
                 raise NodeFailure(f"The disk {disk.backing.paths[0]} is attached; detach it first.")
             del self._locate(disk).disks[disk.backing.paths[0]]
+            self._locate(disk).contents.pop(disk.backing.paths[0], None)
 
     async def grow(self, disk: DiskSpec) -> None:
         there, files, path = await self.find(disk), self._locate(disk), disk.backing.paths[0]
@@ -148,6 +150,13 @@ class FakeStorage(Storage, PoolDriver):
             usable=files.mounted,
             problem=problem,
         )
+
+    def read(self, disk: DiskSpec) -> str:
+        """Return the word that stands for what is on a disk."""
+        return self._locate(disk).contents.get(disk.backing.paths[0], "")
+
+    def write(self, disk: DiskSpec, word: str) -> None:
+        self._locate(disk).contents[disk.backing.paths[0]] = word
 
     def _check_unused(self, disk: DiskSpec) -> None:
         path = disk.backing.paths[0]

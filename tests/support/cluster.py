@@ -28,6 +28,7 @@ from coordinator.operations.base import Operation
 from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
 from coordinator.state.state import State
+from noded.copies.fake import FakeWires
 from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.tables import read_stamp
 from noded.storage.fake import FakeFiles
@@ -56,6 +57,7 @@ class SimulatedCluster:
         self.disk = Disk(root, random)
         self.world = FakeWorld()
         self.world.reaches = self.network.reaches
+        self.wires = FakeWires(self.network.reaches)
         self.shared = FakeFiles()
         self.names = names
         every = NAMES[: len(names) + strangers]
@@ -65,6 +67,7 @@ class SimulatedCluster:
                 root / name,
                 disk=self.disk,
                 world=self.world,
+                wires=self.wires,
                 shared=self.shared,
                 now=self.now,
             )

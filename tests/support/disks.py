@@ -4,6 +4,7 @@ from common.model.disk import FileBacking, Mode
 from common.model.pool import Pool, PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
+from noded.copies.fake import FakeCopier, FakeWires
 from noded.storage.fake import FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.storages import Storages
@@ -29,6 +30,13 @@ def file_disk(
 def only_files(driver: FakeStorage | FileStorage) -> Storages:
     """What holds disks on a node that has nothing but files."""
     return Storages({FileBacking: driver}, {PoolKind.DIRECTORY: driver})
+
+
+def idle_copier(storage: FakeStorage) -> FakeCopier:
+    """What copies disks on a node of which nobody asks that."""
+    return FakeCopier(
+        "beta", "192.0.2.2", FakeWires(), storages=only_files(storage), contents=storage
+    )
 
 
 def directory(path: str) -> Pool:

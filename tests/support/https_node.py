@@ -50,7 +50,7 @@ from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
-from tests.support.disks import only_files
+from tests.support.disks import idle_copier, only_files
 
 T = TypeVar("T")
 
@@ -124,7 +124,8 @@ async def served(root: Path) -> AsyncIterator[Served]:
     node = Node(
         paths,
         Drivers(
-            storages=only_files(storage), network=FakeNetwork("br0"), hypervisors={}, power=power,
+            storages=only_files(storage), copier=idle_copier(storage), network=FakeNetwork("br0"),
+            hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
         ),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from common.noderpc.instances import GuestReport
 from common.paths import Paths
 from common.tasks import Background
 from common.tls.token import JoinToken
+from noded.copies.fake import FakeCopier, FakeWires
 from noded.daemon.node import Drivers
 from noded.daemon.node import Node as Noded
 from noded.hypervisor.fake import FakeHypervisor
@@ -46,6 +47,7 @@ class Machine:
         *,
         disk: Disk,
         world: FakeWorld,
+        wires: FakeWires,
         shared: FakeFiles,
         now: Callable[[], float],
     ) -> None:
@@ -57,10 +59,15 @@ class Machine:
         self.files, self.shared = FakeFiles(), shared
         self.storage = FakeStorage(
             partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
-            uses=self.guests.uses,
+            uses=lambda disk: self.guests.uses(disk) or self.copier.uses(disk),
         )  # fmt: skip
         self.fakes = (self.storage,)  # one for each kind of backing
-        self.guests.open_disk = only_files(self.storage).open
+        storages = only_files(self.storage)
+        self.guests.open_disk = storages.open
+        self.copier = FakeCopier(
+            name, self.ip, wires, storages=storages, contents=self.storage,
+            is_guests=self.guests.uses,
+        )  # fmt: skip
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
@@ -87,7 +94,8 @@ class Machine:
         noded = Noded(
             self.paths,
             Drivers(
-                storages=only_files(life.of(self.storage)), network=life.of(self.network),
+                storages=only_files(life.of(self.storage)), copier=life.of(self.copier),
+                network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
                 power=_Switch(self, life), keys=OwnKeyMaker(), now=self.now,
@@ -110,6 +118,7 @@ class Machine:
         # First the guests: nothing that noded does on its way down may be seen by them.
         self._life.ended = True
         self.guests.power_off()
+        self.copier.power_off()
         for fake in self.fakes:
             fake.attached.clear()
         left = self._disk.after_a_power_cut(self.paths.root)
@@ -166,6 +175,12 @@ class Machine:
     def local_disks(self) -> list[str]:
         """The paths of the disks that only this machine has, sorted."""
         return sorted(path for fake in self.fakes for path in fake.local.disks)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """What is on disks that only this machine has, by path; nothing of those with zeros."""
+        self.copier.settle()
+        return dict(sorted(self.files.contents.items()))
 
     @property
     def token(self) -> JoinToken:

@@ -25,9 +25,11 @@ class Snapshot:
     config: dict[str, Any]
     guests: dict[str, Any]
     disks: dict[str, Any]
+    contents: dict[str, Any]
     attached: dict[str, Any]
     taps: dict[str, Any]
     tasks: dict[str, Any]
+    copies: dict[str, Any]
     members: dict[str, Any]
     boots: dict[str, int]
     held: tuple[str, ...] = ()  # locks, and promises of room, of jobs
@@ -58,9 +60,12 @@ async def take_snapshot(
         guests={name: await _guests(machine) for name, machine in every},
         disks={name: machine.local_disks for name, machine in every}
         | {"shared": sorted(shared.disks)},
+        contents={name: machine.contents for name, machine in every}
+        | {"shared": dict(sorted(shared.contents.items()))},
         attached={name: dict(sorted(machine.attached.items())) for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
+        copies={name: machine.copier.known for name, machine in every},
         members={name: _membership(machine) for name, machine in every},
         boots={name: machine.boots for name, machine in every},
         held=held,

@@ -50,7 +50,7 @@ from noded.powercycle import NoSwitch, PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
-from tests.support.disks import directory, only_files
+from tests.support.disks import directory, idle_copier, only_files
 
 NOW = 1_800_000_000.0
 ONE = ClusterName("one.example.com")
@@ -87,7 +87,8 @@ class Rig:
         self.node = Node(
             paths,
             Drivers(
-                storages=only_files(self.storage), network=FakeNetwork(),
+                storages=only_files(self.storage), copier=idle_copier(self.storage),
+                network=FakeNetwork(),
                 machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
                 power=self.power, keys=OwnKeyMaker(), now=lambda: NOW,

@@ -1,0 +1,91 @@
+"""Letting in the one node that may have the data, and nobody else."""
+
+import hmac
+import queue
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import NamedTuple
+
+from common.errors import GntError
+from common.noderpc.copies import Peer
+from common.tls.context import read_peer
+from noded.copies.frames import DEAD_AFTER_S, Garbled, Hello, Line
+
+GREETING_S = 5.0  # for a handshake and a hello
+MOST_UNKNOWN = 32  # connections of whom we do not know yet; others are closed at once
+
+
+class Visit(NamedTuple):
+    line: Line
+    hello: Hello
+
+
+class Door:
+    """Takes in who shows the peer's certificate and knows the secret.
+
+    The newest visit counts: of the one before, the other side has given up, even if nothing was
+    heard of that.
+    """
+
+    def __init__(
+        self, listener: socket.socket, context: ssl.SSLContext, peer: Peer, secret: str
+    ) -> None:
+        self._listener, self._context = listener, context
+        self._peer, self._secret = peer, secret
+        self._visits: queue.SimpleQueue[Visit] = queue.SimpleQueue()
+        self._unknown = threading.Semaphore(MOST_UNKNOWN)
+        self._present: ssl.SSLSocket | None = None
+
+    def open(self) -> None:
+        """Begin to take in visits."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def wait(self, seconds: float) -> Visit | None:
+        """Return the next visit; None if nobody came."""
+        try:
+            return self._visits.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # it has gone again
+                continue
+            if self._unknown.acquire(blocking=False):
+                threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+            else:
+                connection.close()
+
+    def _greet(self, connection: socket.socket) -> None:
+        try:
+            connection.settimeout(GREETING_S)
+            secured = self._context.wrap_socket(connection, server_side=True)
+            visit = self._let_in(secured)
+        except (OSError, EOFError, Garbled, GntError):
+            connection.close()
+            return
+        finally:
+            self._unknown.release()
+        if visit is None:
+            secured.close()
+            return
+        if self._present is not None:
+            with suppress(OSError):
+                self._present.shutdown(socket.SHUT_RDWR)
+        self._present = secured
+        self._visits.put(visit)
+
+    def _let_in(self, connection: ssl.SSLSocket) -> Visit | None:
+        peer = read_peer(connection)
+        if peer is None or peer.node != self._peer.name or self._peer.key not in ("", peer.key):
+            return None
+        line = Line(connection)
+        hello = line.hear(Hello)
+        if not hmac.compare_digest(hello.secret.encode(), self._secret.encode()):
+            return None
+        line.wait_for(DEAD_AFTER_S)
+        return Visit(line, hello)

@@ -1,0 +1,175 @@
+"""Copying by processes of their own, which outlive noded."""
+
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from common.errors import NodeFailure
+from common.messages import to_json
+from common.model.disk import Mode
+from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
+from common.noderpc.disks import DiskSpec
+from noded.copies.device import claim
+from noded.copies.home import Home
+from noded.copies.interface import Copier, Fetched
+from noded.copies.orders import Fetching, Sending, Task
+from noded.system.process import Process, start
+from noded.system.threads import in_thread
+
+SECRET_BYTES = 32
+BACKLOG = 16
+
+OpenDisk = Callable[[DiskSpec], int]
+
+
+class ProcessCopier(Copier):
+    """Starts a process for each side of a copy, and finds those that a noded before has started."""
+
+    def __init__(
+        self, directory: Path, *, identity: Path, address: str, open_disk: OpenDisk
+    ) -> None:
+        """Keep what has to be known of copies below ``directory``, which is in memory.
+
+        Args:
+            directory: see above.
+            identity: this node's key and certificate.
+            address: where disks are offered.
+            open_disk: opens an attached disk; see ``Storage.open``.
+        """
+        self._directory, self._identity, self._address = directory, identity, address
+        self._open_disk = open_disk
+        # Of these we know at once; what is found has to show its arguments, which it does not
+        # in its first moments.
+        self._children: dict[Path, Process] = {}
+
+    async def offer(
+        self, copy: str, disk: DiskSpec, peer: Peer, compression: Compression, rate: int
+    ) -> Offer:
+        home = self._home(copy, "offer")
+        if self._runs(home) and (offer := home.offer()):
+            return offer
+        await self._end(home)
+        with ExitStack() as ours:  # the process has copies of its own
+            descriptor = await in_thread(self._open, ours, disk, Mode.READ_ONLY)
+            listener = ours.enter_context(_listen(self._address))
+            offer = Offer(port=listener.getsockname()[1], secret=secrets.token_hex(SECRET_BYTES))
+            order = Sending(
+                identity=str(self._identity),
+                peer=peer,
+                secret=offer.secret,
+                compression=compression,
+                rate=rate,
+                path=disk.backing.paths[0],
+                disk=descriptor,
+                listener=listener.fileno(),
+            )
+            home.prepare()
+            home.keep(offer)
+            self._start(home, order, (descriptor, listener.fileno()))
+        return offer
+
+    async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:
+        home = self._home(copy, "fetch")
+        told = home.told()
+        if self._runs(home) or (told and told.fetched.has_ended):
+            return
+        await self._reap(home)
+        with ExitStack() as ours:
+            descriptor = await in_thread(self._open, ours, disk, Mode.READ_WRITE)
+            home.prepare()
+            files = [home.open(name) for name in ("sums", "status.json")]
+            for file in files:
+                ours.callback(os.close, file)
+            os.ftruncate(files[1], 0)  # what was told was of another process
+            order = Fetching(
+                identity=str(self._identity),
+                peer=peer,
+                host=host,
+                offer=offer,
+                path=disk.backing.paths[0],
+                disk=descriptor,
+                sums=files[0],
+                status=files[1],
+            )
+            self._start(home, order, (descriptor, *files))
+
+    async def look(self, copy: str) -> Fetched:
+        home = self._home(copy, "fetch")
+        runs, told = self._runs(home), home.told()  # in this order: it may end in between
+        fetched = told.fetched if told else Fetched()
+        if runs or fetched.has_ended:
+            return fetched
+        await self._reap(home)
+        if told and told.problem:
+            kind = NodeFailure if told.is_final else BrokenOff
+            raise kind(told.problem, done=fetched.done)
+        words = home.last_words()
+        raise BrokenOff(
+            f"The process that copied has ended.{f' It said: {words}' if words else ''}",
+            done=fetched.done,
+        )
+
+    async def end(self, copy: str) -> None:
+        for side in ("fetch", "offer"):
+            await self._end(self._home(copy, side))
+
+    def _home(self, copy: str, side: str) -> Home:
+        return Home(self._directory / f"{copy}.{side}")
+
+    def _open(self, ours: ExitStack, disk: DiskSpec, mode: Mode) -> int:
+        descriptor = self._open_disk(replace(disk, mode=mode))
+        ours.callback(os.close, descriptor)
+        claim(descriptor, disk.backing.paths[0], to_write=mode is Mode.READ_WRITE)
+        return descriptor
+
+    def _start(self, home: Home, order: Sending | Fetching, handed: tuple[int, ...]) -> None:
+        reading, writing = os.pipe()
+        try:
+            os.write(writing, to_json(Task(side=order)))
+            os.close(writing)
+            program = (sys.executable, "-P", "-m", "noded.copies.worker")
+            argv = (*program, str(home.directory), str(reading))
+            self._children[home.directory] = started = start(argv, home.log, (*handed, reading))
+        finally:
+            os.close(reading)
+        home.note(started)
+
+    def _runs(self, home: Home) -> bool:
+        if child := self._children.get(home.directory):
+            return not child.has_ended
+        found = home.process()  # of a noded before
+        if found is None:
+            return False
+        with found:
+            return not found.has_ended
+
+    async def _end(self, home: Home) -> None:
+        if child := self._children.get(home.directory):
+            await child.kill()
+            await self._reap(home)
+        elif found := home.process():
+            with found:
+                await found.kill()
+        home.remove()
+
+    async def _reap(self, home: Home) -> None:
+        """Clear a child away that has ended."""
+        if child := self._children.pop(home.directory, None):
+            with child:
+                await child.ended()
+
+
+def _listen(address: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return socket.create_server((address, 0), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise NodeFailure(
+            f"Cannot offer a disk on {address}: {error.strerror}.", address=address
+        ) from error

@@ -1,0 +1,185 @@
+"""Copies that only pretend: what is on a disk is a word, which arrives after a while."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from common.errors import NodeFailure
+from common.names import DiskId
+from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
+from common.noderpc.disks import DiskSpec
+from noded.copies.chunks import CHUNK
+from noded.copies.interface import Copier, Fetched
+from noded.storage.storages import Storages
+
+MIB_PER_S = 32
+CONNECT_S = 0.05
+
+
+class Contents(Protocol):
+    """What is on disks that only pretend; a new one has the empty word on it."""
+
+    def read(self, disk: DiskSpec) -> str: ...
+    def write(self, disk: DiskSpec, word: str) -> None: ...
+
+
+@dataclass
+class _Offered:
+    disk: DiskSpec
+    peer: Peer
+    offer: Offer
+
+
+@dataclass
+class _Fetching:
+    disk: DiskSpec
+    source: str  # its address
+    offer: Offer
+    done: float = 0.0  # MiB
+    done_before: float = 0.0
+    begun_at: float = 0.0
+    looked_at: float = 0.0
+    problem: NodeFailure | None = None
+    has_ended: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        return not (self.problem or self.has_ended)
+
+
+@dataclass
+class FakeWires:
+    """What the copiers of one cluster share: who can be reached where, and who offers what."""
+
+    reaches: Callable[[str, str], bool] = lambda _source, _target: True
+    ports: int = 20_000
+    copiers: dict[str, "FakeCopier"] = field(default_factory=dict)  # by address
+
+
+class FakeCopier(Copier):
+    """One machine's copies. Like processes they go on without noded, and end with the power."""
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        wires: FakeWires,
+        *,
+        storages: Storages,
+        contents: Contents,
+        is_guests: Callable[[DiskId], bool] = lambda _: False,
+    ) -> None:
+        """Copy disks of the machine at ``address``; ``is_guests`` tells whether a guest has one."""
+        self._name, self._address, self._wires = name, address, wires
+        self._storages, self._contents, self._is_guests = storages, contents, is_guests
+        self._offered: dict[str, _Offered] = {}
+        self._fetching: dict[str, _Fetching] = {}
+        wires.copiers[address] = self
+
+    def uses(self, disk: DiskId) -> bool:
+        """Tell whether a copy has a disk of this machine open."""
+        fetching = (each.disk.id for each in self._fetching.values() if each.is_active)
+        return disk in [*(each.disk.id for each in self._offered.values()), *fetching]
+
+    def power_off(self) -> None:
+        self._offered.clear()
+        self._fetching.clear()
+
+    def shown_to(self, node: str, copy: str, offer: Offer) -> str | None:
+        """Return what a node may read of a disk; None if that is nothing."""
+        offered = self._offered.get(copy)
+        if offered is None or offered.offer != offer or offered.peer.name != node:
+            return None
+        return self._contents.read(offered.disk)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The copies of which something is left, for tests to look at."""
+        return tuple(sorted({*self._offered, *self._fetching}))
+
+    async def offer(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Peer,
+        compression: Compression,  # noqa: ARG002 -- words are short
+        rate: int,  # noqa: ARG002 -- the same for all
+    ) -> Offer:
+        if copy not in self._offered:
+            self._open(disk)
+            self._wires.ports += 1
+            offer = Offer(port=self._wires.ports, secret=f"secret {self._wires.ports}")
+            self._offered[copy] = _Offered(disk, peer, offer)
+        return self._offered[copy].offer
+
+    async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:  # noqa: ARG002
+        self._settle(copy)
+        before = self._fetching.get(copy)
+        if before and (before.is_active or before.has_ended):
+            return
+        self._open(disk)
+        done = before.done if before else 0.0
+        self._fetching[copy] = _Fetching(
+            disk, host, offer, done=done, done_before=done, begun_at=_now(), looked_at=_now()
+        )
+
+    async def look(self, copy: str) -> Fetched:
+        self._settle(copy)
+        fetching = self._fetching.get(copy)
+        if fetching is None:
+            raise BrokenOff("The process that copied has ended.", done=0)
+        if fetching.problem:
+            raise fetching.problem
+        return Fetched(
+            done=round(fetching.done * CHUNK),
+            total=fetching.disk.size * CHUNK,
+            seconds=_now() - fetching.begun_at,
+            done_before=round(fetching.done_before * CHUNK),
+            has_ended=fetching.has_ended,
+        )
+
+    async def end(self, copy: str) -> None:
+        self._settle(copy)
+        self._offered.pop(copy, None)
+        self._fetching.pop(copy, None)
+
+    def settle(self) -> None:
+        """Bring all that is fetched up to now."""
+        for copy in self._fetching:
+            self._settle(copy)
+
+    def _open(self, disk: DiskSpec) -> None:
+        self._storages.open(disk)
+        if self.uses(disk.id) or self._is_guests(disk.id):
+            path = disk.backing.paths[0]
+            raise NodeFailure(
+                f"The disk {path} cannot be copied: a guest or another copy uses it.", path=path
+            )
+
+    def _settle(self, copy: str) -> None:
+        fetching = self._fetching.get(copy)
+        if fetching is None or not fetching.is_active:
+            return
+        source = self._find(copy, fetching)
+        since, fetching.looked_at = fetching.looked_at, _now()
+        if source is None:
+            fetching.problem = BrokenOff("The connection broke.", done=round(fetching.done * CHUNK))
+            return
+        if _now() - fetching.begun_at < CONNECT_S:
+            return
+        fetching.done = min(fetching.disk.size, fetching.done + (_now() - since) * MIB_PER_S)
+        whole = fetching.done >= fetching.disk.size
+        self._contents.write(fetching.disk, source if whole else f"a part of {source}")
+        fetching.has_ended = whole
+
+    def _find(self, copy: str, fetching: _Fetching) -> str | None:
+        """Return what the source has to give; None if it cannot be had."""
+        if not self._wires.reaches(fetching.source, self._address):
+            return None
+        source = self._wires.copiers[fetching.source]
+        return source.shown_to(self._name, copy, fetching.offer)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

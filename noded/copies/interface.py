@@ -1,0 +1,41 @@
+"""What does the copying on a node; the real one and the fake keep the same promises."""
+
+from typing import Protocol
+
+from common.messages import Report
+from common.noderpc.copies import Compression, Offer, Peer
+from common.noderpc.disks import DiskSpec
+
+
+class Fetched(Report):
+    """How far a fetch is; sizes are in bytes of the disk."""
+
+    done: int = 0
+    total: int = 0
+    received: int = 0  # of bytes that had to be sent
+    seconds: float = 0.0  # since it was begun last
+    done_before: int = 0  # when it was begun last
+    has_ended: bool = False
+
+
+class Copier(Protocol):
+    """Copies of this node's disks, by their ids. What is going on outlives this object."""
+
+    async def offer(
+        self, copy: str, disk: DiskSpec, peer: Peer, compression: Compression, rate: int
+    ) -> Offer:
+        """Let one node read a disk; see ``Copies.offer``."""
+
+    async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:
+        """Begin to fill a disk, or go on; a fetch that goes on or has succeeded is left alone."""
+
+    async def look(self, copy: str) -> Fetched:
+        """Tell how far a fetch is.
+
+        Raises:
+            BrokenOff: the connection or the process has ended; ``fetch`` goes on.
+            NodeFailure: it cannot be done, and why.
+        """
+
+    async def end(self, copy: str) -> None:
+        """End what is going on for a copy, and forget it."""

@@ -1,0 +1,32 @@
+"""What the process of a copy is told when it starts. Its files are descriptors it has got."""
+
+from common.messages import Order
+from common.noderpc.copies import Compression, Offer, Peer
+
+
+class Sending(Order, tag="send"):
+    identity: str  # a directory
+    peer: Peer  # who may come
+    secret: str
+    compression: Compression
+    rate: int  # MiB per second; 0: as fast as it goes
+    path: str  # of the disk, for messages
+    disk: int
+    listener: int
+
+
+class Fetching(Order, tag="fetch"):
+    identity: str
+    peer: Peer  # whom it is fetched from
+    host: str
+    offer: Offer
+    path: str
+    disk: int
+    sums: int  # of the chunks that are there, as far as the copy had come before
+    status: int
+
+
+class Task(Order):
+    """What is read from the descriptor."""
+
+    side: Sending | Fetching

@@ -1,0 +1,124 @@
+"""The disk that a copy fills, and how far it is filled."""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from common.errors import NodeFailure
+from noded.copies import chunks
+from noded.copies.device import size_of, write_all, write_zeros
+from noded.copies.frames import Garbled
+
+SYNC_EVERY = 256  # chunks, so that the end does not wait for all to be written
+
+
+class Sums:
+    """The sums of the chunks that are on the disk, in their order, in a file that is only added to.
+
+    They are noted once their chunks are written, so a process that is killed leaves none too many.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        size = os.fstat(descriptor).st_size // chunks.SUM_BYTES * chunks.SUM_BYTES
+        text = os.pread(descriptor, size, 0)
+        self.all = [text[at : at + chunks.SUM_BYTES] for at in range(0, size, chunks.SUM_BYTES)]
+
+    @property
+    def whole(self) -> bytes:
+        return chunks.sum_of_all(self.all)
+
+    def add(self, sums: list[bytes]) -> None:
+        os.pwrite(self._descriptor, b"".join(sums), len(self.all) * chunks.SUM_BYTES)
+        self.all += sums
+
+    def cut(self, count: int) -> None:
+        """Forget all but the first ``count``."""
+        os.ftruncate(self._descriptor, count * chunks.SUM_BYTES)
+        del self.all[count:]
+
+
+class Target:
+    """A disk of which chunks are written, each checked against its sum first."""
+
+    def __init__(self, descriptor: int, path: str, source_size: int) -> None:
+        """Fill a disk with ``source_size`` bytes; what it has beyond becomes zeros."""
+        self._descriptor, self._path, self._source_size = descriptor, path, source_size
+        self._size = size_of(descriptor)
+        self._syncing = ThreadPoolExecutor(1)
+        self._sync: Future[None] | None = None
+        self._unsynced = 0
+
+    def close(self) -> None:
+        self._syncing.shutdown()
+
+    def write(self, index: int, payload: bytes, expected: bytes, *, is_packed: bool) -> list[bytes]:
+        """Write one chunk; return its sum.
+
+        Raises:
+            Garbled: it is not what was sent.
+            NodeFailure: the disk does not take it, or has no room for it.
+        """
+        try:
+            chunk = chunks.unpack(payload) if is_packed else payload
+        except ValueError as error:
+            raise Garbled(str(error)) from error
+        length = chunks.length_of(index, self._source_size)
+        if len(chunk) != length or chunks.sum_of(chunk) != expected:
+            raise Garbled(f"chunk {index} has arrived damaged")
+        offset = index * chunks.CHUNK
+        room = max(0, min(length, self._size - offset))
+        if not chunks.is_zero(chunk[room:]):
+            raise NodeFailure(
+                f"The disk {self._path} has {self._size} bytes, and there is data beyond that on "
+                f"the one that is copied, of {self._source_size} bytes; make it larger.",
+                path=self._path,
+            )
+        try:
+            write_all(self._descriptor, chunk[:room], offset)
+        except OSError as error:
+            raise self._explained(error) from error
+        return [expected]
+
+    def write_zeros(self, index: int, count: int) -> list[bytes]:
+        """Have ``count`` chunks of zeros from ``index`` on; return their sums."""
+        end = min((index + count) * chunks.CHUNK, self._source_size)
+        self._zero(index * chunks.CHUNK, end)
+        sums = [chunks.ZERO_SUM] * count
+        last = chunks.length_of(index + count - 1, self._source_size)
+        return sums if last == chunks.CHUNK else [*sums[:-1], chunks.sum_of(bytes(last))]
+
+    def sync_some(self, written: int) -> None:
+        """Have what is written so far reach the disk beside the rest, once it is enough."""
+        self._unsynced += written
+        if self._unsynced >= SYNC_EVERY:
+            self._unsynced = 0
+            self._wait_for_sync()
+            self._sync = self._syncing.submit(os.fdatasync, self._descriptor)
+
+    def finish(self) -> None:
+        """Return when all is durable."""
+        self._zero(self._source_size, self._size)
+        self._wait_for_sync()
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _wait_for_sync(self) -> None:
+        try:
+            if self._sync:
+                self._sync.result()
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _zero(self, begin: int, end: int) -> None:
+        end = min(end, self._size)
+        try:
+            for offset in range(begin, end, chunks.CHUNK):
+                write_zeros(self._descriptor, min(chunks.CHUNK, end - offset), offset)
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: OSError) -> NodeFailure:
+        reason = error.strerror or str(error)
+        return NodeFailure(f"The disk {self._path} cannot be written: {reason}.", path=self._path)

@@ -1,0 +1,38 @@
+"""The process of one side of a copy: ``python -P -m noded.copies.worker DIRECTORY DESCRIPTOR``.
+
+Data goes through here and not through noded, whose memory is locked and whose answers others wait
+for. It outlives noded. The directory only tells it from others; what it is to do is read from the
+descriptor, since everybody can read a command line.
+"""
+
+import os
+import sys
+
+from common.messages import from_json
+from noded.copies.fetching import Fetcher
+from noded.copies.orders import Fetching, Task
+from noded.copies.sending import Sender
+
+ROOT, NOBODY = 0, 65534
+LARGEST_ORDER = 64 << 10
+
+
+def main() -> None:
+    descriptor = int(sys.argv[2])
+    order = from_json(os.read(descriptor, LARGEST_ORDER), Task, what="what to copy").side
+    os.close(descriptor)
+    side = Fetcher(order) if isinstance(order, Fetching) else Sender(order)
+    _become_nobody()
+    side.run()
+
+
+def _become_nobody() -> None:
+    """Give up what is not needed any more: all that is used is open by now."""
+    if os.geteuid() == ROOT:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Calls about copies of this node's disks."""
+
+import asyncio
+
+from common.errors import InvalidRequest
+from common.names import TaskId, is_uuid
+from common.noderpc.copies import Compression, Copies, CopyId, Offer, Peer, Rate
+from common.noderpc.disks import DiskSpec
+from noded.copies.interface import Copier
+from noded.copies.progress import sentence, share
+from noded.system.turns import Turns
+from noded.tasks.registry import Progress, TaskRegistry
+
+LOOK_EVERY_S = 0.5
+TELL_EVERY_S = 30.0  # or with each hundredth of it: jobs keep what they were told
+
+
+class CopyHandlers(Copies):
+    """Carried out by the copier, one call at a time for each copy."""
+
+    def __init__(self, copier: Copier, tasks: TaskRegistry) -> None:
+        self._copier, self._tasks = copier, tasks
+        self._turns = Turns()
+
+    async def offer(
+        self, *, copy: CopyId, disk: DiskSpec, peer: Peer, compression: Compression, rate: Rate
+    ) -> Offer:
+        _check(disk)
+        async with self._turns.of(copy):
+            return await self._copier.offer(copy, disk, peer, compression, rate)
+
+    async def begin_fetch(
+        self, *, copy: CopyId, disk: DiskSpec, peer: Peer, host: str, offer: Offer, task: TaskId
+    ) -> None:
+        _check(disk)
+        async with self._turns.of(copy):
+            await self._copier.fetch(copy, disk, peer, host, offer)
+        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
+
+    async def ensure_ended(self, *, copy: CopyId) -> None:
+        async with self._turns.of(copy):
+            await self._copier.end(copy)
+
+    async def _follow(self, copy: str, progress: Progress) -> None:
+        now = asyncio.get_running_loop().time
+        told, told_at = -1, now()
+        while not (fetched := await self._copier.look(copy)).has_ended:
+            done = share(fetched)
+            hundredth = int((done or 0) * 100)
+            if hundredth != told or now() - told_at >= TELL_EVERY_S:
+                told, told_at = hundredth, now()
+                progress.tell(sentence(fetched), done)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _check(disk: DiskSpec) -> None:
+    if not (is_uuid(disk.id) and is_uuid(disk.instance)):
+        raise InvalidRequest("Disks and instances are told apart by UUIDs.", disk=disk.id)
