@@ -33,6 +33,7 @@ class Cluster(Entity, kw_only=True):
     volume_group_name: str = ""  # of each node; where disks are logical volumes
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
+    gluster_storage_dir: str = ""  # where each node has the volume mounted
     beparams: dict[str, Any] = {}
     hvparams: dict[str, dict[str, Any]] = {}
     nicparams: dict[str, Any] = {}

@@ -72,7 +72,13 @@ class DrbdBacking(Order, kw_only=True, tag="drbd"):
         )
 
 
-Backing = FileBacking | LvmBacking | DrbdBacking  # their tags tell them apart
+class GlusterBacking(FileBacking, kw_only=True, tag="gluster"):
+    """A file on a Gluster volume, which every node has mounted."""
+
+    shared: bool = True
+
+
+Backing = FileBacking | LvmBacking | DrbdBacking | GlusterBacking  # their tags tell them apart
 
 
 class Mode(StrEnum):

@@ -29,6 +29,7 @@ class Settings(Order, omit_defaults=True):
     enabled_disk_templates: tuple[DiskTemplate, ...] | None = None
     file_storage_dir: str | None = None
     shared_file_storage_dir: str | None = None
+    gluster_storage_dir: str | None = None
 
     def __post_init__(self) -> None:
         if self.mac_prefix is not None:
@@ -42,7 +43,7 @@ class Settings(Order, omit_defaults=True):
             values = getattr(self, field)
             if values is not None and (not values or len(set(values)) < len(values)):
                 raise ValueError(f"{field} names at least one, and each once")
-        for field in ("file_storage_dir", "shared_file_storage_dir"):
+        for field in ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir"):
             path = getattr(self, field)
             if path and (not path.startswith("/") or ".." in path.split("/") or "\0" in path):
                 raise ValueError(f"{field} is a directory's path from /, not “{path}”")

@@ -207,6 +207,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "enabled disk templates": told["enabled_disk_templates"],
             "file storage path": told["file_storage_dir"],
             "shared file storage path": told["shared_file_storage_dir"],
+            "gluster storage path": told["gluster_storage_dir"],
         },
         "Default node parameters": told["ndparams"],
         "Default instance parameters": told["beparams"],

@@ -21,6 +21,7 @@ from coordinator.operations.fields import (
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
+    GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
     NicDefaults,
@@ -60,6 +61,7 @@ class Words(Order, kw_only=True):
     enabled_disk_templates: EnabledTemplates = ("sharedfile", "file", "diskless")
     file_storage_dir: FileDirectory = ""
     shared_file_storage_dir: SharedFileDirectory = ""
+    gluster_storage_dir: GlusterDirectory = ""
     default_iallocator: DefaultAllocator = "hail"
     mac_prefix: MacPrefix = "aa:00:00"
     hvparams: HypervisorDefaults = {}

@@ -1,10 +1,10 @@
-"""Disks that are files: ``file``, on one node, and ``sharedfile``, where all nodes see them."""
+"""Disks that are files: ``file``, on one node, ``sharedfile`` and ``gluster``, seen by all."""
 
 from collections.abc import Callable
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import FileBacking
+from common.model.disk import FileBacking, GlusterBacking
 from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
 from coordinator.disks.kind import DiskKind, NewDisk
@@ -20,12 +20,14 @@ class DirectoryKind(DiskKind):
         *,
         option: str,
         unusable: str,
+        backing: Callable[..., FileBacking] = FileBacking,
     ) -> None:
         """Keep disks below what ``directory`` returns; ``option`` is what it is set with."""
         super().__init__(template)
         self.unusable = unusable
         self._directory = directory
         self._option = option
+        self._backing = backing
 
     def pool(self, cluster: Cluster) -> Pool | None:
         directory = self._directory(cluster)
@@ -39,7 +41,7 @@ class DirectoryKind(DiskKind):
                 f"“gnt-cluster modify {self._option}”."
             )
         path = f"{pool.name}/{new.instance}/{new.disk}.raw"
-        return FileBacking(path=path, shared=self.traits.is_external)
+        return self._backing(path=path, shared=self.traits.is_external)
 
 
 FILE = DirectoryKind(
@@ -53,4 +55,11 @@ SHARED_FILE = DirectoryKind(
     lambda cluster: cluster.shared_file_storage_dir,
     option="--shared-file-storage-dir",
     unusable="ENODESHAREDFILESTORAGEPATHUNUSABLE",
+)
+GLUSTER = DirectoryKind(
+    DiskTemplate.GLUSTER,
+    lambda cluster: cluster.gluster_storage_dir,
+    option="--gluster-storage-dir",
+    unusable="ENODEGLUSTERSTORAGEPATHUNUSABLE",
+    backing=GlusterBacking,
 )

@@ -6,12 +6,12 @@ from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
-from coordinator.disks.directory import FILE, SHARED_FILE
+from coordinator.disks.directory import FILE, GLUSTER, SHARED_FILE
 from coordinator.disks.diskless import DISKLESS
 from coordinator.disks.drbd import DRBD
 from coordinator.disks.kind import DiskKind
 
-_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, FILE, SHARED_FILE)
+_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, FILE, GLUSTER, SHARED_FILE)
 
 KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 

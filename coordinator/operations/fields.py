@@ -110,6 +110,14 @@ SharedFileDirectory = Annotated[
         help="where new shared file disks are: the same on every node",
     ),
 ]
+GlusterDirectory = Annotated[
+    str | None,
+    option(
+        "--gluster-storage-dir",
+        metavar="PATH",
+        help="where the Gluster volume of new gluster disks is mounted: the same on every node",
+    ),
+]
 HypervisorDefaults = Annotated[
     dict[str, dict[str, Any]] | None,
     option(

@@ -20,7 +20,6 @@ _NOT_OURS: dict[str, Any] = {
     "drbd_usermode_helper": None,
     "enabled_data_collectors": {},
     "enabled_user_shutdown": False,
-    "gluster_storage_dir": "",
     "hidden_os": [],
     "install_image": "",
     "instance_communication_network": "",
@@ -87,5 +86,6 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "mac_prefix": cluster.mac_prefix,
         "file_storage_dir": cluster.file_storage_dir,
         "shared_file_storage_dir": cluster.shared_file_storage_dir,
+        "gluster_storage_dir": cluster.gluster_storage_dir,
         **_NOT_OURS,
     }

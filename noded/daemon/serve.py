@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.model.disk import FileBacking
+from common.model.disk import FileBacking, GlusterBacking
 from common.model.pool import PoolKind
 from common.paths import Paths
 from common.systemd import Supervisor
@@ -99,7 +99,7 @@ async def _serve(
 
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
-    storages = Storages({FileBacking: files}, {PoolKind.DIRECTORY: files})
+    storages = Storages({FileBacking: files, GlusterBacking: files}, {PoolKind.DIRECTORY: files})
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(
         storages=storages,

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import InvalidRequest
-from common.model.disk import FileBacking
+from common.model.disk import FileBacking, GlusterBacking
 from common.noderpc.disks import DiskSpec
 
 SSCONF_FILE_DIRECTORY = "file_storage_dir"
 SSCONF_SHARED_DIRECTORY = "shared_file_storage_dir"
+SSCONF_GLUSTER_DIRECTORY = "gluster_storage_dir"
 
 
 def path_of(disk: DiskSpec) -> str:
@@ -30,8 +31,11 @@ class Directories:
 
     local: str = ""
     shared: str = ""
+    gluster: str = ""
 
     def of(self, backing: FileBacking) -> str:
+        if isinstance(backing, GlusterBacking):
+            return self.gluster
         return self.shared if backing.shared else self.local
 
 
@@ -44,7 +48,11 @@ def read_directories(ssconf: Path) -> Directories:
         except FileNotFoundError:
             return ""
 
-    return Directories(local=read(SSCONF_FILE_DIRECTORY), shared=read(SSCONF_SHARED_DIRECTORY))
+    return Directories(
+        local=read(SSCONF_FILE_DIRECTORY),
+        shared=read(SSCONF_SHARED_DIRECTORY),
+        gluster=read(SSCONF_GLUSTER_DIRECTORY),
+    )
 
 
 def check_listable(directory: str, allowed: Directories) -> None:
@@ -53,7 +61,7 @@ def check_listable(directory: str, allowed: Directories) -> None:
     Raises:
         InvalidRequest: names it.
     """
-    if not directory or directory not in (allowed.local, allowed.shared):
+    if not directory or directory not in (allowed.local, allowed.shared, allowed.gluster):
         raise InvalidRequest(
             f"{directory!r} is no directory for disks on this node.", path=directory
         )
@@ -68,7 +76,7 @@ def locate(backing: FileBacking, allowed: Directories) -> tuple[str, tuple[str, 
         InvalidRequest: the path is not below the directory for this kind of disk.
     """
     root = allowed.of(backing)
-    kind = "shared file storage" if backing.shared else "file storage"
+    kind = _kind(backing)
     if not root:
         raise InvalidRequest(f"This cluster has no directory for {kind}.", path=backing.path)
     names = names_below(root, backing.path)
@@ -78,6 +86,12 @@ def locate(backing: FileBacking, allowed: Directories) -> tuple[str, tuple[str, 
             path=backing.path,
         )
     return root, names
+
+
+def _kind(backing: FileBacking) -> str:
+    if isinstance(backing, GlusterBacking):
+        return "Gluster storage"
+    return "shared file storage" if backing.shared else "file storage"
 
 
 def names_below(root: str, path: str) -> tuple[str, ...]:

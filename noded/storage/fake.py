@@ -17,7 +17,7 @@ TEBIBYTE = MiB(1 << 20)
 
 
 class FakeFiles:
-    """A file system; the one of shared disks is given to several nodes.
+    """A file system; the one of shared and Gluster disks is given to several nodes.
 
     ``mounted`` and ``in_use`` (paths) are for scenarios to change.
     """
@@ -141,7 +141,8 @@ class FakeStorage(Storage, PoolDriver):
         )
 
     async def space(self, pool: Pool) -> StorageReport:
-        files = self.shared if pool.name == self._directories().shared else self.local
+        everywhere = (self._directories().shared, self._directories().gluster)
+        files = self.shared if pool.name in everywhere else self.local
         problem = "" if files.mounted else f"Cannot use {pool.name}: No such file or directory."
         return StorageReport(
             pool=pool,

@@ -6,7 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, GntError, NodeFailure
+from common.messages import from_builtins
+from common.model.disk import GlusterBacking
+from common.model.disk_parameters import GlusterParameters
 from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -15,6 +20,7 @@ from common.units import format_mib
 from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
 from noded.storage.interface import PoolDriver, Storage
+from noded.storage.mounts import check_gluster, read_mounts
 from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.system.threads import in_thread
@@ -30,9 +36,17 @@ class FileStorage(Storage, PoolDriver):
     is one that is called by the disk's UUID.
     """
 
-    def __init__(self, directories: Callable[[], Directories]) -> None:
-        """Ask ``directories`` before every call, since the master may publish new ones."""
+    def __init__(
+        self,
+        directories: Callable[[], Directories],
+        mounts: Callable[[], str] = read_mounts,
+    ) -> None:
+        """Ask ``directories`` before every call, since the master may publish new ones.
+
+        A Gluster volume has to be mounted where its disks are: ``mounts`` tells what is.
+        """
         self._directories = directories
+        self._mounts = mounts
 
     async def ensure_present(self, disk: DiskSpec) -> None:
         await in_thread(self._at_place, "create", _create, disk)
@@ -59,16 +73,43 @@ class FileStorage(Storage, PoolDriver):
         self.check_place(disk)
 
     def open(self, disk: DiskSpec) -> int:
+        self._check_mounted(disk)
         return open_disk(disk, self._directories())
 
     async def inventory(self, pool: Pool) -> tuple[str, ...]:
         check_listable(pool.name, self._directories())
+        if self._problem(pool):
+            return ()
         return await in_thread(_list_files, pool.name)
 
     async def space(self, pool: Pool) -> StorageReport:
-        return await in_thread(_measure, pool)
+        return await in_thread(self._measure, pool)
+
+    def _measure(self, pool: Pool) -> StorageReport:
+        report = _measure(pool)
+        problem = self._problem(pool)
+        return replace(report, usable=False, problem=problem) if problem else report
+
+    def _problem(self, pool: Pool) -> str:
+        """Say what keeps the directory of a Gluster volume from being one."""
+        if pool.name != self._directories().gluster:
+            return ""
+        try:
+            check_gluster(self._mounts(), pool.name, volume="", how="")
+        except NodeFailure as error:
+            return error.message
+        return ""
+
+    def _check_mounted(self, disk: DiskSpec) -> None:
+        """See that a Gluster disk does not end up beside the volume, on the node itself."""
+        if isinstance(disk.backing, GlusterBacking):
+            told = from_builtins(disk.parameters, GlusterParameters, what="its parameters")
+            root, _ = locate(disk.backing, self._directories())
+            how = f"mount -t glusterfs -o server-port={told.port} {told.host}:/{told.volume} {root}"
+            check_gluster(self._mounts(), root, volume=told.volume, how=how)
 
     def _at_place(self, doing: str, action: Callable[[Place, DiskSpec], T], disk: DiskSpec) -> T:
+        self._check_mounted(disk)
         root, names = locate(as_file(disk.backing), self._directories())
         try:
             with Place(root, names) as place:

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import FileBacking, Mode
+from common.model.disk import FileBacking, GlusterBacking, Mode
 from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -76,6 +76,31 @@ class FakeRig(OfFiles):
         self.files.in_use.add(path)
 
 
+class OfGluster(OfFiles):
+    """Disks below the place of a Gluster volume."""
+
+    @property
+    def pool(self) -> Pool:
+        return directory(self.directories.gluster)
+
+    def disk(self, name: str, *, id: DiskId, size: int) -> DiskSpec:
+        backing = GlusterBacking(path=f"{self.directories.gluster}/{name}")
+        return DiskSpec(id=id, instance=WEB1, size=MiB(size), backing=backing)
+
+
+class FakeGlusterRig(OfGluster):
+    def __init__(self, root: Path) -> None:
+        self.directories = Directories(gluster=f"{root}/gluster")
+        self.files = FakeFiles()
+        self.storage = FakeStorage(lambda: self.directories, local=FakeFiles(), shared=self.files)
+
+    def unmount(self) -> None:
+        self.files.mounted = False
+
+    def use(self, path: str) -> None:
+        self.files.in_use.add(path)
+
+
 class FileRig(OfFiles):
     def __init__(self, root: Path) -> None:
         self.directories = Directories(local=f"{root}/local", shared=f"{root}/shared")
@@ -85,13 +110,33 @@ class FileRig(OfFiles):
         self.opened: list[int] = []
 
     def unmount(self) -> None:
-        Path(self.directories.local).rmdir()
+        Path(self.pool.name).rmdir()
 
     def use(self, path: str) -> None:
         """Lock the file as QEMU locks its images."""
         self.opened.append(os.open(path, os.O_RDONLY))
         lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, 100, 1, 0)
         fcntl.fcntl(self.opened[-1], fcntl.F_OFD_SETLK, lock)
+
+
+class GlusterRig(OfGluster, FileRig):
+    """A plain directory, where the kernel is made to tell that the volume is mounted."""
+
+    def __init__(self, root: Path) -> None:
+        self.directories = Directories(gluster=f"{root}/a volume")
+        Path(self.directories.gluster).mkdir()
+        self.mounts = mounted(self.directories.gluster, "127.0.0.1:/gv0")
+        self.storage = FileStorage(lambda: self.directories, lambda: self.mounts)
+        self.opened = []
+
+
+def mounted(path: str, source: str, kind: str = "fuse.glusterfs") -> str:
+    """Return what the kernel tells when something is mounted; see proc_pid_mountinfo(5)."""
+    point = path.replace(" ", "\\040")
+    return (
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+        f"93 22 0:52 / {point} rw,relatime shared:49 - {kind} {source} rw,user_id=0\n"
+    )
 
 
 @pytest.fixture(params=[FakeRig, FileRig], ids=["fake", "file"])
@@ -101,7 +146,10 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> FakeRig | FileRig:
     return kind(tmp_path)
 
 
-@pytest.fixture(params=[FakeRig, FileRig], ids=["fake", "file"])
+RIGS = {"fake": FakeRig, "file": FileRig, "fake gluster": FakeGlusterRig, "gluster": GlusterRig}
+
+
+@pytest.fixture(params=list(RIGS.values()), ids=list(RIGS))
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     kind: Callable[[Path], Rig] = request.param
     return kind(tmp_path)
@@ -335,6 +383,33 @@ def test_fake_disks_are_as_strict_as_devices(tmp_path: Path) -> None:
     rig.use(path_of(disk(rig)))
     with pytest.raises(NodeFailure, match="in use by a running guest"):
         run(rig.storage.detach(disk(rig)))
+
+
+def test_a_directory_without_the_volume_is_no_place_for_its_disks(tmp_path: Path) -> None:
+    rig = GlusterRig(tmp_path)
+    run(rig.storage.ensure_present(disk(rig)))
+    rig.mounts = mounted("/elsewhere", "127.0.0.1:/gv0")
+    how = r"mount -t glusterfs -o server-port=24007 127.0.0.1:/gv0 /.*a volume”"
+    for call in (rig.storage.ensure_present, rig.storage.ensure_absent, rig.storage.find):
+        with pytest.raises(NodeFailure, match=f"No Gluster volume is mounted at .*{how}"):
+            run(call(disk(rig)))
+    with pytest.raises(NodeFailure, match="No Gluster volume is mounted"):
+        rig.storage.open(disk(rig))
+    space = run(rig.storage.space(rig.pool))
+    assert (space.usable, "No Gluster volume" in space.problem) == (False, True)
+    assert run(rig.storage.inventory(rig.pool)) == ()
+
+
+@pytest.mark.parametrize("source", ["127.0.0.1:/gv1", "127.0.0.1:gv1", "server:24007:/gv1"])
+def test_another_volume_is_no_place_for_gluster_disks(tmp_path: Path, source: str) -> None:
+    rig = GlusterRig(tmp_path)
+    rig.mounts = mounted(rig.directories.gluster, source)
+    with pytest.raises(NodeFailure, match=r"volume “gv1” is mounted at .*, and not “gv0”"):
+        run(rig.storage.ensure_present(disk(rig)))
+    run(rig.storage.ensure_present(replace(disk(rig), parameters={"volume": "gv1"})))
+    rig.mounts += mounted(rig.directories.gluster, "tmpfs", "tmpfs")  # and hides the volume
+    with pytest.raises(NodeFailure, match="No Gluster volume is mounted"):
+        run(rig.storage.find(replace(disk(rig), parameters={"volume": "gv1"})))
 
 
 def test_paths_below_a_root() -> None:

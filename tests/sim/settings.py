@@ -50,11 +50,13 @@ def removed(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:
     return NicChange(action=Action.REMOVE, nic=nic, values=values or {})
 
 
-def web1_on(node: str, *, start: bool = True) -> Setting:
+def web1_on(
+    node: str, *, template: DiskTemplate = DiskTemplate.SHAREDFILE, start: bool = True
+) -> Setting:
     """Begin with an instance on ``node``."""
 
     async def setting(cluster: SimulatedCluster) -> None:
-        await cluster.run(create("web1", node, start=start))
+        await cluster.run(create("web1", node, template=template, start=start))
 
     return setting
 

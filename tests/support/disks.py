@@ -1,6 +1,6 @@
 """Disks as files, as nodes are told of them."""
 
-from common.model.disk import FileBacking, Mode
+from common.model.disk import FileBacking, GlusterBacking, Mode
 from common.model.pool import Pool, PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
@@ -29,7 +29,7 @@ def file_disk(
 
 def only_files(driver: FakeStorage | FileStorage) -> Storages:
     """What holds disks on a node that has nothing but files."""
-    return Storages({FileBacking: driver}, {PoolKind.DIRECTORY: driver})
+    return Storages({FileBacking: driver, GlusterBacking: driver}, {PoolKind.DIRECTORY: driver})
 
 
 def idle_copier(storage: FakeStorage) -> FakeCopier:

@@ -33,6 +33,7 @@ from noded.replica.store import ReplicaFile
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
 CLUSTER = ClusterName("greek.example.com")
 SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
+GLUSTER = "/srv/gantry/gluster"
 # TLS looks at the real clock, so the simulated one begins near it; always at the same hour,
 # for runs to repeat.
 BEGINNING = time.time() // 86_400 * 86_400
@@ -63,6 +64,8 @@ def first_state(names: Sequence[str], candidates: int) -> State:
     cluster = Cluster(
         uuid=ClusterId("00000000-0000-4000-8000-0000000000c0"), name=CLUSTER,
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
+        gluster_storage_dir=GLUSTER,
+        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster"),
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

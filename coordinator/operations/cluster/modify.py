@@ -24,6 +24,7 @@ from coordinator.operations.fields import (
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
+    GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
     NicDefaults,
@@ -108,6 +109,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     enabled_disk_templates: EnabledTemplates = None
     file_storage_dir: FileDirectory = None
     shared_file_storage_dir: SharedFileDirectory = None
+    gluster_storage_dir: GlusterDirectory = None
     hvparams: HypervisorDefaults = None
     beparams: BackendDefaults = None
     nicparams: NicDefaults = None

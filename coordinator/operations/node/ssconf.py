@@ -29,6 +29,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "hypervisor_list": _lines(cluster.enabled_hypervisors),
         "file_storage_dir": f"{cluster.file_storage_dir}\n",
         "shared_file_storage_dir": f"{cluster.shared_file_storage_dir}\n",
+        "gluster_storage_dir": f"{cluster.gluster_storage_dir}\n",
     }
 
 

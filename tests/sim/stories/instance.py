@@ -22,6 +22,11 @@ STORIES = {
     ),
     "create on a node, not started": Story(create(node="gamma", start=False)),
     "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
+    "create on Gluster": Story(create(template=DiskTemplate.GLUSTER)),
+    "remove from Gluster": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.GLUSTER),
+        again=RemoveInstance(instance_name=WEB1),
+    ),
     "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
     "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
     "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),

@@ -18,6 +18,7 @@ def test_words_become_a_cluster() -> None:
     words = (
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
         "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
+        "--gluster-storage-dir /srv/gluster -D gluster:volume=gv1 "
         "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
     )
     wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words.split()))
@@ -31,12 +32,14 @@ def test_words_become_a_cluster() -> None:
         "enabled_disk_templates": ("sharedfile", "file", "diskless"),
         "file_storage_dir": "",
         "shared_file_storage_dir": "/srv/shared",
+        "gluster_storage_dir": "/srv/gluster",
         "mac_prefix": "aa:00:00",
     }
     assert wanted.beparams == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
     assert wanted.hvparams == {
         "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},
     }  # fmt: skip
+    assert wanted.diskparams == {"gluster": {"volume": "gv1"}}
     assert wanted.nicparams == {"link": "br1", "guarded": False}
 
 
