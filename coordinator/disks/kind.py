@@ -20,6 +20,7 @@ from common.noderpc.disks import DiskSpec
 from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, none, shared, sole
 from coordinator.disks.parameters import disk_parameters, group_of
+from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 
@@ -31,12 +32,14 @@ class NewDisk(NamedTuple):
         disk: which.
         nodes: that will hold the data, as far as they have been chosen.
         devices: what numbers are free on them.
+        wish: what is asked of it.
     """
 
     instance: InstanceId
     disk: DiskId
     nodes: tuple[NodeId, ...]
     devices: Devices
+    wish: DiskWish = DiskWish()
 
 
 class DiskKind(ABC):
@@ -44,6 +47,9 @@ class DiskKind(ABC):
 
     unusable = ""
     """The code of what verify says of a node whose pool cannot be used."""
+
+    heeds: frozenset[str] = frozenset()
+    """Which wishes for a new disk mean something here, by the names of ``DiskWish``."""
 
     def __init__(self, template: DiskTemplate) -> None:
         self.template = template
@@ -77,6 +83,18 @@ class DiskKind(ABC):
             raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
         if self.traits.has_disks and not disks:
             raise InvalidRequest("Say what disks it gets, as in --disk 0:size=10G.")
+
+    def check_wish(self, wish: DiskWish) -> None:
+        """Refuse a wish that would not be heeded.
+
+        Raises:
+            InvalidRequest: names it.
+        """
+        for name in wish.given():
+            if name not in self.heeds:
+                raise InvalidRequest(
+                    f"Disks of the template {self.template} take no “{name.replace('_', ' ')}”."
+                )
 
     def may_move_to(self, nodes: Sequence[NodeId]) -> tuple[NodeId, ...] | None:
         """Return the nodes on which an instance of ``nodes`` can run instead; None: on any.

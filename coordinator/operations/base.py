@@ -119,6 +119,11 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
         """Return the lines that tell an operator what ``dry_result`` gave."""
         return ["Would do:", *(f"  * {title}" for title in result)]
 
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters as they are declared here, if Ganeti's clients write them otherwise."""
+        return given
+
     def summary(self) -> str:
         """Name the operation and its object: ``INSTANCE_MIGRATE(web1)``."""
         name = self.opcode.removeprefix("OP_")
@@ -171,5 +176,5 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
         raise unknown_operation(opcode)
     kind = REGISTRY[opcode]
     given = {key: value for key, value in wire.items() if key not in COMMON}
-    parameters = known_parameters(opcode, given, kind.__struct_fields__)
+    parameters = kind.understood(known_parameters(opcode, given, kind.__struct_fields__))
     return from_builtins(parameters, kind, what=f"the parameters of {opcode}")

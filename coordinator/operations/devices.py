@@ -13,6 +13,7 @@ from common.model.disk import Mode
 from common.model.parameters import NicParameters, filled
 from common.names import MiB
 from common.units import parse_mib
+from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
@@ -22,7 +23,7 @@ _ASK = ("", "auto", "generate")
 MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
 
 
-class DiskRequest(Order):
+class DiskRequest(DiskWish, kw_only=True):
     """One ``--disk``; ``size`` is in MiB, or text with a unit."""
 
     size: int | str
@@ -39,6 +40,16 @@ class DiskRequest(Order):
             return parse_mib(str(self.size))
         except GntError as error:
             raise ValueError(error.message.rstrip(".")) from error
+
+
+def with_provider_parameters(disk: Any) -> Any:
+    """Gather what Ganeti's clients write among the rest of a disk: what its provider is told."""
+    if not isinstance(disk, dict) or not disk.get("provider"):
+        return disk
+    known = {name: value for name, value in disk.items() if name in DiskRequest.__struct_fields__}
+    others = {name: str(value) for name, value in disk.items() if name not in known}
+    told = {**others, **known.get("provider_parameters", {})}
+    return known | ({"provider_parameters": told} if told else {})
 
 
 class NicRequest(Order):

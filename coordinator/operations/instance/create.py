@@ -28,6 +28,7 @@ from coordinator.operations.devices import (
     check_counts,
     check_macs,
     new_mac,
+    with_provider_parameters,
 )
 from coordinator.operations.fields import AllocatorOption
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
@@ -138,6 +139,13 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     ] = False
     mode: Annotated[str, hidden("only “create”")] = "create"
 
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        disks = given.get("disks")
+        if not isinstance(disks, list):
+            return given
+        return given | {"disks": [with_provider_parameters(disk) for disk in disks]}
+
     def locks(self, config: Config, place: Place) -> Wanted:  # noqa: ARG002
         nodes = [node.uuid for node in place.nodes]
         return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
@@ -239,7 +247,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 "OS scripts are not supported yet: leave out --os-type, or add --no-install."
             )
         check_enabled(config.cluster, self.disk_template)
-        kind_of(self.disk_template).check_number(self.disks)
+        kind = kind_of(self.disk_template)
+        kind.check_number(self.disks)
+        for disk in self.disks:
+            kind.check_wish(disk)
         enabled_hypervisors = config.cluster.enabled_hypervisors
         if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:
             raise InvalidRequest(
@@ -264,7 +275,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         holders, devices = kind.holders(nodes), free_devices(cluster)
         disks = []
         for request in self.disks:
-            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices)
+            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices, request)
             disk = Disk(
                 uuid=new.disk,
                 ctime=now,

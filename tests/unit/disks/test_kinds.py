@@ -15,6 +15,7 @@ from coordinator.disks.holding import Hold
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import KINDS, enabled_kinds, kind_of, pools_of, shared_pools
 from coordinator.disks.space import taken_by
+from coordinator.disks.wish import DiskWish
 from tests.support.disks import directory
 
 CLUSTER = Cluster(
@@ -48,6 +49,23 @@ def test_a_kind_keeps_to_its_traits(kind: DiskKind) -> None:
     with pytest.raises(InvalidRequest):
         kind.check_number(() if kind.traits.has_disks else ("a disk",))
     kind.check_number(("a disk",) if kind.traits.has_disks else ())
+
+
+@kinds
+def test_wishes_that_mean_nothing_to_a_kind_are_refused(kind: DiskKind) -> None:
+    for wish in (
+        DiskWish(vg="x"),
+        DiskWish(metavg="x"),
+        DiskWish(adopt="x"),
+        DiskWish(provider="x"),
+    ):
+        (name,) = wish.given()
+        if name in kind.heeds:
+            kind.check_wish(wish)
+        else:
+            with pytest.raises(InvalidRequest, match=f"template {kind.template} take no “{name}”"):
+                kind.check_wish(wish)
+    kind.check_wish(DiskWish())
 
 
 @kinds

@@ -3,12 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidRequest
-from common.messages import from_builtins
+from common.messages import from_builtins, to_builtins
 from common.model.cluster import Cluster
 from common.model.disk import Mode
 from common.model.nic import Nic
 from common.names import ClusterId, ClusterName, NicId, NodeId
-from coordinator.operations.devices import DiskRequest, NicRequest, new_mac
+from coordinator.operations.devices import (
+    DiskRequest,
+    NicRequest,
+    new_mac,
+    with_provider_parameters,
+)
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -42,13 +47,23 @@ def test_a_size_is_mib_or_has_a_unit() -> None:
         ({"size": "12Q"}, "“12Q” is no size"),
         ({"size": "9999999999T"}, "larger than any disk"),
         ({"size": "1G", "mode": "rwx"}, "rwx"),
-        ({"size": "1G", "vg": "xenvg"}, "vg"),
+        ({"size": "1G", "volume": "xenvg"}, "volume"),
         ({}, "size"),
     ],
 )
 def test_what_is_no_disk_is_refused(fields: dict[str, object], complaint: str) -> None:
     with pytest.raises(InvalidRequest, match=complaint):
         _disk(**fields)
+
+
+def test_what_a_provider_is_told_may_be_among_the_rest() -> None:
+    told = {"size": "1G", "provider": "shelf", "nas_ip": "192.0.2.9", "thin": True}
+    disk = _disk(**with_provider_parameters(told))
+    assert (disk.size_mib, disk.provider) == (1024, "shelf")
+    assert disk.provider_parameters == {"nas_ip": "192.0.2.9", "thin": "True"}
+    assert _disk(**with_provider_parameters(to_builtins(disk))) == disk, "as it is stored"
+    for others in ({"size": "1G", "nas_ip": "192.0.2.9"}, "no disk", None):
+        assert with_provider_parameters(others) == others
 
 
 @given(st.text(max_size=12))
