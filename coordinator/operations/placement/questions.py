@@ -9,6 +9,8 @@ from common.model.instance import AdminState, Instance
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, NodeId
+from coordinator.disks.devices import Devices
+from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.built_in import request_for
@@ -157,19 +159,16 @@ def _request(look: Look, spec: InstanceSpec, planned: PlannedInstance) -> "Alloc
 
 def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
     """Return the instance that might be, and the look with the space that its disks ask for."""
-    cluster, kind = look.config.cluster, kind_of(spec.disk_template)
+    cluster = look.config.cluster
     check_enabled(cluster, spec.disk_template)
-    beparams, uuid = read_backend(spec.beparams), InstanceId("new")
-    filled(
-        Backend,
-        sound(Backend, cluster.beparams),
-        beparams,
-        what="the backend parameters asked for",
-    )
-    ids = [DiskId(f"new-{number}") for number in range(len(spec.disks))]
+    kind, uuid = kind_of(spec.disk_template), InstanceId("new")
+    beparams, usual = read_backend(spec.beparams), sound(Backend, cluster.beparams)
+    filled(Backend, usual, beparams, what="the backend parameters asked for")
+    none_taken = Devices((), str)  # what is asked about is not made
+    new = [NewDisk(uuid, DiskId(f"{n}"), (), none_taken) for n in range(len(spec.disks))]
     disks = tuple(
-        Disk(uuid=id, size=disk.size_mib, backing=kind.new_backing(cluster, uuid, id))
-        for id, disk in zip(ids, spec.disks, strict=True)
+        Disk(uuid=one.disk, size=disk.size_mib, backing=kind.new_backing(cluster, one))
+        for one, disk in zip(new, spec.disks, strict=True)
     )
     instance = Instance(
         uuid=uuid,
