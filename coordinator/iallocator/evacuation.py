@@ -192,11 +192,10 @@ class _Move:
 
     def _chosen(self, found: Targets) -> int:
         if found.best is None:
-            refusals = "".join(
-                f" Node {self._cluster.nodes[node].name} failed: {Reason(code).hail_name};"
-                for node, code in zip(found.nodes.tolist(), found.codes.tolist(), strict=True)
-            )
-            raise Refused(f"Can't find any good node: {refusals}")
+            codes = zip(found.nodes.tolist(), map(Reason, found.codes.tolist()), strict=True)
+            refused = {NodeName(self._cluster.nodes[node].name): why for node, why in codes}
+            told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
+            raise Refused(f"Can't find any good node: {''.join(told)}", refused)
         return found.best
 
 

@@ -110,5 +110,13 @@ def _no_capacity(
     culprit = found.unevacuable if is_unsafe else None
     detail: dict[str, object] = {} if culprit is None else {"unevacuable": culprit}
     refused = {name: reason.name.lower() for name, reason in found.refused.items()}
-    sentence = why_not(model, request, found.refused, culprit, missing)
+    which = "No two nodes" if request.pair else "No node"
+    sentence = why_not(
+        f"{which} can take instance {request.instance.name}",
+        model,
+        request.instance,
+        found.refused,
+        unevacuable=culprit,
+        missing=missing,
+    )
     return NoCapacity(sentence, refused=refused, **detail)

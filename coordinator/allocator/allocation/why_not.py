@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 from coordinator.allocator.policy import check_policy
@@ -9,12 +10,11 @@ from coordinator.allocator.refusal import Reason, in_words, tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from common.model.policy import Bounds, InstancePolicy
     from common.names import NodeName
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.request import Allocate
     from coordinator.allocator.snapshot import Instance
 
 
@@ -48,52 +48,45 @@ class Miss(NamedTuple):
 
 
 def why_not(
+    subject: str,
     model: ClusterModel,
-    request: Allocate,
+    demand: Instance,
     refused: Mapping[NodeName, Reason],
-    unevacuable: NodeName | None,
-    missing: Mapping[NodeName, Miss],
+    *,
+    unevacuable: NodeName | None = None,
+    missing: Mapping[NodeName, Miss] = MappingProxyType({}),
 ) -> str:
     """Say why nothing fits.
 
     Args:
+        subject: what the sentence begins with: "No node can take instance web1".
         model: the cluster.
-        request: what was asked for.
+        demand: what was asked for.
         refused: why each node cannot take it.
         unevacuable: a node that could not be emptied any more, if that is why.
         missing: of nodes that were not looked at, what they lack.
     """
-    which = "No two nodes" if request.pair else "No node"
-    clauses = "; ".join(_clauses(model, request, refused, unevacuable, missing))
-    return f"{which} can take instance {request.instance.name}: {clauses or 'there is none'}."
-
-
-def _clauses(
-    model: ClusterModel,
-    request: Allocate,
-    refused: Mapping[NodeName, Reason],
-    unevacuable: NodeName | None,
-    missing: Mapping[NodeName, Miss],
-) -> Iterator[str]:
-    demand = request.instance
     asked = {name: why for name, why in refused.items() if why is not Reason.RESTRICTED}
     left = asked | dict.fromkeys(missing, Reason.DISK)
+    clauses = []
     for group, (names, reason) in _forbidding(model, demand, refused, missing).items():
-        bounds = bounds_in_words(model.snapshot.groups[group].policy, demand, reason)
-        yield f"the policy of group {model.snapshot.groups[group].name} {bounds}"
+        of_group = model.snapshot.groups[group]
+        bounds = bounds_in_words(of_group.policy, demand, reason)
+        clauses.append(f"the policy of group {of_group.name} {bounds}")
         left = {name: why for name, why in left.items() if name not in names}
     unsafe = [name for name, reason in left.items() if reason is Reason.REDUNDANCY]
     if unsafe and unevacuable is not None:
         nodes = f"{unsafe[0]} has" if len(unsafe) == 1 else f"{len(unsafe)} nodes have"
         culprit = "it" if unsafe == [unevacuable] else unevacuable
-        yield f"{nodes} room, but {culprit} could then not be emptied onto others"
+        clauses.append(f"{nodes} room, but {culprit} could then not be emptied onto others")
         left = {name: why for name, why in left.items() if name not in unsafe}
     elif found := _nearest(model, demand, left, missing):
         name, miss = found
-        yield f"{name} comes nearest, {miss}"
+        clauses.append(f"{name} comes nearest, {miss}")
         del left[name]
-    if left:
-        yield in_words(tally(left.values()))
+    if left or not clauses:
+        clauses.append(in_words(tally(left.values())))
+    return f"{subject}: {'; '.join(clauses)}."
 
 
 def _forbidding(

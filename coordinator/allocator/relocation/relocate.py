@@ -7,9 +7,10 @@ import numpy as np
 from common.errors import Conflict, NoCapacity, NotFound
 from coordinator.allocator.allocation.search import CHOICES, why_unusable
 from coordinator.allocator.allocation.single import Singles
+from coordinator.allocator.allocation.why_not import why_not
 from coordinator.allocator.model.cluster_model import model_of
 from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import Reason, in_words, tally
+from coordinator.allocator.refusal import Reason, tally
 from coordinator.allocator.request import Choice, Placement, Relocate
 from coordinator.allocator.snapshot import Snapshot
 
@@ -59,10 +60,9 @@ def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
     ]
     named = {model.names[node]: why for node, why in refused.items() if why}
     if not choices:
+        subject = f"No other node of group {snapshot.groups[group].name} can take {instance.name}"
         raise NoCapacity(
-            f"No other node of group {snapshot.groups[group].name} can take instance "
-            f"{instance.name} (memory {instance.memory} MiB) from {model.names[source]}: "
-            f"{in_words(tally(named.values()))}.",
+            why_not(f"{subject} from {model.names[source]}", model, instance, named),
             refused={name: reason.name.lower() for name, reason in named.items()},
         )
     return Placement(

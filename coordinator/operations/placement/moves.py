@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
+from common.names import MiB
 from coordinator.iallocator.answers import Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
 from coordinator.iallocator.response import Moves, read_moves
@@ -14,7 +17,7 @@ from coordinator.operations.placement.allocators import find_program, first_succ
 from coordinator.operations.placement.choose import look_and_tell
 from coordinator.operations.placement.external import check_usable, failed, nonsense, run
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
@@ -146,11 +149,20 @@ def solve_here(name: str, look: Look, question: MoveQuestion, options: Options) 
     return moves
 
 
+def _new_nodes(config: Config, instance: str, nodes: Sequence[str]) -> Sequence[str]:
+    """Return where an instance would run, and other nodes on which it is not yet."""
+    there = config.find_instance(instance)
+    present = {config.nodes[uuid].name for uuid in config.nodes_of(there)} if there else set()
+    others = [node for node in nodes[1:] if node not in present]
+    return [nodes[0] if nodes else "", *others]
+
+
 def _read(name: str, look: Look, result: Any) -> Moves:
     try:
         moves = read_moves(result)
-        for _, _, nodes in moves.moved:
-            check_usable(look.config, nodes[0] if nodes else "")
+        for instance, _, nodes in moves.moved:
+            for node in _new_nodes(look.config, instance, nodes):
+                check_usable(look.config, node)
     except InvalidRequest as error:
         raise nonsense(name, error) from error
     _check_all_moved(name, moves)
@@ -168,10 +180,17 @@ def _check_all_moved(name: str, moves: Moves) -> None:
 
 def promises_of(config: Config, moves: Moves) -> tuple[Promise, ...]:
     """Return what the moves take of the nodes they lead to."""
-    promises = []
-    for name, _, nodes in moves.moved:
-        instance = config.find_instance(name)
-        if instance is not None and instance.admin_state is AdminState.UP:
-            node, memory = config.node(nodes[0]), backend(config, instance).maxmem
-            promises.append(Promise(instance.uuid, node.uuid, memory))
-    return tuple(promises)
+    found = ((config.find_instance(name), nodes) for name, _, nodes in moves.moved)
+    every = (_promise(config, instance, nodes) for instance, nodes in found if instance)
+    return tuple(promise for promise in every if promise)
+
+
+def _promise(config: Config, instance: Instance, names: Sequence[str]) -> Promise | None:
+    nodes = tuple(config.node(name).uuid for name in names)
+    comes = nodes[0] != instance.primary_node and instance.admin_state is AdminState.UP
+    memory = backend(config, instance).maxmem if comes else MiB(0)
+    if len(nodes) > 1:
+        disks = tuple(replace(disk, nodes=nodes) for disk in config.disks_of(instance))
+        planned = PlannedInstance(replace(instance, primary_node=nodes[0]), disks)
+        return Promise(instance.uuid, nodes[0], memory, planned)
+    return Promise(instance.uuid, nodes[0], memory) if memory else None

@@ -10,6 +10,7 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.names import MiB, NodeName
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.built_in import misses
 from coordinator.operations.placement.fit import (
     check_answer,
     check_free_space,
@@ -25,6 +26,8 @@ def choose_secondary(look: Look, instance: Instance, disks: Sequence[Disk]) -> t
     Raises:
         NoCapacity: no other node of the primary one's group can be it.
     """
+    from coordinator.allocator.allocation.why_not import why_not
+    from coordinator.allocator.model.cluster_model import model_of
     from coordinator.iallocator.answers import Options, Refused
     from coordinator.iallocator.protocol import solve
     from coordinator.iallocator.requests import RelocateOne
@@ -32,11 +35,29 @@ def choose_secondary(look: Look, instance: Instance, disks: Sequence[Disk]) -> t
     snapshot = look.snapshot
     index = [each.name for each in snapshot.instances].index(instance.name)
     leaving = snapshot.instances[index].secondary
-    among = nodes_but(look, shortages(look, disks))
+    lacking = shortages(look, disks)
+    request = RelocateOne(index, 1, (leaving,), nodes_but(look, lacking))
     try:
-        found = solve(snapshot, RelocateOne(index, 1, (leaving,), among), Options())
+        found = solve(snapshot, request, Options())
     except Refused as error:
-        raise NoCapacity(str(error)) from error
+        group = look.config.groups[look.config.nodes[instance.primary_node].group]
+        present = look.config.nodes_of(instance)
+        others = {
+            node.name
+            for node in look.config.nodes.values()
+            if node.group == group.uuid and node.uuid not in present
+        }
+        missing = {name: miss for name, miss in misses(lacking).items() if name in others}
+        subject = f"No other node of group {group.name} can be the secondary one of {instance.name}"
+        raise NoCapacity(
+            why_not(
+                subject,
+                model_of(snapshot),
+                snapshot.instances[index],
+                error.refused,
+                missing=missing,
+            )
+        ) from error
     return tuple(found.result)
 
 

@@ -32,6 +32,7 @@ from common.names import (
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks import kinds
 from coordinator.disks.directory import DirectoryKind
+from coordinator.iallocator.response import Moves
 from coordinator.locks.names import Owner
 from coordinator.nodes.reports import Reports
 from coordinator.operations.cluster_view import Cluster
@@ -41,6 +42,7 @@ from coordinator.operations.placement.choose import place_new, place_secondary
 from coordinator.operations.placement.fit import check_still_fits
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.many import PlacementRequest, place_many
+from coordinator.operations.placement.moves import promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
 from coordinator.operations.placement.shared import Placing
@@ -262,8 +264,13 @@ def test_a_program_is_asked_for_another_secondary_node_instead_of_the_present(
 def test_a_node_without_space_is_not_chosen_as_secondary() -> None:
     there = planned("web1", ALPHA, BETA)
     cluster, seen = cluster_of(configured(there), ROOMY | {"gamma": facts(space=1023)})
-    with pytest.raises(NoCapacity):
+    with pytest.raises(NoCapacity) as caught:
         asyncio.run(place_secondary(cluster, ["hail"], there.instance))
+    assert caught.value.message == (
+        "Can't compute nodes using iallocator 'hail': No other node of group default can be the "
+        "secondary one of web1: gamma comes nearest, with 1023 MiB left in the directory "
+        "/srv/files where 1024 are needed."
+    )
     with pytest.raises(NoCapacity, match="gamma has 1023 MiB left"):
         asyncio.run(take_secondary(cluster, there.instance, there.disks, GAMMA))
     assert not seen.promised
@@ -298,6 +305,29 @@ def test_growth_counts_until_the_configuration_has_it() -> None:
     for config, left in ((before, 100_000 - 476), (before.apply(map(Put, larger)), 100_000)):
         look = Look(config, LIVE, (promise,))
         assert look.free_space(BETA, directory(FILES)) == left
+
+
+def test_moves_of_mirrored_instances_promise_what_they_take_of_both_nodes() -> None:
+    config = configured(planned("web1", ALPHA, BETA), planned("web2", ALPHA, BETA))
+    moves = Moves(
+        (("web1", "default", ("beta", "gamma")), ("web2", "default", ("beta", "alpha"))), (), ()
+    )
+    promised = promises_of(config, moves)
+    look = Look(config, LIVE, promised)
+    assert [one.memory for one in promised] == [512, 512]
+    assert [look.free_memory(node, facts()) for node in (BETA, GAMMA)] == [4096 - 1024, 4096]
+    space = [look.free_space(node, directory(FILES)) for node in NODES.values()]
+    assert space == [100_000, 100_000, 100_000 - 1024]
+    shown = {one.name: (one.primary, one.secondary) for one in look.snapshot.instances}
+    assert shown == {"web1": (1, 2), "web2": (0, 1)}
+
+
+def test_a_new_secondary_only_takes_no_memory() -> None:
+    config = configured(planned("web1", ALPHA, BETA))
+    (promise,) = promises_of(config, Moves((("web1", "default", ("alpha", "gamma")),), (), ()))
+    look = Look(config, LIVE, (promise,))
+    assert promise.memory == 0
+    assert look.free_space(GAMMA, directory(FILES)) == 100_000 - 1024
 
 
 def test_named_nodes_are_as_many_as_the_template_needs() -> None:
