@@ -43,6 +43,11 @@ class FakeVolumes(Volumes):
         self._uses = uses
         self._made = 0
 
+    def names(self) -> list[str]:
+        """Return group and name of all volumes, sorted."""
+        every = self.groups.items()
+        return sorted(f"{group}/{name}" for group, there in every for name in there.volumes)
+
     def lose_power(self) -> None:
         """Leave no device active: none becomes active when the machine boots."""
         self.held.clear()
@@ -98,6 +103,18 @@ class FakeVolumes(Volumes):
             self._check_free(volume)
         for volume in there:
             self._change(volume, is_active=False)
+
+    async def rename(self, volume: Volume, new: Volume) -> None:
+        names.check(volume, new)
+        if self._ours(volume) is None and self._ours(new) is not None:
+            return
+        there, group = self._wanted(volume, "renamed"), self.groups[volume.place.group].volumes
+        if new.place.name in group:
+            raise not_ours(new, "another volume is there")
+        group[new.place.name] = replace(there, place=new.place, is_open=False)
+        del group[volume.place.name]
+        if volume.name in self.held:
+            self.held = (self.held - {volume.name}) | {new.name}
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)

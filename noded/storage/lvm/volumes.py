@@ -126,6 +126,14 @@ class Volumes(Protocol):
             NodeFailure: one is open.
         """
 
+    async def rename(self, volume: Volume, new: Volume) -> None:
+        """Give a volume another name in its group; it may be open. Done already is fine.
+
+        Raises:
+            Conflict: something else has the name.
+            NodeFailure: neither is there.
+        """
+
     async def grow(self, volume: Volume, size: MiB) -> None:
         """Have a volume be at least of ``size``; what is added is zeros. It may be open.
 
