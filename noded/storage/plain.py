@@ -1,0 +1,65 @@
+"""Disks that are logical volumes of this node: ``plain``."""
+
+from common.errors import InvalidRequest
+from common.messages import from_builtins
+from common.model.disk import LvmBacking, Mode
+from common.model.disk_parameters import PlainParameters
+from common.model.pool import Pool
+from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.facts import StorageReport
+from noded.storage.interface import PoolDriver, Storage
+from noded.storage.lvm import names
+from noded.storage.lvm.volumes import NewVolume, Volume, Volumes
+
+
+class PlainStorage(Storage, PoolDriver):
+    """One volume for each disk. A disk is attached while its volume has a device."""
+
+    def __init__(self, volumes: Volumes) -> None:
+        self._volumes = volumes
+
+    def check_place(self, disk: DiskSpec) -> None:
+        names.check(_volume(disk))
+
+    async def ensure_present(self, disk: DiskSpec) -> None:
+        await self._volumes.ensure_present([_new(disk)])
+
+    async def ensure_absent(self, disk: DiskSpec) -> None:
+        await self._volumes.ensure_absent([_volume(disk)])
+
+    async def find(self, disk: DiskSpec) -> DiskReport | None:
+        (found,) = await self._volumes.find([_volume(disk)])
+        return DiskReport(id=disk.id, instance=found.instance, size=found.size) if found else None
+
+    async def grow(self, disk: DiskSpec) -> None:
+        await self._volumes.grow(_volume(disk), disk.size)
+
+    async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- one node has it
+        (path,) = await self._volumes.activate([_volume(disk)])
+        return path
+
+    async def detach(self, disk: DiskSpec) -> None:
+        await self._volumes.deactivate([_volume(disk)])
+
+    def open(self, disk: DiskSpec) -> int:
+        return self._volumes.open(_volume(disk), read_only=disk.mode is Mode.READ_ONLY)
+
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        found = await self._volumes.inventory(pool)
+        return tuple(path for each in found for path in each.place.paths)
+
+    async def space(self, pool: Pool) -> StorageReport:
+        return await self._volumes.space(pool)
+
+
+def _volume(disk: DiskSpec) -> Volume:
+    place: object = disk.backing
+    if not isinstance(place, LvmBacking):
+        raise InvalidRequest("This disk is no logical volume.", disk=disk.id)
+    return Volume(place, disk.id, disk.instance)
+
+
+def _new(disk: DiskSpec) -> NewVolume:
+    what = f"the parameters of the disk {disk.id}"
+    parameters = from_builtins(disk.parameters, PlainParameters, what=what)
+    return NewVolume(_volume(disk), disk.size, parameters.stripes, parameters.stripe_size)
