@@ -1,0 +1,83 @@
+"""What may be done with a device of DRBD's, going by how it is."""
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, NodeFailure
+from common.noderpc.mirrors import CopyState, Link, MirrorReport
+from noded.storage.drbd.mirror import OURS, Mirror
+from noded.storage.drbd.module import Device
+
+GOOD_ALONE = (CopyState.UP_TO_DATE, CopyState.CONSISTENT)
+NO_GENERATION = "0" * 16
+
+
+def serves(device: Device, mirror: Mirror) -> bool:
+    """Tell whether a device with the disk's name is the disk's: its number, and its volumes."""
+    places = tuple(f"/dev/{volume.name}" for volume in mirror.volumes)
+    return device.minor == mirror.minor and device.volumes in (None, places)
+
+
+def check_removable(device: Device, mirror: Mirror) -> None:
+    """Refuse to take away a device that is in a disk's place, unless it is a remnant of ours.
+
+    Raises:
+        Conflict: it is somebody else's, or something may be done with it.
+    """
+    what = f"The disk {mirror.name} cannot be attached: its device /dev/drbd{mirror.minor}"
+    if not device.resource.startswith(OURS):
+        raise Conflict(
+            f"{what} is that of {device.resource}, which is none of ours; give that one another "
+            "number, or take it down.",
+            resource=device.resource,
+            minor=device.minor,
+        )
+    if device.report.primary or device.report.link is Link.CONNECTED:
+        raise Conflict(
+            f"{what} is in use: {device.resource} has /dev/drbd{device.minor}, and is "
+            f"{'primary' if device.report.primary else 'connected'}.",
+            resource=device.resource,
+            minor=device.minor,
+        )
+
+
+def check_promotion(report: MirrorReport, name: str, *, alone: bool) -> bool:
+    """Refuse to let a guest write where it might miss what was written before.
+
+    Args:
+        report: how the device is.
+        name: of the disk.
+        alone: it is noted that the other copy is behind, and need not be asked.
+
+    Returns:
+        whether the module has to be forced, as it cannot ask the other copy.
+
+    Raises:
+        NodeFailure: neither copy is known to be the newest.
+    """
+    if report.link is Link.CONNECTED:
+        if CopyState.UP_TO_DATE in (report.own, report.peer):
+            return False
+        raise NodeFailure(
+            f"The disk {name} cannot be used: neither copy is known to be good; this one is "
+            f"{report.own}, the other one {report.peer}.",
+            own=report.own,
+            peer=report.peer,
+        )
+    if not alone:
+        raise NodeFailure(
+            f"The disk {name} cannot be used: it is not connected to its other copy, so nobody "
+            f"knows whether this one, {report.own}, is the newest.",
+            own=report.own,
+        )
+    if report.own not in GOOD_ALONE:
+        raise NodeFailure(
+            f"The disk {name} cannot be used without its other copy: this one is {report.own}.",
+            own=report.own,
+        )
+    return True
+
+
+def is_split(report: MirrorReport) -> MirrorReport:
+    """Mark a device that gave up its peer though nobody told it to, after it was written to."""
+    wrote_apart = len(report.generations) > 1 and report.generations[1] != NO_GENERATION
+    return replace(report, split=report.link is Link.NONE and wrote_apart)

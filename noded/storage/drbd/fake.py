@@ -1,0 +1,331 @@
+"""DRBD's module of one machine that only pretends; it refuses what the real one refuses."""
+
+from collections.abc import Callable
+
+from common.errors import NodeFailure
+from common.model.disk_parameters import DrbdParameters
+from common.names import DiskId, MiB
+from common.noderpc.disks import Access
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from noded.storage.drbd.fake_pairs import JUST_CREATED, KIB, NONE, Copy, End, FakePairs
+from noded.storage.drbd.mirror import OURS
+from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse
+from noded.storage.lvm.fake import FakeVolumes
+
+UNKNOWN = {CopyState.NONE, CopyState.UNKNOWN}
+
+
+class FakeDrbd(DrbdModule):
+    """The devices of one machine, at ``address`` on the secondary network.
+
+    ``trouble`` is for scenarios to set: what the module lacks.
+    """
+
+    def __init__(
+        self,
+        pairs: FakePairs,
+        volumes: FakeVolumes,
+        address: str,
+        *,
+        uses: Callable[[DiskId], bool] = lambda _: False,
+    ) -> None:
+        """Make a module; ``uses`` tells whether a guest of this machine has a disk open."""
+        self.trouble = ""
+        self._pairs = pairs
+        self._volumes = volumes
+        self._address = address
+        self._uses = uses
+        self._ends: dict[int, End] = {}
+        self._copies: dict[str, Copy] = {}  # by LVM's UUID of the metadata's volume
+
+    async def problem(self) -> str:
+        return self.trouble
+
+    async def look(self) -> tuple[Device, ...]:
+        self._pairs.settle()
+        return tuple(self._device(end) for end in self._ends.values())
+
+    async def ensure_meta(self, path: str) -> None:
+        self._copies.setdefault(self._uuid(path), Copy())
+
+    async def create(self, resource: str, minor: int) -> None:
+        if minor in self._ends:
+            if self._ends[minor].resource == resource:
+                return
+            raise _refusal("Minor or volume exists already (delete it first)")
+        disk = DiskId(resource.removeprefix(OURS))
+        end = End(resource, minor, self._address, is_used=lambda: self._uses(disk))
+        self._ends[minor] = end
+        self._pairs.ends.append(end)
+
+    async def attach(
+        self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
+    ) -> None:
+        end = self._end(minor)
+        if end.copy is not None:
+            raise _refusal("Device is attached to a disk (use detach first)")
+        self._uuid(data)
+        copy = self._copies.get(self._uuid(meta))
+        if copy is None:
+            raise _refusal("No valid meta-data signature found.")
+        end.volumes, end.copy, end.size = (data, meta), copy, size
+        end.rate_kib = parameters.resync_rate
+        end.state = CopyState.INCONSISTENT
+        if copy.is_consistent:
+            end.state = CopyState.CONSISTENT if copy.was_up_to_date else CopyState.OUTDATED
+        if end.state is CopyState.CONSISTENT and copy.peer_is_outdated:
+            end.state = CopyState.UP_TO_DATE
+        self._volumes.held |= self._names(end)
+        self._meet_anew(end)
+
+    async def detach(self, minor: int) -> None:
+        self._pairs.settle()
+        end = self._end(minor)
+        self._volumes.held -= self._names(end)
+        peer = self._pairs.peer(end)
+        end.copy, end.volumes, end.state = None, None, CopyState.NONE
+        end.copying = Copying.NOTHING
+        if peer is not None:
+            peer.copying = Copying.NOTHING
+            if peer.has_good_copy and peer.copy and peer.copy.generations[1] == NONE:
+                self._pairs.new_generation(peer)
+
+    async def connect(
+        self,
+        connection: Connection,
+        secret: str,
+        parameters: DrbdParameters,  # noqa: ARG002
+        *,
+        discard: bool,
+    ) -> None:
+        end = self._of(connection.resource)
+        if end.connection is not None:
+            raise _refusal("Local address(port) already in use.")
+        end.connection, end.secret, end.discard = connection, secret, discard
+        end.allows_two, end.link = False, Link.CONNECTING
+        self._pairs.settle()
+
+    async def disconnect(self, connection: Connection) -> None:
+        self._pairs.settle()
+        end = self._of(connection.resource)
+        peer = self._pairs.peer(end)
+        end.part()
+        end.copying = Copying.NOTHING
+        if peer is not None:
+            if end.primary and end.copy and end.copy.generations[1] == NONE and end.has_good_copy:
+                self._pairs.new_generation(end)
+            behind = end if peer.primary else peer
+            if end.primary != peer.primary:
+                self._pairs.outdate(behind)
+        self._pairs.settle()
+
+    async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
+        self._pairs.settle()
+        end = self._of(connection.resource)
+        peer = self._pairs.peer(end)
+        if not allowed and end.primary and peer is not None and peer.primary:
+            raise _refusal("Need the verify-alg or both are primary: two primaries are in use")
+        for each in (end, peer):
+            if each is not None:
+                each.allows_two = allowed
+
+    async def promote(self, minor: int, *, force: bool) -> None:
+        self._pairs.settle()
+        end = self._end(minor)
+        peer = self._pairs.peer(end)
+        if end.primary:
+            return
+        if peer is not None and peer.primary and not end.allows_two:
+            raise _failed(-1, "Multiple primaries not allowed by config")
+        good = [each for each in (end, peer) if each is not None and each.has_good_copy]
+        forced = not good and force and end.state not in UNKNOWN
+        if not good and not forced:
+            raise _failed(-2, "Need access to UpToDate data")
+        if end.connection is None or peer is None:
+            if not force and not (end.copy and end.copy.peer_is_outdated):
+                raise _failed(-7, "Refusing to be Primary while peer is not outdated")
+            if end.copy is not None:
+                end.copy.peer_is_outdated = True
+        if forced:
+            self._force(end, peer)
+        if end.copy and (forced or (peer is None and end.copy.generations[1] == NONE)):
+            self._pairs.new_generation(end)
+        end.primary = True
+        self._pairs.settle()
+
+    def _force(self, end: End, peer: End | None) -> None:
+        assert end.copy is not None
+        if end.copy.generations[0] != JUST_CREATED:
+            self._pairs.given_up.add(end.resource)
+        self._pairs.become_good(end)
+        if peer is not None and peer.copy is not None:
+            end.copy.dirty_kib = end.size * KIB
+            end.copying, peer.copying = Copying.TO_PEER, Copying.FROM_PEER
+            peer.copy.dirty_kib = end.copy.dirty_kib
+
+    async def demote(self, minor: int) -> None:
+        self._pairs.settle()
+        end = self._end(minor)
+        if end.primary and end.is_used():
+            raise InUse(f"DRBD refused to make /dev/drbd{minor} secondary: it is held open.")
+        end.primary = False
+
+    async def remove(self, resource: str) -> None:
+        end = next((end for end in self._ends.values() if end.resource == resource), None)
+        if end is None:
+            return
+        await self.demote(end.minor)
+        if end.connection is not None:
+            await self.disconnect(end.connection)
+        self._volumes.held -= self._names(end)
+        del self._ends[end.minor]
+        self._pairs.ends.remove(end)
+
+    async def resize(self, minor: int, size: MiB) -> None:
+        self._pairs.settle()
+        end = self._end(minor)
+        peer = self._pairs.peer(end)
+        for each in (end, peer):
+            if each is not None and each.copy is not None:
+                each.size = size
+
+    async def declare_equal(self, minor: int) -> None:
+        self._pairs.settle()
+        end = self._end(minor)
+        peer = self._pairs.peer(end)
+        both = [each.copy for each in (end, peer) if each is not None and each.copy is not None]
+        if len(both) < 2 or any(copy.generations[0] != JUST_CREATED for copy in both):
+            raise _refusal("Need to be StandAlone")
+        self._pairs.new_generation(end)
+        current = both[0].generations[0]
+        for each, copy in zip((end, peer), both, strict=True):
+            assert each is not None
+            self._pairs.become_good(each)
+            copy.generations = [current, NONE, NONE, NONE]
+            copy.dirty_kib, copy.is_all_dirty = 0, False
+
+    async def pause(self, minor: int) -> None:
+        self._pairs.settle()
+        self._end(minor).paused = True
+
+    async def resume(self, minor: int) -> None:
+        self._pairs.settle()
+        self._end(minor).paused = False
+
+    async def limit(self, minor: int, rate_kib: int, parameters: DrbdParameters) -> None:  # noqa: ARG002
+        self._pairs.settle()
+        self._end(minor).limit_kib = rate_kib
+
+    async def verify(self, minor: int) -> None:
+        self._pairs.settle()
+        if self._pairs.peer(self._end(minor)) is None:
+            raise _refusal("Need to be connected")
+
+    def open(self, resource: str, minor: int, *, read_only: bool) -> int:  # noqa: ARG002 -- there is nothing to be read
+        """Refuse what could not be opened."""
+        end = self._ends.get(minor)
+        if end is None or end.resource != resource or not end.primary:
+            raise NodeFailure(f"/dev/drbd{minor} cannot be opened: it is not attached.")
+        return -1
+
+    # For scenarios
+
+    @property
+    def attached(self) -> dict[DiskId, Access]:
+        """Return the disks that are set up here, and for whom."""
+        return {
+            DiskId(end.resource.removeprefix(OURS)): _access(end) for end in self._ends.values()
+        }
+
+    def lose_power(self) -> None:
+        """Lose all devices; the copies stay, and those in use are as a crash left them."""
+        self._pairs.settle()
+        for end in self._ends.values():
+            if end.copy is not None:
+                end.copy.has_crashed = end.primary
+            self._pairs.ends.remove(end)
+        self._ends.clear()
+
+    def fail_volumes(self, resource: str) -> None:
+        """Have the volumes of a device make errors: it goes on without them."""
+        self._pairs.settle()
+        end = self._of(resource)
+        self._volumes.held -= self._names(end)
+        end.copy, end.volumes, end.state = None, None, CopyState.NONE
+
+    # The parts of it
+
+    def _end(self, minor: int) -> End:
+        if minor not in self._ends:
+            raise _refusal("Device minor not allocated")
+        return self._ends[minor]
+
+    def _of(self, resource: str) -> End:
+        for end in self._ends.values():
+            if end.resource == resource:
+                return end
+        raise _refusal("Unknown resource")
+
+    def _uuid(self, path: str) -> str:
+        group, _, name = path.removeprefix("/dev/").partition("/")
+        there = (
+            self._volumes.groups[group].volumes.get(name) if group in self._volumes.groups else None
+        )
+        if there is None or not there.is_active:
+            raise _refusal(f"Can not open device '{path}': No such file or directory")
+        return there.uuid
+
+    def _names(self, end: End) -> set[str]:
+        return {path.removeprefix("/dev/") for path in end.volumes or ()}
+
+    def _meet_anew(self, end: End) -> None:
+        """Compare copies again on a connection that was there before the volumes were."""
+        peer = self._pairs.peer(end)
+        if peer is not None:
+            end.link = peer.link = Link.CONNECTING
+        self._pairs.settle()
+
+    def _device(self, end: End) -> Device:
+        return Device(
+            resource=end.resource,
+            minor=end.minor,
+            volumes=end.volumes,
+            connection=end.connection,
+            allows_two=end.allows_two,
+            size=end.size,
+            report=self._report(end),
+        )
+
+    def _report(self, end: End) -> MirrorReport:
+        peer = self._pairs.peer(end)
+        copy = end.copy or (peer.copy if peer else None)
+        behind = copy.dirty_kib if copy else 0
+        paused = end.paused or (peer is not None and peer.paused)
+        rate = (peer if end.copying is Copying.TO_PEER and peer else end).rate_kib
+        return MirrorReport(
+            primary=end.primary,
+            peer_primary=peer is not None and peer.primary,
+            own=end.state,
+            peer=peer.state if peer else CopyState.UNKNOWN,
+            link=end.link,
+            copying=end.copying,
+            paused=paused and end.copying is not Copying.NOTHING,
+            percent=100.0 - 100.0 * behind / max(end.size * KIB, 1) if end.size else 100.0,
+            behind_kib=behind,
+            rate_kib=0 if end.copying is Copying.NOTHING or paused else rate,
+            generations=tuple(end.copy.generations) if end.copy else (),
+        )
+
+
+def _access(end: End) -> Access:
+    if not end.primary:
+        return Access.STANDBY
+    return Access.SHARED if end.allows_two else Access.SOLE
+
+
+def _refusal(words: str) -> NodeFailure:
+    return NodeFailure(f"DRBD refused: {words}")
+
+
+def _failed(number: int, words: str) -> NodeFailure:
+    return NodeFailure(f"DRBD refused: State change failed: ({number}) {words}")

@@ -1,0 +1,141 @@
+"""What DRBD's kernel module of this node can be asked; the real one and the fake obey alike.
+
+It knows devices, not disks: whose a device is, and whether something is wise, the driver decides.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from common.errors import NodeFailure
+from common.model.disk_parameters import DrbdParameters
+from common.names import MiB
+from common.noderpc.mirrors import MirrorReport
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One end of a connection."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What two nodes have between them for one disk; both ends name it in mirror image."""
+
+    resource: str
+    own: Endpoint
+    peer: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as the module has it.
+
+    Attributes:
+        resource: its name, which both nodes may choose as they like.
+        minor: its number on this node.
+        volumes: the paths of data and metadata, as they were attached; None: it has none.
+        connection: None while it waits for nobody, whether it was told so or gave up.
+        allows_two: whether both nodes may be primary at a time.
+        size: as it can be used; 0 while there is no copy.
+        report: how it is.
+    """
+
+    resource: str
+    minor: int
+    volumes: tuple[str, str] | None
+    connection: Connection | None
+    allows_two: bool
+    size: MiB
+    report: MirrorReport
+
+
+class InUse(NodeFailure):
+    """Something has the device open: a guest, as a rule."""
+
+    code = "node-failure.in-use"
+
+
+class DrbdModule(Protocol):
+    """The devices of this node.
+
+    What takes a device by its number trusts the caller to know whose it is.
+
+    Raises, from every method:
+        NodeFailure: the module refused, or there is none; says why, in its own words.
+    """
+
+    async def problem(self) -> str:
+        """Say why no disk can be mirrored by this node, and what to do; empty if all is well."""
+
+    async def look(self) -> tuple[Device, ...]:
+        """Return all devices, ours or not, in one look."""
+
+    async def ensure_meta(self, path: str) -> None:
+        """Have metadata on a volume, of data that is no copy yet; what is there stays."""
+
+    async def create(self, resource: str, minor: int) -> None:
+        """Make a device, with no volume and no connection; one that is there stays."""
+
+    async def attach(
+        self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
+    ) -> None:
+        """Give a device its volumes.
+
+        What was attached the last time knows only that it was good then. It waits for its peer to
+        tell more, unless it had heard that the peer's is worse.
+        """
+
+    async def detach(self, minor: int) -> None:
+        """Take a device's volumes; it goes on with the peer's copy, if there is a good one."""
+
+    async def connect(
+        self, connection: Connection, secret: str, parameters: DrbdParameters, *, discard: bool
+    ) -> None:
+        """Begin to look for the peer, who has to prove that it knows ``secret``."""
+
+    async def disconnect(self, connection: Connection) -> None:
+        """Stop; the side that is not primary is outdated from then on."""
+
+    async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
+        """Say whether both nodes may be primary; it holds for both ends of what is connected."""
+
+    async def promote(self, minor: int, *, force: bool) -> None:
+        """Make a device primary.
+
+        Args:
+            minor: its number.
+            force: though the peer cannot be asked, whatever the own copy is.
+        """
+
+    async def demote(self, minor: int) -> None:
+        """Make a device secondary; refused while anything has it open."""
+
+    async def remove(self, resource: str) -> None:
+        """Take a device away, demoted, disconnected and detached; none is fine."""
+
+    async def resize(self, minor: int, size: MiB) -> None:
+        """Make a device larger, of which both volumes have grown; what was added is zeros."""
+
+    async def declare_equal(self, minor: int) -> None:
+        """Take two copies that were never written to, and are connected, for good and equal."""
+
+    async def pause(self, minor: int) -> None:
+        """Have a copying wait."""
+
+    async def resume(self, minor: int) -> None:
+        """Let a copying go on."""
+
+    async def limit(self, minor: int, rate_kib: int, parameters: DrbdParameters) -> None:
+        """Copy at most so much a second; 0: as the parameters say."""
+
+    async def verify(self, minor: int) -> None:
+        """Begin to compare both copies."""
+
+    def open(self, resource: str, minor: int, *, read_only: bool) -> int:
+        """Open the device of a resource; the descriptor is the caller's. Blocks."""
