@@ -30,6 +30,7 @@ from noded.handlers.identity import IdentityHandlers
 from noded.handlers.instances import InstanceHandlers
 from noded.handlers.join import JoinHandlers
 from noded.handlers.mastership import MastershipHandlers
+from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
 from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
@@ -42,6 +43,7 @@ from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
 from noded.storage.storages import Storages
 from noded.system.patience import bounded_by
+from noded.system.turns import Turns
 from noded.tasks.registry import TaskRegistry
 
 log = logging.getLogger(__name__)
@@ -104,7 +106,7 @@ class Node:
         )
         self._dispatcher = Dispatcher(
             CopyHandlers(drivers.copier, self._tasks),
-            DiskHandlers(drivers.storages),
+            DiskHandlers(drivers.storages, turns := Turns()),
             self._facts,
             files,
             IdentityHandlers(
@@ -119,6 +121,7 @@ class Node:
             JoinHandlers(
                 self.identity, files=files, replica=self._replica, candidates=self.candidates
             ),
+            MirrorHandlers(drivers.storages.mirrors, turns),
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
             self._replica,

@@ -11,9 +11,9 @@ from noded.system.turns import Turns
 class DiskHandlers(Disks):
     """Carried out by the drivers, one at a time for the disks of one instance."""
 
-    def __init__(self, storages: Storages) -> None:
+    def __init__(self, storages: Storages, turns: Turns) -> None:
         self._storages = storages
-        self._turns = Turns()
+        self._turns = turns
 
     async def ensure_present(self, *, disk: DiskSpec) -> None:
         _check(disk)

@@ -23,6 +23,7 @@ from noded.network.linux import LinuxNetwork
 from noded.network.netlink import open_netlink
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
+from noded.system.turns import Turns
 from noded.tasks.registry import TaskRegistry
 from tests.support.disks import file_disk, only_files
 from tests.support.namespace import in_new_network
@@ -73,7 +74,7 @@ def test_guest_lives_and_leaves_nothing(root: Path) -> None:
         await asyncio.to_thread(make_bridge)
         network = LinuxNetwork()
         storage = FileStorage(lambda: Directories(local=str(root / "disks")))
-        disks = DiskHandlers(only_files(storage))
+        disks = DiskHandlers(only_files(storage), Turns())
         kvm = KvmHypervisor(
             Surroundings(
                 instances=root / "run",

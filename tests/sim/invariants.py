@@ -67,8 +67,11 @@ class Invariants:
             for disk, access in machine.attached.items():
                 held.setdefault(disk, {})[machine.name] = access
         for disk_id, by in held.items():
-            alone = Access.SOLE in by.values()
-            assert not alone or len(by) == 1, f"the disk {disk_id} is attached by several: {by}"
+            used = [access for access in by.values() if access is not Access.STANDBY]
+            alone = Access.SOLE in used
+            assert not alone or len(used) == 1, f"the disk {disk_id} is used by several: {by}"
+        lost = self._cluster.pairs.lost
+        assert not lost, f"what was acknowledged is lost: {lost}"
 
     async def check_in_the_end(self) -> None:
         """In peace nothing is missing: no commit, no job; all have ended, as was promised."""

@@ -31,6 +31,7 @@ from coordinator.state.state import State
 from noded.copies.fake import FakeWires
 from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.tables import read_stamp
+from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.fake import FakeFiles
 from tests.support.coordinators import Coordinator
 from tests.support.disk import Disk
@@ -59,6 +60,7 @@ class SimulatedCluster:
         self.world.reaches = self.network.reaches
         self.wires = FakeWires(self.network.reaches)
         self.shared = FakeFiles()
+        self.pairs = FakePairs(self.network.reaches)
         self.names = names
         every = NAMES[: len(names) + strangers]
         self.machines = {
@@ -69,6 +71,7 @@ class SimulatedCluster:
                 world=self.world,
                 wires=self.wires,
                 shared=self.shared,
+                pairs=self.pairs,
                 now=self.now,
             )
             for name in every

@@ -6,7 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.names import DiskId, MiB
+from common.model.disk import DrbdBacking, FileBacking, GlusterBacking, LvmBacking
+from common.model.pool import PoolKind
+from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Access
 from common.noderpc.instances import GuestReport
 from common.paths import Paths
@@ -24,13 +26,19 @@ from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
+from noded.storage.drbd.driver import MirrorStorage
+from noded.storage.drbd.fake import FakeDrbd
+from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.fake import FakeFiles, FakeStorage
+from noded.storage.lvm.fake import FakeVolumes
+from noded.storage.plain import PlainStorage
+from noded.storage.storages import Storages
 from tests.support.disk import Disk
-from tests.support.disks import only_files
 from tests.support.image import Identity, ip_of, read_identity
 from tests.support.process import Process
 
 REBOOT_S = 30.0
+GROUP = "gantry"  # the volume group of each machine
 
 
 class Machine:
@@ -49,6 +57,7 @@ class Machine:
         world: FakeWorld,
         wires: FakeWires,
         shared: FakeFiles,
+        pairs: FakePairs,
         now: Callable[[], float],
     ) -> None:
         self.name, self.ip = name, ip_of(name)
@@ -61,8 +70,10 @@ class Machine:
             partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
             uses=lambda disk: self.guests.uses(disk) or self.copier.uses(disk),
         )  # fmt: skip
-        self.fakes = (self.storage,)  # one for each kind of backing
-        storages = only_files(self.storage)
+        self.fakes = (self.storage,)  # of those that are not made of volumes
+        self.volumes = FakeVolumes(GROUP, uses=self.guests.uses)
+        self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self.guests.uses)
+        storages = self._storages()
         self.guests.open_disk = storages.open
         self.copier = FakeCopier(
             name, self.ip, wires, storages=storages, contents=self.storage,
@@ -94,7 +105,7 @@ class Machine:
         noded = Noded(
             self.paths,
             Drivers(
-                storages=only_files(life.of(self.storage)), copier=life.of(self.copier),
+                storages=self._storages(life), copier=life.of(self.copier),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
@@ -104,6 +115,23 @@ class Machine:
         noded.identity.on_change = self._identity_changed
         await noded.start()
         return noded
+
+    def _storages(self, life: "_Life | None" = None) -> Storages:
+        def own(driver: Any) -> Any:
+            return life.of(driver) if life else driver
+
+        files, plain = own(self.storage), own(PlainStorage(self.volumes))
+        mirrors = own(MirrorStorage(self.volumes, self.drbd, self._uuid))
+        return Storages(
+            {FileBacking: files, GlusterBacking: files, LvmBacking: plain, DrbdBacking: mirrors},
+            {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
+            mirrors,
+        )
+
+    def _uuid(self) -> NodeId:
+        assert self.noded is not None
+        assert self.noded.identity.member is not None
+        return self.noded.identity.member.node_uuid
 
     async def kill_noded(self) -> None:
         """End noded at once, wherever it is; what the guests do goes on."""
@@ -117,7 +145,9 @@ class Machine:
         """End noded and all guests."""
         # First the guests: nothing that noded does on its way down may be seen by them.
         self._life.ended = True
+        self.drbd.lose_power()
         self.guests.power_off()
+        self.volumes.lose_power()
         self.copier.power_off()
         for fake in self.fakes:
             fake.attached.clear()
@@ -169,12 +199,14 @@ class Machine:
     @property
     def attached(self) -> dict[DiskId, Access]:
         """The disks that are attached here, of all kinds."""
-        return {disk: access for fake in self.fakes for disk, access in fake.attached.items()}
+        fakes = (*self.fakes, self.drbd)
+        return {disk: access for fake in fakes for disk, access in fake.attached.items()}
 
     @property
     def local_disks(self) -> list[str]:
         """The paths of the disks that only this machine has, sorted."""
-        return sorted(path for fake in self.fakes for path in fake.local.disks)
+        files = (path for fake in self.fakes for path in fake.local.disks)
+        return sorted((*files, *self.volumes.names()))
 
     @property
     def contents(self) -> dict[str, str]:

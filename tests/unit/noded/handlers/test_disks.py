@@ -18,6 +18,7 @@ from noded.handlers.network import NetworkHandlers
 from noded.network.fake import FakeNetwork
 from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
+from noded.system.turns import Turns
 from tests.support.clock import simulate
 from tests.support.disks import directory, only_files
 
@@ -51,7 +52,7 @@ def spec(
 
 def test_disks_come_and_go() -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(only_files(SlowStorage()))
+        disks = DiskHandlers(only_files(SlowStorage()), Turns())
         await disks.ensure_present(disk=spec())
         report = DiskReport(id=DISK_A, instance=WEB1, size=MiB(64))
         assert await disks.find(disks=(spec(DISK_B), spec(DISK_A))) == (None, report)
@@ -68,7 +69,7 @@ def test_disks_come_and_go() -> None:
 
 def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(only_files(SlowStorage()))
+        disks = DiskHandlers(only_files(SlowStorage()), Turns())
         async with asyncio.TaskGroup() as group:
             for number in range(20):
                 other = InstanceId(f"22222222-0000-4000-8000-{number:012}")
@@ -91,7 +92,7 @@ def test_changes_to_one_instance_take_turns_and_others_do_not_wait() -> None:
 )
 def test_senseless_disk_is_refused(bad: DiskSpec, words: str) -> None:
     async def scenario() -> None:
-        disks = DiskHandlers(only_files(SlowStorage()))
+        disks = DiskHandlers(only_files(SlowStorage()), Turns())
         for call in (disks.ensure_present, disks.ensure_absent, disks.grow):
             with pytest.raises(InvalidRequest, match=words):
                 await call(disk=bad)
@@ -105,7 +106,7 @@ def test_senseless_disk_is_refused(bad: DiskSpec, words: str) -> None:
 def test_calls_travel_as_json() -> None:
     async def scenario() -> None:
         dispatcher = Dispatcher(
-            DiskHandlers(only_files(SlowStorage())), NetworkHandlers(FakeNetwork("br0"))
+            DiskHandlers(only_files(SlowStorage()), Turns()), NetworkHandlers(FakeNetwork("br0"))
         )
         call = dispatcher.find("disks", "ensure_present")
         reply = await dispatcher.run(call, to_json({"disk": spec()}))
