@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from common.model.group import AllocationPolicy
 from common.names import GroupName, InstanceName, NodeName
+from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 
 InstanceArgument = Annotated[InstanceName, argument("name of the instance")]
@@ -32,6 +33,14 @@ ShutdownTimeout = Annotated[
 NoRemember = Annotated[
     bool,
     option("--no-remember", help="do not record how it should be now", syntax=Syntax.FLAG),
+]
+
+CompressionOption = Annotated[
+    Compression, option("--compress", help="make data smaller on its way between nodes")
+]
+RateOption = Annotated[
+    Rate,
+    option("--rate-limit", help="MiB per second that may be sent; 0: as fast as it goes"),
 ]
 
 AllocationPolicyOption = Annotated[

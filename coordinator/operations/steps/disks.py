@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from common.errors import Unreachable
+from common.errors import GntError, Unreachable
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.disks import Disks, DiskSpec
@@ -10,6 +10,7 @@ from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover, Hold, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
+from coordinator.operations.steps.patience import patiently
 from coordinator.state.config import Config
 
 
@@ -38,6 +39,22 @@ def delete_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> 
     )
 
 
+def delete_left_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
+    """Delete a disk that nobody needs any more; one that cannot be deleted is left, and told."""
+    disks = cluster.call(Disks, node)
+
+    async def attempt() -> None:
+        try:
+            await patiently(cluster, lambda: disks.ensure_absent(disk=disk), heed_cancel=False)
+        except GntError as error:
+            cluster.log(
+                f"The former disk {index} is left on {node} ({disk.backing.paths[0]}) and can be "
+                f"deleted there: {error}"
+            )
+
+    return act(f"delete the former disk {index} on {node}", attempt)
+
+
 def leave_disks(
     cluster: Cluster, guest: GuestSpec, home: NodeRef, handover: Handover
 ) -> Iterator[Step]:
@@ -63,14 +80,19 @@ def _detach(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Step:
 
 
 async def hold(cluster: Cluster, guest: GuestSpec, holds: Iterable[Hold]) -> None:
-    """Have each node hold the disks of a guest as it is to.
+    """Have each node hold the disks of a guest as it is to."""
+    await hold_disks(cluster, guest.disks, holds)
+
+
+async def hold_disks(cluster: Cluster, disks: tuple[DiskSpec, ...], holds: Iterable[Hold]) -> None:
+    """Have each node hold these disks as it is to.
 
     That is asked again by whoever needs it, instead of being relied on: a node that has lost its
     power has nothing attached any more.
     """
-    for each in holds if guest.disks else ():
+    for each in holds if disks else ():
         try:
-            await _hold(cluster, guest.disks, each)
+            await _hold(cluster, disks, each)
         except Unreachable as error:
             if not each.is_optional:
                 raise

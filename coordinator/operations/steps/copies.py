@@ -1,0 +1,121 @@
+"""Copying what is on a disk onto another one."""
+
+from collections.abc import Sequence
+
+from common.errors import NotFound, Unreachable
+from common.messages import Order
+from common.model.node import NodeRef
+from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Peer
+from common.noderpc.disks import DiskSpec
+from coordinator.disks.holding import Handover
+from coordinator.disks.kind import DiskKind
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.step import Step, act
+from coordinator.operations.steps.disks import hold_disks
+from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S, patiently
+
+
+class Side(Order):
+    """The disk that is read, or written, and what its nodes do for that and afterwards."""
+
+    node: NodeRef
+    disk: DiskSpec
+    attach: Handover
+    detach: Handover
+
+
+class DiskCopy(Order):
+    """``index`` is that of the disk, as people count; ``rate`` is in MiB per second."""
+
+    index: int
+    source: Side
+    target: Side
+    compression: Compression = Compression.NONE
+    rate: int = 0
+
+    @property
+    def title(self) -> str:
+        return f"copy disk {self.index} from {self.source.node} to {self.target.node}"
+
+
+def side_of(kind: DiskKind, nodes: Sequence[NodeRef], disk: DiskSpec) -> Side:
+    """Return one side of a copy: a disk that ``nodes`` have, read or written on the first."""
+    attach, detach = kind.before_start(nodes), kind.after_stop(nodes)
+    return Side(node=nodes[0], disk=disk, attach=attach, detach=detach)
+
+
+def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:
+    """Fill a disk with what is on another one; both are let go of at the end, and when undone."""
+
+    async def do() -> None:
+        for side in (copy.source, copy.target):
+            await hold_disks(cluster, (side.disk,), side.attach.do)
+        await _transfer(cluster, copy)
+        # What took hours is not done again because a noded is being restarted just now.
+        await patiently(cluster, end)
+
+    async def end() -> None:
+        for side in (copy.target, copy.source):
+            await cluster.call(Copies, side.node).ensure_ended(copy=_id(cluster, copy))
+            await hold_disks(cluster, (side.disk,), side.detach.do)
+
+    return act(copy.title, do, undo=end)
+
+
+async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
+    """See a copy to its end; it goes on while noded is restarted on either node.
+
+    Raises:
+        Cancelled: the operator wished it.
+        NodeFailure: it cannot be done, or nothing more has come for a minute.
+    """
+    offer: Offer | None = None
+    furthest, limit, attempt = -1, cluster.steady() + PATIENCE_S, 0
+    while True:
+        try:
+            offer = offer or await _offer(cluster, copy)
+            return await _fetch(cluster, copy, offer, attempt)
+        except (BrokenOff, NotFound, Unreachable) as error:
+            done = int(error.detail.get("done", 0))
+            if done > furthest:
+                furthest, limit = done, cluster.steady() + PATIENCE_S
+            if cluster.steady() >= limit:
+                raise
+            cluster.log(f"Trying again: {error}")
+            if isinstance(error, BrokenOff):
+                offer = None  # whoever offered may be gone
+        attempt += 1
+        await cluster.sleep(PAUSE_S)
+
+
+async def _offer(cluster: Cluster, copy: DiskCopy) -> Offer:
+    return await cluster.call(Copies, copy.source.node).offer(
+        copy=_id(cluster, copy),
+        disk=copy.source.disk,
+        peer=_peer(cluster, copy.target.node),
+        compression=copy.compression,
+        rate=copy.rate,
+    )
+
+
+async def _fetch(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: int) -> None:
+    source = cluster.config.nodes[copy.source.node.uuid]
+    task = cluster.task_id(f"copy-{copy.index}-{attempt}")
+    await cluster.call(Copies, copy.target.node).begin_fetch(
+        copy=_id(cluster, copy),
+        disk=copy.target.disk,
+        peer=_peer(cluster, copy.source.node),
+        host=source.secondary_ip or source.primary_ip,
+        offer=offer,
+        task=task,
+    )
+    await cluster.run_task(copy.target.node, task)
+
+
+def _peer(cluster: Cluster, node: NodeRef) -> Peer:
+    return Peer(name=node.name, key=cluster.config.nodes[node.uuid].key)
+
+
+def _id(cluster: Cluster, copy: DiskCopy) -> str:
+    """Name this copy, on both nodes: the same whoever goes on with the job."""
+    return cluster.task_id(f"copy-{copy.index}")
