@@ -150,6 +150,13 @@ _ENTRIES = (
         ignored=("--ignore-hvversions", "--ignore-ipolicy", "--no-runtime-changes"),
     ),
     Entry(
+        "OP_INSTANCE_MOVE",
+        "instance.move",
+        command="gnt-instance move",
+        help="move an instance to any node, copying its disks",
+        confirm="Stop {}, to copy its disks to another node?",
+    ),
+    Entry(
         "OP_INSTANCE_MULTI_ALLOC",
         "instance.create_many",
         route="POST /2/instances-multi-alloc",

@@ -77,7 +77,7 @@ gnt-instance list-fields:
 gnt-instance list-tags guest:
 gnt-instance migrate -f guest:
 gnt-instance modify -B memory=256M --net add:link=br0 -H acpi=false guest:
-gnt-instance move -f -n gamma guest: OP_INSTANCE_MOVE
+gnt-instance move -f -n gamma guest: need not be copied
 gnt-instance reboot guest:
 gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS
 gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL

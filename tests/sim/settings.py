@@ -12,6 +12,7 @@ from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.nic_changes import Action, NicChange
+from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.state.rows import Put
 from tests.support.cluster import SimulatedCluster
@@ -21,7 +22,8 @@ from tests.support.network import Trip
 from tests.support.story import Setting
 
 WEB1 = InstanceName("web1")
-BETA, GAMMA, DELTA = NodeName("beta"), NodeName("gamma"), NodeName("delta")
+ALPHA, BETA = NodeName("alpha"), NodeName("beta")
+GAMMA, DELTA = NodeName("gamma"), NodeName("delta")
 
 
 def create(
@@ -59,6 +61,18 @@ def web1_on(
         await cluster.run(create("web1", node, template=template, start=start))
 
     return setting
+
+
+async def web1_with_data(cluster: SimulatedCluster) -> None:
+    """Begin with an instance on gamma that has written to its disk, which only gamma has."""
+    await cluster.run(create("web1", "gamma", template=DiskTemplate.FILE))
+    for disk in cluster.config.disks_of(cluster.config.instance("web1")):
+        cluster.machines["gamma"].files.contents[disk.backing.paths[0]] = "data of web1"
+
+
+async def web1_with_data_that_is_down(cluster: SimulatedCluster) -> None:
+    await web1_with_data(cluster)
+    await cluster.run(ShutDownInstance(instance_name=WEB1))
 
 
 async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:

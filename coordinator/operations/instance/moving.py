@@ -71,7 +71,7 @@ def _targets(config: Config, instance: Instance) -> tuple[NodeId, ...] | None:
     targets = kind_of(instance.disk_template).may_move_to(config.nodes_of(instance))
     if targets == ():
         raise Conflict(
-            f"Instance {instance.name} has {instance.disk_template} disks, which are on its "
-            "node only; it can be moved by exporting it."
+            f"Instance {instance.name} has {instance.disk_template} disks, which are on its node "
+            f"only; “gnt-instance move {instance.name}” copies them to another."
         )
     return targets

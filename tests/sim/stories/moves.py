@@ -3,10 +3,23 @@
 from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.move import MoveInstance
 from coordinator.operations.node.evacuate import EvacuateNode
-from tests.sim.settings import GAMMA, WEB1, web1_half_moved, web1_on, web1_on_dead_gamma
+from tests.sim.settings import (
+    ALPHA,
+    GAMMA,
+    WEB1,
+    web1_half_moved,
+    web1_on,
+    web1_on_dead_gamma,
+    web1_with_data,
+    web1_with_data_that_is_down,
+)  # fmt: skip
 from tests.sim.stories.group import another_group_of_two
 from tests.support.story import Story
+
+# A node that fails to delete a disk that is needed no more is left with it, and told so.
+LEFT = frozenset({"disks gamma", "contents gamma"})
 
 STORIES = {
     "fail over": Story(
@@ -24,6 +37,13 @@ STORIES = {
     "migrate where the allocator says": Story(
         MigrateInstance(instance_name=WEB1, iallocator="hail"), web1_on("beta"),
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
+    ),
+    "move": Story(
+        MoveInstance(instance_name=WEB1, target_node=ALPHA), web1_with_data, uncertain=LEFT
+    ),
+    "move what is down": Story(
+        MoveInstance(instance_name=WEB1, target_node=ALPHA),
+        web1_with_data_that_is_down, uncertain=LEFT,
     ),
     "evacuate": Story(
         EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False), concerned="gamma"
