@@ -136,7 +136,7 @@ def test_a_cancelled_move_leaves_the_instance_running_where_it_was() -> None:
 def test_a_target_without_space_is_refused_beforehand() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.machines["alpha"].files.capacity = MiB(10)
-        with pytest.raises(NoCapacity, match="10 MiB left for file disks"):
+        with pytest.raises(NoCapacity, match="10 MiB left in the directory"):
             await cluster.run(MOVE)
         await check_as_before(cluster)
 
