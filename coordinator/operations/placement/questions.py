@@ -165,11 +165,12 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
     beparams, usual = read_backend(spec.beparams), sound(Backend, cluster.beparams)
     filled(Backend, usual, beparams, what="the backend parameters asked for")
     none_taken = Devices((), str)  # what is asked about is not made
-    new = [NewDisk(uuid, DiskId(f"{n}"), (), none_taken) for n in range(len(spec.disks))]
-    disks = tuple(
-        Disk(uuid=one.disk, size=disk.size_mib, backing=kind.new_backing(cluster, one))
-        for one, disk in zip(new, spec.disks, strict=True)
-    )
+    disks = []
+    for number, disk in enumerate(spec.disks):
+        kind.check_wish(disk)
+        new = NewDisk(uuid, DiskId(f"{number}"), (), none_taken, disk)
+        backing = kind.new_backing(cluster, new)
+        disks.append(Disk(uuid=new.disk, size=disk.size_mib, backing=backing))
     instance = Instance(
         uuid=uuid,
         name=InstanceName("new"),
@@ -180,7 +181,7 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
         beparams=beparams,
         tags=spec.tags,
     )
-    return look.about(disks), PlannedInstance(instance, disks)
+    return look.about(disks), PlannedInstance(instance, tuple(disks))
 
 
 def _as_json(found: "Explanation") -> dict[str, Any]:
