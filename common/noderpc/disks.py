@@ -4,6 +4,7 @@ from abc import abstractmethod
 from enum import StrEnum
 from typing import Any
 
+from common.errors import NodeFailure
 from common.messages import Order, Report
 from common.model.disk import Backing, Mode
 from common.model.pool import Pool
@@ -48,6 +49,15 @@ class DiskReport(Report):
     size: MiB
 
 
+class Unfinished(NodeFailure):
+    """What was asked for takes longer than a call; it goes on, and can be asked for again.
+
+    Details: ``done_mib`` and ``total_mib`` say how far it is.
+    """
+
+    code = "node-failure.unfinished"
+
+
 class Disks(NodeService, prefix="disks"):
     """Disks of one node."""
 
@@ -57,6 +67,7 @@ class Disks(NodeService, prefix="disks"):
         """Create a disk of the wanted size; one that is there already stays as it is.
 
         Raises:
+            Unfinished: it is not all zeros yet.
             Conflict: something else is in its place.
             NodeFailure: no space, no such directory, an I/O error.
         """

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.model.disk import FileBacking, GlusterBacking
+from common.model.disk import FileBacking, GlusterBacking, LvmBacking
 from common.model.pool import PoolKind
 from common.paths import Paths
 from common.systemd import Supervisor
@@ -33,6 +33,8 @@ from noded.network.linux import LinuxNetwork
 from noded.powercycle import find_switch
 from noded.storage.directories import read_directories
 from noded.storage.file import FileStorage
+from noded.storage.lvm.linux import LinuxVolumes
+from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 
 MOST_THREADS = 8  # for the blocking calls of drivers
@@ -99,7 +101,11 @@ async def _serve(
 
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
-    storages = Storages({FileBacking: files, GlusterBacking: files}, {PoolKind.DIRECTORY: files})
+    plain = PlainStorage(LinuxVolumes())
+    storages = Storages(
+        {FileBacking: files, GlusterBacking: files, LvmBacking: plain},
+        {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
+    )
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(
         storages=storages,

@@ -7,7 +7,14 @@ from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
-from noded.storage.lvm.refusals import in_use, no_group, no_space, not_ours, not_there
+from noded.storage.lvm.refusals import (
+    in_use,
+    no_group,
+    no_space,
+    no_space_to_grow,
+    not_ours,
+    not_there,
+)
 from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
 
 TEBIBYTE = MiB(1 << 20)
@@ -110,7 +117,7 @@ class FakeVolumes(Volumes):
             return
         there, group = self._wanted(volume, "renamed"), self.groups[volume.place.group].volumes
         if new.place.name in group:
-            raise not_ours(new, "another volume is there")
+            raise not_ours(new, group[new.place.name])
         group[new.place.name] = replace(there, place=new.place, is_open=False)
         del group[volume.place.name]
         if volume.name in self.held:
@@ -122,7 +129,7 @@ class FakeVolumes(Volumes):
         more = MiB(_in_extents(size) - there.size)
         if more > 0:
             if not volume.place.thin_pool and group.free < more:
-                raise no_space(volume.place.group, more, group.free)
+                raise no_space_to_grow(volume, more, group.free)
             self._change(volume, size=_in_extents(size))
 
     async def snapshot(self, volume: Volume, new: NewVolume) -> None:
@@ -178,7 +185,7 @@ class FakeVolumes(Volumes):
         if there is None:
             return True
         if there.disk != new.volume.disk:
-            raise not_ours(new.volume, "a volume that is not ours is there")
+            raise not_ours(new.volume, there)
         return there.is_unfinished
 
     def _make(self, new: NewVolume) -> None:

@@ -9,7 +9,6 @@ from common.names import DiskId, InstanceId, is_uuid
 from noded.storage.lvm.volumes import Volume
 
 OURS = "gantry"
-UNFINISHED = "gantry.unfinished"
 _DISK, _INSTANCE = "gantry.disk.", "gantry.instance."
 _NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")  # Source: lvm(8), “valid names”
 

@@ -93,6 +93,7 @@ class Volumes(Protocol):
         volume, if they fit; else each disk's on one. If one cannot be made, none of them is.
 
         Raises:
+            Unfinished: not all are zeros yet; to be asked again.
             Conflict: something that is not ours has the name; it is untouched.
             NodeFailure: no such group, or no space in it (``free_mib``).
         """
@@ -138,6 +139,7 @@ class Volumes(Protocol):
         """Have a volume be at least of ``size``; what is added is zeros. It may be open.
 
         Raises:
+            Unfinished: what was added is not all zeros yet; to be asked again.
             NodeFailure: it is not there, or there is no space (``free_mib``).
         """
 

@@ -1,0 +1,89 @@
+"""The device of a logical volume, opened only when it is proven to be that volume's."""
+
+import fcntl
+import os
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+from common.names import MiB
+from noded.storage.lvm.refusals import not_there
+from noded.storage.lvm.volumes import Volume
+
+MIB = 1 << 20
+ZERO_OUT = 0x127F  # BLKZEROOUT of linux/fs.h
+SYSFS = Path("/sys/dev/block")
+
+
+def mapper_path(volume: Volume) -> str:
+    """Return where the volume's device is, by the name that the kernel knows it by."""
+    return f"/dev/mapper/{_mapped(volume)}"
+
+
+def open_device(volume: Volume, access: int, *, uuid: str = "") -> int:
+    """Open a volume's device; the descriptor is the caller's.
+
+    Root alone can name devices, but a path may lead to whatever it likes. So what is there is got
+    hold of, which opens nothing, then proven to be the kernel's device of that name, made by LVM,
+    and opened itself.
+
+    Args:
+        volume: it has to be active.
+        access: ``O_RDONLY`` or ``O_RDWR``, and ``O_EXCL`` where nobody else may have it.
+        uuid: LVM's own of the volume, where it is known.
+
+    Raises:
+        NodeFailure: nothing is there, or something else.
+    """
+    path = mapper_path(volume)
+    try:
+        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        why = "it is not attached" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        raise not_there(volume, "opened", why) from error
+    try:
+        check_device(volume, os.fstat(found), uuid)
+        return os.open(f"/proc/self/fd/{found}", access | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise not_there(volume, "opened", str(error.strerror)) from error
+    finally:
+        os.close(found)
+
+
+def zero(descriptor: int, start: MiB, end: MiB) -> None:
+    """Have a part of a device read as zeros, by the device's own means where it has some."""
+    fcntl.ioctl(descriptor, ZERO_OUT, struct.pack("QQ", start * MIB, (end - start) * MIB))
+
+
+def size_of(descriptor: int) -> MiB:
+    return MiB(os.lseek(descriptor, 0, os.SEEK_END) // MIB)
+
+
+def check_device(
+    volume: Volume, found: os.stat_result, uuid: str = "", *, sysfs: Path = SYSFS
+) -> None:
+    """Refuse what is not a volume's device, as the kernel tells by the device's numbers.
+
+    Raises:
+        NodeFailure: says what it is.
+    """
+    if not stat.S_ISBLK(found.st_mode):
+        raise not_there(volume, "opened", "what is in its place is no block device")
+    about = sysfs / f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" / "dm"
+    name, mark = _read(about / "name"), _read(about / "uuid")
+    if name != _mapped(volume) or not mark.startswith("LVM-"):
+        raise not_there(volume, "opened", f"the device {name or 'of something else'} is there")
+    if uuid and not mark.endswith(uuid.replace("-", "")):
+        raise not_there(volume, "opened", "another volume has got its name since")
+
+
+def _mapped(volume: Volume) -> str:
+    """Return the device's name: hyphens are doubled, one alone separates. Source: lvm(8)."""
+    return "-".join(part.replace("-", "--") for part in (volume.place.group, volume.place.name))
+
+
+def _read(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text().strip()
+    return ""

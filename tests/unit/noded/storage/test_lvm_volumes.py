@@ -1,0 +1,273 @@
+"""What LVM is told, how often, and in which order; what it does then is for the contracts."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.execute import CommandFailed, Finished
+from common.model.disk import LvmBacking
+from common.model.pool import Pool, PoolKind
+from common.names import DiskId, InstanceId, MiB
+from common.noderpc.disks import Unfinished
+from noded.storage.lvm import device, lvm, zeroing
+from noded.storage.lvm.linux import LinuxVolumes
+from noded.storage.lvm.room import Rooms
+from noded.storage.lvm.volumes import NewVolume, Volume
+from tests.support.clock import simulate
+
+T = TypeVar("T")
+WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
+
+
+def disk(number: int) -> DiskId:
+    return DiskId(f"dddddddd-0000-4000-8000-{number:012}")
+
+
+def volume(number: int = 0, group: str = "xenvg") -> Volume:
+    place = LvmBacking(group=group, name=f"{disk(number)}.disk")
+    return Volume(place, disk(number), WEB1)
+
+
+def row(of: Volume, *, tags: str | None = None, size: int = 8, **state: str) -> dict[str, str]:
+    ours = f"gantry,gantry.disk.{of.disk},gantry.instance.{WEB1}"
+    return {
+        "lv_name": of.place.name, "lv_uuid": "u", "lv_size": str(size << 20),
+        "lv_tags": ours if tags is None else tags, "lv_layout": "linear", "lv_active": "",
+        "lv_device_open": "", "lv_health_status": "", "origin": "", "pool_lv": "",
+        "data_percent": "", "metadata_percent": "",
+    } | state  # fmt: skip
+
+
+class Lvm:
+    """Stands in for the program: reports what it is made to, says what it was told."""
+
+    def __init__(self, *volumes: dict[str, str]) -> None:
+        self.volumes = list(volumes)
+        self.told: list[str] = []
+        self.refuses: Callable[[str], str | None] = lambda _: None
+        self.makes = True
+
+    @property
+    def changes(self) -> list[str]:
+        return [line for line in self.told if not line.startswith("fullreport")]
+
+    async def execute(self, *argv: str, timeout_s: float, stdin: bytes | None = None) -> Finished:
+        assert argv[0] == "lvm"
+        assert timeout_s
+        if stdin is not None:
+            self.told.append("|".join(stdin.decode().splitlines()))
+            names = [line.split("--name ")[1].split()[0] for line in stdin.decode().splitlines()]
+            made = names if self.makes else names[:-1]
+            said = "".join(f'  Logical volume "{name}" created.\n' for name in made)
+            return Finished(said.encode(), b"  no luck" if not self.makes else b"")
+        line = " ".join(argv[1:])
+        self.told.append(line)
+        if (why := self.refuses(line)) is not None:
+            raise CommandFailed("LVM refused.", stderr=why)
+        return Finished(self._report() if argv[1] == "fullreport" else b"", b"")
+
+    def _report(self) -> bytes:
+        size = str(1 << 30)
+        device = {"pv_name": "/dev/sda", "pv_uuid": "p", "pv_size": size, "pv_free": size,
+                  "pv_allocatable": "allocatable", "pv_missing": ""}  # fmt: skip
+        group = {"vg_name": "xenvg", "vg_size": size, "vg_free": size,
+                 "vg_extent_size": str(4 << 20)}  # fmt: skip
+        report = {"vg": [group], "pv": [device], "lv": self.volumes, "seg": [], "pvseg": []}
+        return json.dumps({"report": [report]}).encode()
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Lvm:
+    program = Lvm()
+    monkeypatch.setattr(lvm, "execute", program.execute)
+    monkeypatch.setattr(zeroing, "open_device", lambda volume, access: 99)
+    monkeypatch.setattr(zeroing, "size_of", lambda descriptor: MiB(8))
+    monkeypatch.setattr(zeroing, "zero", lambda *_: None)
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    monkeypatch.setattr("os.close", lambda _: None)
+    return program
+
+
+def run(work: Callable[[LinuxVolumes], Awaitable[T]]) -> T:
+    async def main() -> T:
+        return await work(LinuxVolumes())
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_number_of_commands_does_not_depend_on_that_of_volumes(program: Lvm, count: int) -> None:
+    volumes = [volume(number) for number in range(count)]
+    run(lambda v: v.ensure_present([NewVolume(each, MiB(8)) for each in volumes]))
+    assert len(program.told) == 3
+    program.told.clear()
+    program.volumes = [row(each) for each in volumes]
+    run(lambda v: v.activate(volumes))
+    assert len(program.told) == 2
+    program.volumes = [row(each, lv_active="active") for each in volumes]
+    for work in (lambda v: v.deactivate(volumes), lambda v: v.ensure_absent(volumes)):
+        program.told.clear()
+        run(work)
+        assert len(program.told) == 2
+    program.told.clear()
+    run(lambda v: v.find(volumes))
+    run(lambda v: v.activate(volumes))  # has been done
+    assert len(program.told) == 2
+
+
+def test_mark_of_old_data_goes_when_there_is_none_left(program: Lvm) -> None:
+    run(lambda v: v.ensure_present([NewVolume(volume(), MiB(8))]))
+    created, finished = program.changes
+    assert "--addtag gantry.zero-from.0" in created
+    assert finished == f"lvchange --activate n --deltag gantry.zero-from.0 xenvg/{disk(0)}.disk"
+
+
+def test_what_a_crash_left_is_zeroed_before_it_is_a_disk(program: Lvm) -> None:
+    tags = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.0"
+    program.volumes = [row(volume(), tags=tags)]
+    assert run(lambda v: v.find([volume()])) == (None,)
+    with pytest.raises(NodeFailure, match="its creation was cut off"):
+        run(lambda v: v.activate([volume()]))
+    program.told.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        zeroed = []
+        patch.setattr(zeroing, "zero", lambda _, start, end: zeroed.append((start, end)))
+        patch.setattr(program, "makes", True)
+        patch.setattr(lvm, "change_all", _said_nothing)
+        run(lambda v: v.ensure_present([NewVolume(volume(), MiB(8))]))
+    assert zeroed == [(0, 8)]
+    assert "--deltag gantry.zero-from.0" in program.changes[-1]
+
+
+async def _said_nothing(_: object) -> Finished:
+    return Finished(b"", b"")
+
+
+def test_growth_that_was_cut_off_is_finished_before_a_guest_gets_it(program: Lvm) -> None:
+    tags = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.4"
+    program.volumes = [row(volume(), tags=tags)]
+    zeroed = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zeroing, "zero", lambda _, start, end: zeroed.append((start, end)))
+        run(lambda v: v.activate([volume()]))
+    assert zeroed == [(4, 8)]
+    assert program.changes[-1].startswith("lvchange --deltag gantry.zero-from.4")
+
+
+def test_growth_is_marked_before_it_happens(program: Lvm) -> None:
+    program.volumes = [row(volume(), lv_active="active")]
+    run(lambda v: v.grow(volume(), MiB(16)))
+    name = f"xenvg/{disk(0)}.disk"
+    assert program.changes == [
+        f"lvchange --addtag gantry.zero-from.8 {name}", f"lvextend --size 16m {name}",
+        f"lvchange --deltag gantry.zero-from.8 {name}",
+    ]  # fmt: skip
+
+
+def test_what_is_not_ours_is_left_alone(program: Lvm) -> None:
+    for tags in ("", "gantry", f"gantry.disk.{disk(0)},gantry.instance.{WEB1}",
+                 f"gantry,gantry.disk.{disk(1)},gantry.instance.{WEB1}"):  # fmt: skip
+        program.volumes = [row(volume(), tags=tags, lv_active="active")]
+        with pytest.raises(Conflict):
+            run(lambda v: v.ensure_present([NewVolume(volume(), MiB(8))]))
+        run(lambda v: v.ensure_absent([volume()]))
+        run(lambda v: v.deactivate([volume()]))
+        for work in (lambda v: v.activate([volume()]), lambda v: v.grow(volume(), MiB(16))):
+            with pytest.raises(NodeFailure, match="it is not there"):
+                run(work)
+    assert program.changes == []
+
+
+def test_snapshot_of_somebody_else_keeps_its_volume(program: Lvm) -> None:
+    snapshot = row(volume(7), tags="", origin=volume().place.name)
+    program.volumes = [row(volume()), snapshot]
+    with pytest.raises(NodeFailure, match="is a snapshot of it"):
+        run(lambda v: v.ensure_absent([volume()]))
+    assert program.changes == []
+
+
+def test_if_one_cannot_be_made_none_is(program: Lvm) -> None:
+    program.makes = False
+    wanted = [NewVolume(volume(number), MiB(8)) for number in (0, 1)]
+    with pytest.raises(NodeFailure, match="LVM did not make all volumes in xenvg: no luck"):
+        run(lambda v: v.ensure_present(wanted))
+    assert program.changes[-1] == f"lvremove --yes xenvg/{disk(0)}.disk"
+
+
+def test_who_has_it_open_is_told(program: Lvm) -> None:
+    program.volumes = [row(volume(), lv_active="active")]
+    program.refuses = lambda line: (
+        f"  Logical volume xenvg/{disk(0)}.disk in use." if line.startswith("lv") else None
+    )
+    for work in (lambda v: v.deactivate([volume()]), lambda v: v.ensure_absent([volume()])):
+        with pytest.raises(NodeFailure, match="in use, by a running guest"):
+            run(work)
+
+
+def test_names_that_are_no_disks_are_refused(program: Lvm) -> None:
+    for group, name in (
+        ("xenvg", "root"), ("xenvg", f"{disk(1)}.disk"), ("x y", f"{disk(0)}.disk"),
+        ("-x", f"{disk(0)}.disk"), ("..", f"{disk(0)}.disk"), ("xenvg", f"{disk(0)}.a/b"),
+    ):  # fmt: skip
+        wrong = Volume(LvmBacking(group=group, name=name), disk(0), WEB1)
+        for work in (
+            lambda v: v.find([wrong]), lambda v: v.ensure_absent([wrong]),  # noqa: B023
+            lambda v: v.activate([wrong]), lambda v: v.grow(wrong, MiB(9)),  # noqa: B023
+        ):  # fmt: skip
+            with pytest.raises(InvalidRequest):
+                run(work)
+        with pytest.raises(InvalidRequest):
+            LinuxVolumes().open(wrong, read_only=True)
+    assert program.told == []
+
+
+def test_group_that_is_not_there_hides_no_other(program: Lvm) -> None:
+    program.volumes = [row(volume())]
+    program.refuses = lambda line: (
+        '  Volume group "gone" not found\n' if line.endswith(" gone xenvg") else None
+    )
+    found = run(lambda v: v.find([volume(group="gone"), volume()]))
+    assert [each is not None for each in found] == [False, True]
+
+
+def test_slow_zeroing_is_told_and_goes_on(program: Lvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(work: Callable[..., T], *arguments: object) -> T:
+        if work is device.zero:
+            await asyncio.sleep(30.0)
+        return work(*arguments)
+
+    async def scenario() -> None:
+        volumes = LinuxVolumes()
+        with pytest.raises(Unfinished) as caught:
+            await volumes.ensure_present([NewVolume(volume(), MiB(8))])
+        assert caught.value.detail == {"done_mib": 0, "total_mib": 8}
+        await asyncio.sleep(60.0)
+        await volumes.ensure_present([NewVolume(volume(), MiB(8))])
+
+    monkeypatch.setattr(zeroing, "in_thread", slowly)
+    monkeypatch.setattr(zeroing, "zero", device.zero)
+    monkeypatch.setattr("fcntl.ioctl", lambda *_: 0)
+    simulate(scenario())
+    assert "--deltag gantry.zero-from.0" in program.changes[-1]
+
+
+def test_room_is_looked_at_again_when_the_group_has_changed(program: Lvm, tmp_path: Path) -> None:
+    pool = Pool(kind=PoolKind.VOLUME_GROUP, name="xenvg")
+
+    async def scenario() -> list[int]:
+        rooms, counts = Rooms(tmp_path), []
+        for change in ("none", "first", "none", "second", "late"):
+            if change == "late":
+                await asyncio.sleep(61.0)
+            elif change != "none":
+                (tmp_path / "xenvg").write_text(change)
+            assert (await rooms.of(pool)).free == 1024
+            counts.append(len(program.told))
+        return counts
+
+    assert simulate(scenario()) == [1, 2, 2, 3, 4]
