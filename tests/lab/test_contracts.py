@@ -35,8 +35,11 @@ PYTEST = (
     "import sys; sys.path.append('/mnt/packages'); import pytest; "  # after what is installed
     "sys.exit(pytest.main(sys.argv[1:]))"
 )
-ENVIRONMENT = "PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"
-END_S = 300  # it takes about 40 s of processor time
+ENVIRONMENT = (
+    "GANTRY_TEST_GROUP=gantry PYTHONDONTWRITEBYTECODE=1 "
+    "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"
+)
+END_S = 420  # it takes about 70 s of processor time
 
 
 @pytest.fixture
