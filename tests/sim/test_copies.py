@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
-from common.errors import Cancelled, Conflict, NoCapacity
+from common.errors import Cancelled, Conflict, InvalidRequest, NoCapacity
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
 from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, web1_with_data
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
@@ -161,5 +165,44 @@ def test_a_copy_tells_how_far_it_is() -> None:
         job = await cluster.finished(number)
         told = [entry.message for entry in job.ops[0].log]
         assert any("of 64M copied" in message for message in told)
+
+    tell(story)
+
+
+def keep_as(template: DiskTemplate, **others: Any) -> ModifyInstance:
+    return ModifyInstance(instance_name=WEB1, disk_template=template, **others)
+
+
+def test_disks_are_kept_in_another_way_with_what_is_on_them() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(Conflict, match="“gnt-instance shutdown web1”"):
+            await cluster.run(keep_as(DiskTemplate.SHAREDFILE))
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        before = cluster.config.instance("web1").disks
+        result = await cluster.run(keep_as(DiskTemplate.SHAREDFILE))
+        assert result == [["disk_template", "sharedfile"]]
+        assert list(cluster.shared.contents.values()) == DATA
+        assert cluster.machines["gamma"].local_disks == []
+        assert cluster.config.instance("web1").disks != before
+        assert not set(before) & set(cluster.config.disks)
+        await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
+        await cluster.run(keep_as(DiskTemplate.FILE))
+        assert contents(cluster, "alpha") == DATA
+        assert cluster.shared.disks == {}
+
+    tell(story)
+
+
+def test_disks_are_not_made_of_nothing() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        with pytest.raises(Conflict, match="has file disks already"):
+            await cluster.run(keep_as(DiskTemplate.FILE))
+        with pytest.raises(InvalidRequest, match="diskless are not made by Gantry"):
+            await cluster.run(keep_as(DiskTemplate.DISKLESS))
+        with pytest.raises(InvalidRequest, match="no secondary node"):
+            await cluster.run(keep_as(DiskTemplate.SHAREDFILE, remote_node="beta"))
+        with pytest.raises(InvalidRequest, match="made with -t"):
+            await cluster.run(ModifyInstance(instance_name=WEB1, remote_node="beta"))
 
     tell(story)

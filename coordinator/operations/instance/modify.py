@@ -1,6 +1,7 @@
-"""Change an instance's parameters and nics."""
+"""Change an instance's parameters and nics, and how its disks are kept."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -11,16 +12,23 @@ from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import edited
+from common.model.template import DiskTemplate
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.instance.convert import (
+    Conversion,
+    delete_old,
+    make_and_fill,
+    plan_conversion,
+)
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, hidden, option
 from coordinator.operations.placement.fit import check_policy
-from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change, differing
@@ -34,6 +42,7 @@ _OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
 class ModifyInstancePlan(Order, kw_only=True):
     before: Instance
     after: Instance
+    conversion: Conversion | None = None  # of its disks
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
     now: float
@@ -92,6 +101,13 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             shorthands=(Shorthand(("--online",), "let it be started again", value=False),),
         ),
     ] = None
+    disk_template: Annotated[
+        DiskTemplate | None,
+        option("-t", "--disk-template", help="keep its disks in another way; it has to be stopped"),
+    ] = None
+    remote_node: Annotated[
+        str | None, option("-n", "--node", help="with -t: the node for the second copy")
+    ] = None
     ignore_ipolicy: Annotated[
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
@@ -99,7 +115,11 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        return wanted(instance=instance.name, nodes=[instance.primary_node])
+        nodes, room = list(config.nodes_of(instance)), []
+        if self.disk_template:
+            others = [config.node(self.remote_node).uuid] if self.remote_node else []
+            nodes, room = [*nodes, *others], [instance.primary_node, *others]
+        return wanted(instance=instance.name, nodes=nodes, room=room)
 
     async def prepare(self, cluster: Cluster, _: None) -> ModifyInstancePlan:
         config = cluster.config
@@ -107,11 +127,20 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         node = config.nodes[before.primary_node]
         nics_before = config.nics_of(before)
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
-        after = self._changed(before, nics)
+        after, conversion = self._changed(before, nics), None
+        if self.disk_template:
+            after, conversion = await plan_conversion(
+                cluster, after, self.disk_template, self.remote_node
+            )
+        elif self.remote_node:
+            raise InvalidRequest("A second copy is made with -t and a template that has one.")
         if not differing(before, after) and nics == nics_before:
             raise InvalidRequest(f"Nothing to change on instance {before.name}.")
-        self._check_fits(config, after, nics, node)
+        disks = conversion.after if conversion else config.disks_of(after)
+        self._check_fits(config, PlannedInstance(after, disks), nics, node)
         runs = await _runs(cluster, before, node)
+        if conversion and runs:
+            raise Conflict(f"Instance {before.name} runs on {node.name}; stop it first.")
         if self.offline and runs:
             raise Conflict(
                 f"Instance {before.name} runs; stop it with “gnt-instance shutdown {before.name}” "
@@ -129,12 +158,30 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
                 "within the guest is not enough."
             )
         return ModifyInstancePlan(
-            before=before, after=after, nics_before=nics_before, nics_after=nics, now=cluster.now()
+            before=before,
+            after=after,
+            conversion=conversion,
+            nics_before=nics_before,
+            nics_after=nics,
+            now=cluster.now(),
         )
 
-    def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:  # noqa: ARG002
+    def promises(self, plan: ModifyInstancePlan) -> Iterable[Promise]:
+        if plan.conversion is None:
+            return ()
+        planned = PlannedInstance(plan.after, plan.conversion.after)
+        return [Promise(plan.after.uuid, plan.after.primary_node, planned=planned)]
+
+    def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:
+        title, conversion = f"record the change of {plan.before.name}", plan.conversion
         before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
-        yield change(f"record the change of {plan.before.name}", before, after, plan.now)
+        if conversion is None:
+            yield change(title, before, after, plan.now)
+            return
+        yield from make_and_fill(cluster, conversion)
+        before, after = (*before, *conversion.before), (*after, *conversion.after)
+        yield dataclasses.replace(change(title, before, after, plan.now), point_of_no_return=True)
+        yield from delete_old(cluster, conversion)
 
     def result(self, plan: ModifyInstancePlan) -> list[list[Any]]:
         """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
@@ -143,6 +190,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             *_layer("hv", plan.before.hvparams, plan.after.hvparams),
             *_layer("os", plan.before.osparams, plan.after.osparams),
             *([["os", plan.after.os]] if plan.after.os != plan.before.os else []),
+            *([["disk_template", plan.after.disk_template]] if plan.conversion else []),
             *_nics(plan.nics_before, plan.nics_after),
             *([["admin_state", plan.after.admin_state]]
               if plan.after.admin_state != plan.before.admin_state else []),
@@ -164,13 +212,16 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             nics=tuple(nic.uuid for nic in nics),
         )
 
-    def _check_fits(self, config: Config, after: Instance, nics: Sequence[Nic], node: Node) -> None:
+    def _check_fits(
+        self, config: Config, planned: PlannedInstance, nics: Sequence[Nic], node: Node
+    ) -> None:
         """Check what the instance will be, but for what was bad before and is left as it is."""
-        changed = config.apply([Put(after), *map(Put, nics)])
+        after = planned.instance
+        changed = config.apply([Put(after), *map(Put, planned.disks), *map(Put, nics)])
         known = bad_of_instance(config, after.uuid)
         check_parameters(bad_of_instance(changed, after.uuid), known=known)
         if self.beparams and not self.ignore_ipolicy:
-            check_policy(changed, PlannedInstance(after, changed.disks_of(after)), node)
+            check_policy(changed, planned, node)
 
 
 async def _runs(cluster: Cluster, instance: Instance, node: Node) -> bool:

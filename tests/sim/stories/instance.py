@@ -10,7 +10,15 @@ from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.settings import WEB1, added, changed, create, removed, web1_on
+from tests.sim.settings import (
+    WEB1,
+    added,
+    changed,
+    create,
+    removed,
+    web1_on,
+    web1_with_data_that_is_down,
+)
 from tests.support.story import Story
 
 STORIES = {
@@ -57,6 +65,10 @@ STORIES = {
             ),
         ),
         web1_on("gamma", start=False),
+    ),
+    "keep the disks in another way": Story(
+        ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.SHAREDFILE),
+        web1_with_data_that_is_down, uncertain=frozenset({"disks gamma", "contents gamma"}),
     ),
     "take the nics away": Story(
         ModifyInstance(instance_name=WEB1, nics=(removed(0),)), web1_on("gamma")

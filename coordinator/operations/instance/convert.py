@@ -1,0 +1,139 @@
+"""Giving an instance disks of another template, with what is on those that it has."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.disk import Disk
+from common.model.instance import AdminState, Instance
+from common.model.node import Node, NodeRef
+from common.model.template import DiskTemplate
+from common.names import DiskId
+from coordinator.disks.kind import DiskKind, NewDisk
+from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.disks.wish import DiskWish
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.placement.fit import check_still_fits
+from coordinator.operations.placement.numbers import free_devices
+from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.specs import disk_spec
+from coordinator.operations.step import Step
+from coordinator.operations.steps.checks import check_online, check_takes_instances
+from coordinator.operations.steps.copies import DiskCopy, copy_disk, side_of
+from coordinator.operations.steps.disks import create_disk, delete_left_disk, homes
+from coordinator.state.config import Config
+
+
+class Conversion(Order, kw_only=True):
+    """The disks of a stopped instance, before and after, and the nodes that have them."""
+
+    before: tuple[Disk, ...]
+    after: tuple[Disk, ...]
+    homes_before: tuple[NodeRef, ...]
+    homes: tuple[NodeRef, ...]
+    copies: tuple[DiskCopy, ...]
+
+
+async def plan_conversion(
+    cluster: Cluster, instance: Instance, template: DiskTemplate, secondary: str | None
+) -> tuple[Instance, Conversion]:
+    """Return the instance with disks of another template, and how they come to be.
+
+    Raises:
+        Conflict: it is not stopped, or has such disks already.
+        InvalidRequest: such disks cannot be made of those that it has.
+        NoCapacity: there is no space for them.
+    """
+    config, now = cluster.config, cluster.now()
+    old, new = kind_of(instance.disk_template), kind_of(template)
+    _check_makes_sense(config, instance, old, new)
+    check_settled(cluster, instance)
+    nodes = _nodes(config, instance, new, secondary)
+    check_online(nodes[0])
+    for node in nodes[1:]:
+        check_takes_instances(node)
+    refs = tuple(node.ref for node in nodes)
+    holders, devices = new.holders([node.uuid for node in nodes]), free_devices(cluster)
+    before = config.disks_of(instance)
+    after = tuple(
+        Disk(
+            uuid=(uuid := DiskId(cluster.new_uuid())),
+            ctime=now,
+            mtime=now,
+            name=disk.name,
+            size=disk.size,
+            mode=disk.mode,
+            backing=new.new_backing(
+                config.cluster, NewDisk(instance.uuid, uuid, holders, devices, DiskWish())
+            ),
+            nodes=holders,
+        )
+        for disk in before
+    )
+    converted = replace(instance, disk_template=template, disks=tuple(disk.uuid for disk in after))
+    await check_still_fits(cluster, PlannedInstance(converted, after), nodes, built_in=False)
+    homes_before = homes(config, instance, nodes[0].ref)
+    copies = tuple(
+        DiskCopy(
+            index=index,
+            source=side_of(old, homes_before, disk_spec(config, instance, there)),
+            target=side_of(new, refs, disk_spec(config, converted, here)),
+        )
+        for index, (there, here) in enumerate(zip(before, after, strict=True))
+    )
+    return converted, Conversion(
+        before=before, after=after, homes_before=homes_before, homes=refs, copies=copies
+    )
+
+
+def make_and_fill(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
+    """Make the new disks, with what is on the old ones."""
+    for copy in plan.copies:
+        for node in plan.homes:
+            yield create_disk(cluster, copy.index, copy.target.disk, node)
+    for copy in plan.copies:
+        yield copy_disk(cluster, copy)
+
+
+def delete_old(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
+    """Delete the old disks, when the instance has the new ones."""
+    for copy in plan.copies:
+        for node in plan.homes_before:
+            yield delete_left_disk(cluster, copy.index, copy.source.disk, node)
+
+
+def _check_makes_sense(config: Config, instance: Instance, old: DiskKind, new: DiskKind) -> None:
+    check_enabled(config.cluster, new.template)
+    if new.template is old.template:
+        raise Conflict(f"Instance {instance.name} has {new.template} disks already.")
+    for kind in (old, new):
+        if not kind.traits.has_disks or kind.traits.is_adopted:
+            raise InvalidRequest(
+                f"Disks cannot be made from {old.template} to {new.template}: those of the "
+                f"template {kind.template} are not made by Gantry."
+            )
+    if instance.admin_state is AdminState.UP:
+        raise Conflict(
+            f"The disks of {instance.name} are made anew while it is stopped only: stop it with "
+            f"“gnt-instance shutdown {instance.name}”.",
+            instance=instance.name,
+        )
+
+
+def _nodes(
+    config: Config, instance: Instance, new: DiskKind, secondary: str | None
+) -> Sequence[Node]:
+    primary = config.nodes[instance.primary_node]
+    if not new.traits.is_mirrored:
+        if secondary:
+            raise InvalidRequest(f"An instance with {new.template} disks has no secondary node.")
+        return [primary]
+    if not secondary:
+        raise InvalidRequest(f"Name the node for the second copy of {new.template} disks with -n.")
+    other = config.node(secondary)
+    if other == primary:
+        raise Conflict(f"{other.name} is the primary node of {instance.name}; name another one.")
+    return [primary, other]
