@@ -33,6 +33,7 @@ from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.tables import read_stamp
 from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.fake import FakeFiles
+from tests.support.contents import Contents
 from tests.support.coordinators import Coordinator
 from tests.support.disk import Disk
 from tests.support.image import (
@@ -63,6 +64,7 @@ class SimulatedCluster:
         self.pairs = FakePairs(self.network.reaches)
         self.names = names
         every = NAMES[: len(names) + strangers]
+        contents: list[Contents] = []
         self.machines = {
             name: Machine(
                 name,
@@ -72,6 +74,7 @@ class SimulatedCluster:
                 wires=self.wires,
                 shared=self.shared,
                 pairs=self.pairs,
+                contents=contents,
                 now=self.now,
             )
             for name in every

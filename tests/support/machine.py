@@ -33,6 +33,7 @@ from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
+from tests.support.contents import Contents
 from tests.support.disk import Disk
 from tests.support.image import Identity, ip_of, read_identity
 from tests.support.process import Process
@@ -58,6 +59,7 @@ class Machine:
         wires: FakeWires,
         shared: FakeFiles,
         pairs: FakePairs,
+        contents: list[Contents],
         now: Callable[[], float],
     ) -> None:
         self.name, self.ip = name, ip_of(name)
@@ -68,16 +70,17 @@ class Machine:
         self.files, self.shared = FakeFiles(), shared
         self.storage = FakeStorage(
             partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
-            uses=lambda disk: self.guests.uses(disk) or self.copier.uses(disk),
+            uses=self._uses,
         )  # fmt: skip
         self.fakes = (self.storage,)  # of those that are not made of volumes
-        self.volumes = FakeVolumes(GROUP, uses=self.guests.uses)
-        self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self.guests.uses)
+        self.volumes = FakeVolumes(GROUP, uses=self._uses)
+        self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         storages = self._storages()
         self.guests.open_disk = storages.open
+        self.written = Contents(self.storage, self.volumes, contents)
         self.copier = FakeCopier(
-            name, self.ip, wires, storages=storages, contents=self.storage,
-            is_guests=self.guests.uses,
+            name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
+            contents=self.written,
         )  # fmt: skip
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
@@ -212,7 +215,7 @@ class Machine:
     def contents(self) -> dict[str, str]:
         """What is on disks that only this machine has, by path; nothing of those with zeros."""
         self.copier.settle()
-        return dict(sorted(self.files.contents.items()))
+        return self.written.by_path()
 
     @property
     def token(self) -> JoinToken:
@@ -220,6 +223,10 @@ class Machine:
         assert self.noded is not None
         assert self.noded.identity.token is not None
         return self.noded.identity.token
+
+    def _uses(self, disk: DiskId) -> bool:
+        """Tell whether anything here has a disk open."""
+        return self.guests.uses(disk) or self.copier.uses(disk)
 
     async def guest_list(self) -> tuple[GuestReport, ...]:
         return await self.guests.guests()

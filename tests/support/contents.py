@@ -1,0 +1,53 @@
+"""What is on the disks of simulated machines: a word for each, and none for zeros."""
+
+from common.model.disk import Backing, DrbdBacking, LvmBacking
+from common.noderpc.disks import DiskSpec
+from noded.storage.fake import FakeStorage
+from noded.storage.lvm.fake import FakeVolumes
+
+
+class Contents:
+    """Of one machine. A volume that is made anew has nothing on it, whatever its name is.
+
+    What is written to one end of a mirrored disk is on the other, too: that mirroring is told
+    apart from its failures is for those who test it.
+    """
+
+    def __init__(self, files: FakeStorage, volumes: FakeVolumes, others: list["Contents"]) -> None:
+        """Begin with zeros; ``others`` are those of all machines, this one to be among them."""
+        self._files, self._volumes = files, volumes
+        self._words: dict[str, str] = {}  # by LVM's UUID
+        self._others = others
+        others.append(self)
+
+    def read(self, disk: DiskSpec) -> str:
+        if not isinstance(disk.backing, LvmBacking | DrbdBacking):
+            return self._files.read(disk)
+        return self._words.get(self._volume(disk.backing), "")
+
+    def write(self, disk: DiskSpec, word: str) -> None:
+        if not isinstance(disk.backing, LvmBacking | DrbdBacking):
+            self._files.write(disk, word)
+            return
+        is_mirrored = isinstance(disk.backing, DrbdBacking)
+        for each in self._others if is_mirrored else [self]:
+            if volume := each._volume(disk.backing):
+                each._words[volume] = word
+
+    def by_path(self) -> dict[str, str]:
+        """Return the words that are on disks which only this machine has."""
+        there = (
+            (f"{group}/{name}", self._words.get(volume.uuid, ""))
+            for group, volumes in self._volumes.groups.items()
+            for name, volume in volumes.volumes.items()
+        )
+        files = self._files.local.contents
+        return dict(sorted((files | {path: word for path, word in there if word}).items()))
+
+    def _volume(self, backing: Backing) -> str:
+        """Return LVM's UUID of a disk's volume; empty if it is not there."""
+        place = backing.data if isinstance(backing, DrbdBacking) else backing
+        assert isinstance(place, LvmBacking)
+        group = self._volumes.groups.get(place.group)
+        there = group.volumes.get(place.name) if group else None
+        return there.uuid if there else ""
