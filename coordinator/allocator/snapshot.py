@@ -233,25 +233,27 @@ def snapshot_of(
             **{name: getattr(nodes, name)[at] for name in NodeColumns.__slots__ if name != "names"},
         )
 
-    def instance(at: int) -> Instance:
-        values = {
-            name: getattr(instances, name)[at]
-            for name in InstanceColumns.__slots__
-            if name not in ("names", "load")
-        }
-        values["tags"], values["disks"] = tuple(values["tags"]), tuple(values["disks"])
-        if instances.load is not None:
-            values["load"] = instances.load[at]
-        return Instance(name=instances.names[at], **values)
-
     snapshot = Snapshot(
         groups=groups,
         nodes=Rows(len(nodes.names), node),
-        instances=Rows(len(instances.names), instance),
+        instances=Rows(len(instances.names), lambda at: instance_of(instances, at)),
         tags=tags,
     )
     vars(snapshot)["columns"] = nodes, instances  # as cached_property does it
     return snapshot
+
+
+def instance_of(columns: InstanceColumns, at: int) -> Instance:
+    """A row of columns."""
+    values = {
+        name: getattr(columns, name)[at]
+        for name in InstanceColumns.__slots__
+        if name not in ("names", "load")
+    }
+    values["tags"], values["disks"] = tuple(values["tags"]), tuple(values["disks"])
+    if columns.load is not None:
+        values["load"] = columns.load[at]
+    return Instance(name=columns.names[at], **values)
 
 
 def node_columns(nodes: Sequence[Node]) -> NodeColumns:

@@ -1,15 +1,18 @@
 """Reading one JSON object key by key; complaints are worded as hail words them."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
-from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
 from coordinator.iallocator.jsontext import Written, pairs_of
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 _LARGEST = 2**63
 
@@ -18,15 +21,16 @@ class Unreadable(Exception):
     """A value is not of the type asked for; the message says which that is."""
 
 
-@dataclass(frozen=True, slots=True)
 class Fields:
     """An object of the message, and what it is, for complaints."""
 
-    values: dict[str, Any]
-    what: str
+    __slots__ = ("values", "what")
+
+    def __init__(self, values: dict[str, Any], what: str) -> None:
+        self.values, self.what = values, what
 
     @classmethod
-    def of(cls, value: Any, what: str) -> "Fields":
+    def of(cls, value: Any, what: str) -> Fields:
         if not isinstance(value, dict):
             raise InvalidRequest(f"{what}: Unable to read JSObject")
         return cls(value, what)
@@ -51,7 +55,7 @@ class Fields:
         """Read a value that may be absent or null."""
         return None if self.values.get(key) is None else self.get(key, read)
 
-    def inside(self, key: str, what: str = "") -> "Fields":
+    def inside(self, key: str, what: str = "") -> Fields:
         """Read an object that has to be there."""
         return Fields(self.get(key, an_object), what or self.what)
 
@@ -79,6 +83,8 @@ def whole(value: Any) -> int:
 
 
 def _rounded(value: Written) -> int:
+    from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation  # seldom needed, and slow
+
     try:
         exact = Decimal(value.text)
     except InvalidOperation as error:  # the exponent has 19 digits or more

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from common.errors import InvalidRequest
 from coordinator.allocator.allocation.few_nodes import FewNodes, Wanted
 from coordinator.allocator.allocation.few_pairs import FewPairs
 from coordinator.allocator.policy import check_policy
 from coordinator.iallocator import show
-from coordinator.iallocator.bulk import Unusual, read_instances, read_nodes
+from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.missing import missing
+from coordinator.iallocator.tables import read_instances, read_new_instance, read_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ _MOST_PAIRS = 45_000  # more are faster with NumPy, whose import is then worth i
 _POLICIES = ("preferred", "last_resort", "unallocable")
 _HYPERVISORS = {"kvm", "xen-pvm", "chroot", "xen-hvm", "lxc", "fake"}
 _SPEC = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
+
+
+class Unusual(Exception):
+    """Not to be answered here."""
 
 
 class QuickOptions:
@@ -50,7 +56,7 @@ def quick_answer(message: Any, options: QuickOptions) -> tuple[str, list[str]] |
     """The line for standard output and those for standard error; None if it is no small matter."""
     try:
         return _answer(message, options)
-    except (Unusual, KeyError, IndexError, TypeError, AttributeError):
+    except (Unusual, InvalidRequest, KeyError, IndexError, TypeError, AttributeError):
         return None
 
 
@@ -100,20 +106,21 @@ def _answer(message: Any, options: QuickOptions) -> tuple[str, list[str]] | None
     groups = [_Group(uuid, value) for uuid, value in _items(message["nodegroups"])]
     hypervisors = _texts(message["enabled_hypervisors"])
     is_kvm = hypervisors[:1] == ["kvm"] and options.kvm_node_memory > 0
-    nodes = read_nodes(
-        message,
-        {group.uuid: index for index, group in enumerate(groups)},
-        own_memory=options.kvm_node_memory if is_kvm else None,
-    )
+    index = {group.uuid: index for index, group in enumerate(groups)}
+    nodes = read_nodes(_object(message["nodes"]), index)
+    if is_kvm:
+        states = zip(nodes.offline, nodes.vm_capable, strict=True)
+        own = options.kvm_node_memory
+        nodes.own_memory = [0 if gone or not able else own for gone, able in states]
     index = {name: at for at, name in enumerate(nodes.names)}
-    instances = read_instances(message["instances"], index)
+    instances = read_instances(_object(message["instances"]), index)
     if (
         not _HYPERVISORS.issuperset(hypervisors)
         or any(tag.startswith("htools:") for tag in _texts(message["cluster_tags"]))
         or not _is_simple(nodes, instances)
     ):
         return None
-    new = read_instances({_text(asked["name"]): asked}, None)
+    new = read_new_instance(_text(asked["name"]), Fields(asked, ""))
     if new.forthcoming[0]:
         return None
     search = _Search(groups, nodes, instances, new, options, asked)
@@ -265,6 +272,12 @@ def _items(value: Any) -> Iterable[tuple[str, dict[str, Any]]]:
     if type(value) is not dict or any(type(each) is not dict for each in value.values()):
         raise Unusual
     return value.items()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise Unusual
+    return value
 
 
 def _text(value: Any) -> str:
