@@ -26,11 +26,8 @@ class Shortage(NamedTuple):
 
 
 def find_shortage(look: Look, node: Node, needs: Mapping[Pool, int]) -> Shortage | None:
-    """Return what a node lacks, the first there is; one that tells of no pool lacks nothing."""
-    facts = look.facts(node)
-    if facts is None or not facts.storage:
-        return None
-    for pool, needed in needs.items():
+    """Return what a node lacks, the first there is; one that does not answer is not judged."""
+    for pool, needed in needs.items() if look.facts(node) else ():
         free = look.free_space(node, pool)
         if free is None or free < needed:
             return Shortage(pool, MiB(needed), free)
