@@ -28,12 +28,18 @@ class Instance(Entity, kw_only=True):
     os: str = ""
     disks: tuple[DiskId, ...] = ()
     nics: tuple[NicId, ...] = ()
+    disks_active: bool = False  # the operator wants them attached though it does not run
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
     # The nodes on which it may be while a migration is under way, or since one was cut off;
     # empty when it can only be on its primary node.
     maybe_on: tuple[NodeId, ...] = ()
+
+    @property
+    def has_active_disks(self) -> bool:
+        """Tell whether its disks are to be attached where it is."""
+        return self.disks_active or self.admin_state is AdminState.UP
 
 
 def nodes_of(instance: Instance, disks: Iterable[Disk]) -> tuple[NodeId, ...]:

@@ -2,6 +2,7 @@
 
 import enum
 import math
+import re
 import typing
 from types import NoneType, UnionType
 from typing import Any
@@ -13,6 +14,7 @@ from common.model.parameters import DEFAULT
 from common.names import MiB
 from common.units import parse_mib
 
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
 _YES_NO = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -51,6 +53,8 @@ def read_plain(text: str, hint: Any) -> Any:
     Raises:
         InvalidRequest: it makes nothing of it.
     """
+    if is_number_or_name(hint):
+        return int(text) if _WHOLE.fullmatch(text) else text
     kind = bare(hint)
     if kind is MiB:
         return parse_mib(text)
@@ -67,6 +71,14 @@ def read_plain(text: str, hint: Any) -> Any:
     if is_enum(kind) and text not in list(kind):
         raise InvalidRequest(f"“{text}” is none of {', '.join(kind)}.")
     return text
+
+
+def is_number_or_name(hint: Any) -> bool:
+    """Tell whether a number or a text will do."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return is_number_or_name(hint.__origin__)
+    is_union = typing.get_origin(hint) in (typing.Union, UnionType)
+    return is_union and {int, str} <= set(typing.get_args(hint))
 
 
 def read_yes_no(text: str) -> bool:

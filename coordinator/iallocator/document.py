@@ -12,7 +12,7 @@ from common.messages import to_builtins
 from common.model.cluster import Cluster
 from common.model.disk import Disk
 from common.model.group import Group
-from common.model.instance import AdminState, Instance
+from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicParameters, NodeParameters, filled
@@ -101,7 +101,7 @@ def write_instance(
     """Describe an instance that is there; ``homes`` are names of its nodes, primary first."""
     return _requirements(instance, demand, disks, nics) | {
         "nodes": list(homes),
-        "disks_active": instance.admin_state is AdminState.UP,
+        "disks_active": instance.has_active_disks,
     }
 
 

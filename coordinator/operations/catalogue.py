@@ -140,6 +140,14 @@ _ENTRIES = (
         ignored=("--ignore-consistency", "--ignore-ipolicy"),
     ),
     Entry(
+        "OP_INSTANCE_GROW_DISK",
+        "instance.grow_disk",
+        command="gnt-instance grow-disk",
+        help="make a disk of an instance larger",
+        route="POST /2/instances/{instance_name}/disk/{disk}/grow",
+        ignored=("--no-wait-for-sync",),
+    ),
+    Entry(
         "OP_INSTANCE_MIGRATE",
         "instance.migrate",
         command="gnt-instance migrate",

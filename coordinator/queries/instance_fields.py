@@ -72,7 +72,7 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
     Field("disk_template", "Disk_template", Kind.TEXT, "Instance disk template",
           lambda row: row.entity.disk_template),
     Field("disks_active", "DisksActive", Kind.BOOL, "Desired state of the instance disks",
-          lambda row: row.is_wanted_up),
+          lambda row: row.entity.has_active_disks),
     Field("forthcoming", "Forthcoming", Kind.BOOL, "Whether the Instance is forthcoming",
           lambda _: False),
     Field("hypervisor", "Hypervisor", Kind.TEXT, "Hypervisor name",

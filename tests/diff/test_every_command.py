@@ -70,7 +70,7 @@ gnt-instance change-group guest: one group of nodes
 gnt-instance console --show-cmd guest:
 gnt-instance deactivate-disks guest: OP_INSTANCE_DEACTIVATE_DISKS
 gnt-instance failover -f guest:
-gnt-instance grow-disk guest 0 1G: OP_INSTANCE_GROW_DISK
+gnt-instance grow-disk guest 0 1G:
 gnt-instance info guest: OP_INSTANCE_QUERY_DATA
 gnt-instance list:
 gnt-instance list-fields:

@@ -30,7 +30,7 @@ MOVES = (
     Fault(
         "never settled", "an instance that has moved is on its new node only",
         "coordinator/operations/steps/edits.py",
-        "primary_node=node, maybe_on=())", "primary_node=node)",
+        "primary_node=node, maybe_on=(), ", "primary_node=node, ",
         (f"{OPERATIONS} migrate", MIGRATIONS),
     ),
     Fault(

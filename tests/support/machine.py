@@ -218,6 +218,11 @@ class Machine:
         return self.written.by_path()
 
     @property
+    def local_sizes(self) -> dict[str, int]:
+        """The sizes of those disks, in MiB, by path."""
+        return {path: size for fake in self.fakes for path, size in sizes_in(fake.local).items()}
+
+    @property
     def token(self) -> JoinToken:
         """What the operator carries to the cluster."""
         assert self.noded is not None
@@ -233,6 +238,11 @@ class Machine:
 
     async def _forget_taps(self) -> None:
         await self.network.remove_taps(tuple(tap.nic for tap in await self.network.taps()))
+
+
+def sizes_in(files: FakeFiles) -> dict[str, int]:
+    """Return the sizes of what a file system holds, in MiB, by path."""
+    return {path: disk.size for path, disk in sorted(files.disks.items())}
 
 
 class _Life:

@@ -12,7 +12,7 @@ from common.names import NodeName
 from coordinator.state.config import Config
 from noded.network.naming import tap_name
 from noded.storage.fake import FakeFiles
-from tests.support.machine import Machine
+from tests.support.machine import Machine, sizes_in
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,10 @@ class Snapshot:
 
     config: dict[str, Any]
     guests: dict[str, Any]
+    seen: dict[str, Any]
     disks: dict[str, Any]
     contents: dict[str, Any]
+    sizes: dict[str, Any]
     attached: dict[str, Any]
     taps: dict[str, Any]
     tasks: dict[str, Any]
@@ -58,10 +60,12 @@ async def take_snapshot(
     taken = Snapshot(
         config=_configured(config),
         guests={name: await _guests(machine) for name, machine in every},
+        seen={name: await _seen(machine) for name, machine in every},
         disks={name: machine.local_disks for name, machine in every}
         | {"shared": sorted(shared.disks)},
         contents={name: machine.contents for name, machine in every}
         | {"shared": dict(sorted(shared.contents.items()))},
+        sizes={name: machine.local_sizes for name, machine in every} | {"shared": sizes_in(shared)},
         attached={name: dict(sorted(machine.attached.items())) for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
@@ -110,6 +114,13 @@ def _timeless(item: Any) -> Any:
 
 async def _guests(machine: Machine) -> dict[str, str]:
     return {guest.name: str(guest.state) for guest in await machine.guest_list()}
+
+
+async def _seen(machine: Machine) -> dict[str, Any]:
+    """Return the disks that guests which run have: slots, and sizes in MiB."""
+    every = [guest for guest in await machine.guest_list() if guest.state.is_alive]
+    disks = {guest.name: machine.guests.seen(guest.id).items() for guest in every}
+    return {name: {f"slot {slot}": size for slot, size in of} for name, of in disks.items()}
 
 
 def _tasks(machine: Machine) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ignore_consistency": (True,),  # there are no mirrors
         "ignore_ipolicy": (True,),  # moves are not held to the policy
     },
+    "OP_INSTANCE_GROW_DISK": {"wait_for_sync": (False,)},  # there are no mirrors
     "OP_INSTANCE_MIGRATE": {
         "ignore_ipolicy": (True,),
         "allow_failover": (True,),  # programs ask; what does not run is refused, and told how

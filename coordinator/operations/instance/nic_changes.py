@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest, NotFound
+from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, edited
 from common.names import InstanceName, NicId
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import MOST_NICS, NicRequest, check_macs, new_mac
+from coordinator.operations.instance.which import find_device, place_for
 
 NONE = "none"  # as a value: it has no address, or no name, any more
-LAST = -1
 
 _PARAMETERS = {
     "mode": "mode",
@@ -57,9 +57,10 @@ def changed_nics(
     nics = list(present)
     for change in changes:
         if change.action is Action.ADD:
-            nics.insert(_place(nics, change.nic, name), _added(cluster, change.values))
+            place = place_for(nics, change.nic, kind="nic", name=name)
+            nics.insert(place, _added(cluster, change.values))
             continue
-        index = _find(nics, change.nic, name)
+        index = find_device(nics, change.nic, kind="nic", name=name)
         if change.action is Action.MODIFY:
             nics[index] = _modified(cluster, nics[index], change.values)
         elif change.values:
@@ -71,30 +72,6 @@ def changed_nics(
     before = {nic.mac for nic in present}
     check_macs(cluster.config, (nic.mac for nic in nics if nic.mac not in before))
     return tuple(nics)
-
-
-def _place(nics: Sequence[Nic], where: int | str, name: InstanceName) -> int:
-    if where == LAST:
-        return len(nics)
-    if isinstance(where, int) and 0 <= where <= len(nics):
-        return where
-    raise InvalidRequest(
-        f"A nic of {name} is added at the end, or before one of the numbers 0 to {len(nics)}, not "
-        f"at “{where}”."
-    )
-
-
-def _find(nics: Sequence[Nic], which: int | str, name: InstanceName) -> int:
-    if isinstance(which, int):
-        if nics and LAST <= which < len(nics):
-            return which % len(nics)
-    else:
-        found = [n for n, nic in enumerate(nics) if which in (nic.uuid, nic.name)]
-        if len(found) > 1:
-            raise InvalidRequest(f"{name} has {len(found)} nics of the name “{which}”.")
-        if found:
-            return found[0]
-    raise NotFound(f"Instance {name} has no nic {which}; it has {len(nics)}, counted from 0.")
 
 
 def _added(cluster: Cluster, values: dict[str, Any]) -> Nic:

@@ -26,7 +26,7 @@ def change(title: str, before: Sequence[Entity], after: Sequence[Entity], now: f
         after: as they will be; those that are only here are new, those that are not here go.
         now: seconds since 1970.
     """
-    return record(title, _turn(before, after, now), undo=_turn(after, before, now))
+    return record(title, turn(before, after, now), undo=turn(after, before, now))
 
 
 def differing(before: Entity, after: Entity) -> dict[str, Any]:
@@ -36,7 +36,8 @@ def differing(before: Entity, after: Entity) -> dict[str, Any]:
     return {name: value for name, value in values if value != getattr(before, name)}
 
 
-def _turn(before: Sequence[Entity], after: Sequence[Entity], now: float) -> Edit:
+def turn(before: Sequence[Entity], after: Sequence[Entity], now: float) -> Edit:
+    """Return the edit that turns some objects into others, as in ``change``."""
     old = {item.uuid: item for item in before}
     new = {item.uuid: item for item in after}
 

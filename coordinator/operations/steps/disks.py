@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from common.errors import GntError, Unreachable
+from common.model.disk import Disk
 from common.model.instance import Instance
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.noderpc.disks import Disks, DiskSpec
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover, Hold, none
@@ -19,6 +20,15 @@ def homes(config: Config, instance: Instance, primary: NodeRef) -> tuple[NodeRef
     refs = tuple(config.nodes[uuid].ref for uuid in config.nodes_of(instance))
     mirrored = instance.disk_template.traits.is_mirrored
     return (primary, *(ref for ref in refs if mirrored and ref != primary))
+
+
+def holders_of(config: Config, disk: Disk, home: Node) -> tuple[Node, ...]:
+    """Return the nodes that are asked to change a disk, the one where it is used last.
+
+    Where no node holds the data, all reach it, and ``home`` does what is to be done.
+    """
+    others = (config.nodes[uuid] for uuid in disk.nodes if uuid != home.uuid)
+    return (*others, home)
 
 
 def create_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:

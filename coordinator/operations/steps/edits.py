@@ -10,11 +10,22 @@ from coordinator.state.state import State
 
 
 def set_admin_state(uuid: InstanceId, admin_state: AdminState, now: float) -> Edit:
-    """Record what the operator wants of an instance."""
+    """Record what the operator wants of an instance; its disks are attached while it runs."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        return [Put(_changed(replace(instance, admin_state=admin_state), now))]
+        changed = replace(instance, admin_state=admin_state, disks_active=False)
+        return [Put(_changed(changed, now))]
+
+    return edit
+
+
+def set_disks_active(uuid: InstanceId, active: bool, now: float) -> Edit:
+    """Record whether the disks of an instance are to be attached though it does not run."""
+
+    def edit(state: State) -> list[Put]:
+        instance = state.config.instances[uuid]
+        return [Put(_changed(replace(instance, disks_active=active), now))]
 
     return edit
 
@@ -24,7 +35,7 @@ def set_primary(uuid: InstanceId, node: NodeId, now: float) -> Edit:
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        there = replace(instance, primary_node=node, maybe_on=())
+        there = replace(instance, primary_node=node, maybe_on=(), disks_active=False)
         return [Put(_changed(there, now))]
 
     return edit

@@ -1,9 +1,10 @@
 """Stories of one instance, where it is."""
 
 from common.model.template import DiskTemplate
-from common.names import InstanceName
+from common.names import InstanceName, MiB
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
+from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.remove import RemoveInstance
@@ -79,6 +80,16 @@ STORIES = {
     "rename": Story(
         RenameInstance(instance_name=WEB1, new_name=InstanceName("shop")),
         web1_on("gamma", start=False),
+    ),
+    "grow a disk": Story(
+        GrowDisk(instance_name=WEB1, disk=0, amount=MiB(32)), web1_on("gamma", start=False),
+        again=GrowDisk(instance_name=WEB1, disk=0, amount=MiB(96), absolute=True),
+        uncertain=frozenset({"sizes shared"}),
+    ),
+    "grow a disk in use": Story(
+        GrowDisk(instance_name=WEB1, disk=-1, amount=MiB(96), absolute=True), web1_on("gamma"),
+        again=GrowDisk(instance_name=WEB1, disk=0, amount=MiB(96), absolute=True),
+        uncertain=frozenset({"sizes shared"}),
     ),
     "console": Story(FindConsole(instance_name=WEB1), web1_on("gamma")),
 }  # fmt: skip

@@ -1,0 +1,58 @@
+"""Devices of an instance, as they are named: by number, by name or by UUID."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from common.errors import InvalidRequest, NotFound
+from common.model.disk import Disk
+from common.model.nic import Nic
+from common.names import InstanceName
+
+Device = TypeVar("Device", Disk, Nic)
+
+LAST = -1
+"""As a number: of the last device, or the place behind it."""
+
+
+def find_device(
+    devices: Sequence[Device], which: int | str, *, kind: str, name: InstanceName
+) -> int:
+    """Return the number of a device, counted from 0.
+
+    Args:
+        devices: of the instance, in order.
+        which: a number, -1 for the last one, a name or a UUID.
+        kind: "disk" or "nic", for messages.
+        name: of the instance.
+
+    Raises:
+        InvalidRequest: several have the name.
+        NotFound: none is meant.
+    """
+    if isinstance(which, int):
+        if devices and LAST <= which < len(devices):
+            return which % len(devices)
+    else:
+        found = [n for n, each in enumerate(devices) if which in (each.uuid, each.name)]
+        if len(found) > 1:
+            raise InvalidRequest(f"{name} has {len(found)} {kind}s of the name “{which}”.")
+        if found:
+            return found[0]
+    count = f"it has {len(devices)}, counted from 0"
+    raise NotFound(f"Instance {name} has no {kind} {which}; {count}.", instance=name)
+
+
+def place_for(devices: Sequence[Any], where: int | str, *, kind: str, name: InstanceName) -> int:
+    """Return the number that a new device gets.
+
+    Raises:
+        InvalidRequest: it would not be next to another one.
+    """
+    if where == LAST:
+        return len(devices)
+    if isinstance(where, int) and 0 <= where <= len(devices):
+        return where
+    raise InvalidRequest(
+        f"A {kind} of {name} is added at the end, or before one of the numbers 0 to "
+        f"{len(devices)}, not at “{where}”."
+    )

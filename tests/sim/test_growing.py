@@ -1,0 +1,167 @@
+"""Disks grow to where they should be, on all nodes that have them, and guests see it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure, NotFound
+from common.model.disk import Mode
+from common.model.template import DiskTemplate
+from common.names import InstanceName, MiB
+from coordinator.operations.devices import DiskRequest
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.state.rows import Put
+from tests.sim.settings import GAMMA, WEB1
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Failing
+from tests.support.network import Trip
+
+TWO_DISKS = CreateInstance(
+    instance_name=WEB1, disk_template=DiskTemplate.FILE, pnode="gamma",
+    disks=(DiskRequest(size=64), DiskRequest(size=128, name="data")),
+)  # fmt: skip
+
+
+def grow(disk: int | str, amount: int, **more: Any) -> GrowDisk:
+    return GrowDisk(instance_name=WEB1, disk=disk, amount=MiB(amount), **more)
+
+
+def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
+    """Begin with web1 running on gamma, with disks of 64 and 128 MiB there."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(TWO_DISKS)
+            await story(cluster)
+
+    simulate(scenario())
+
+
+def sizes(cluster: SimulatedCluster) -> tuple[list[int], list[int], list[int]]:
+    """Return the sizes of web1's disks: recorded, on gamma, and as the guest sees them."""
+    config, gamma = cluster.config, cluster.machines["gamma"]
+    web1 = config.instance("web1")
+    disks = config.disks_of(web1)
+    real = [gamma.files.disks[disk.backing.paths[0]].size for disk in disks]
+    has = gamma.guests.has(web1.uuid)
+    seen = list(gamma.guests.seen(web1.uuid).values()) if has else []
+    return [disk.size for disk in disks], [int(size) for size in real], seen
+
+
+async def log_of(cluster: SimulatedCluster, operation: GrowDisk) -> str:
+    job = await cluster.finished(await cluster.submit(operation))
+    assert job.ops[0].failure is None
+    return " ".join(entry.message for entry in job.ops[0].log)
+
+
+def test_disks_are_found_by_number_name_and_uuid() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(grow(0, 32))
+        await cluster.run(grow("data", 256, absolute=True))
+        uuid = cluster.config.instance("web1").disks[0]
+        await cluster.run(grow(uuid, 4))
+        assert sizes(cluster) == ([100, 256],) * 3
+        for which in (2, "swap"):
+            with pytest.raises(NotFound, match=f"has no disk {which}; it has 2, counted from 0"):
+                await cluster.run(grow(which, 1))
+
+    tell(story)
+
+
+def test_a_disk_never_shrinks() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(InvalidRequest, match="Disk 1 of web1 has 128 MiB, and cannot shrink"):
+            await cluster.run(grow(1, 127, absolute=True))
+        await cluster.run(grow(1, 128, absolute=True))
+        assert sizes(cluster) == ([64, 128],) * 3
+
+    tell(story)
+
+
+def test_what_does_not_fit_is_refused_before_anything_grows() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.machines["gamma"].files.capacity = MiB(1000)
+        with pytest.raises(NoCapacity, match=r"808 MiB left in .* web1 needs 809 MiB"):
+            await cluster.run(grow(0, 809))
+        await cluster.run(grow(0, 808))
+        assert sizes(cluster) == ([872, 128],) * 3
+
+    tell(story)
+
+
+def test_two_that_grow_at_once_are_not_given_the_same_space() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        db1 = replace(TWO_DISKS, instance_name=InstanceName("db1"))
+        await cluster.run(db1)
+        cluster.machines["gamma"].files.capacity = MiB(1000)
+        both = (grow(0, 400), replace(grow(0, 400), instance_name=InstanceName("db1")))
+        numbers = [await cluster.submit(each) for each in both]
+        jobs = [await cluster.finished(number) for number in numbers]
+        failures = [job.ops[0].failure for job in jobs if job.ops[0].failure]
+        assert [failure.code for failure in failures] == ["no-capacity"]
+
+    tell(story)
+
+
+def test_the_policy_holds_for_what_has_grown() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(Conflict, match="does not allow web1"):
+            await cluster.run(grow(0, 1 << 20))
+        with pytest.raises(NoCapacity):
+            await cluster.run(grow(0, 1 << 20, ignore_ipolicy=True))
+
+    tell(story)
+
+
+def test_a_node_out_of_service_is_named() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+        with pytest.raises(Conflict, match="gamma is marked offline"):
+            await cluster.run(grow(0, 1))
+
+    tell(story)
+
+
+def test_a_guest_that_may_only_read_sees_it_later_and_that_is_said() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        disk = cluster.config.disks_of(cluster.config.instance("web1"))[0]
+        await cluster.master.running.store.commit([Put(replace(disk, mode=Mode.READ_ONLY))])
+        assert "sees the new size at its next start" in await log_of(cluster, grow(0, 32))
+
+    tell(story)
+
+
+def test_disks_of_what_is_down_are_detached_afterwards_unless_they_were_attached() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        gamma = cluster.machines["gamma"]
+        await cluster.run(replace(TWO_DISKS, instance_name=InstanceName("db1"), start=False))
+        before = dict(gamma.attached)
+        await cluster.run(replace(grow(0, 32), instance_name=InstanceName("db1")))
+        assert gamma.attached == before
+        await cluster.run(StartInstance(instance_name=InstanceName("db1")))
+        assert len(gamma.attached) == 4
+
+    tell(story)
+
+
+def test_a_guest_that_cannot_be_told_sees_it_when_it_is_told_again() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.network.faults.append(Failing(_of_disks))
+        with pytest.raises(NodeFailure):
+            await cluster.run(grow(0, 32))
+        cluster.network.faults.clear()
+        assert sizes(cluster) == ([96, 128], [96, 128], [64, 128])
+        await cluster.run(grow(0, 0))
+        assert sizes(cluster) == ([96, 128],) * 3
+
+    tell(story)
+
+
+def _of_disks(trip: Trip) -> bool:
+    return trip.call.name == "instances.ensure_disks"
