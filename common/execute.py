@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.errors import NodeFailure
@@ -15,6 +16,7 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "HOME": "/",
 }
+EMPTY: Mapping[str, str] = {}
 STDOUT_LIMIT = 4 << 20
 STDERR_LIMIT = 64 << 10
 KILL_AGAIN_S = 0.2
@@ -43,8 +45,10 @@ async def execute(
     *argv: str,
     timeout_s: float,
     stdin: bytes | None = None,
+    environment: Mapping[str, str] = EMPTY,
+    directory: str = "/",
 ) -> Finished:
-    """Run ``argv`` to its end in a session of its own, from ``/``, with a bare environment.
+    """Run ``argv`` to its end in a session of its own, with a bare environment.
 
     Cancelled or out of time, the program and its children are killed before this returns.
     Only a daemon, which made a session of its own, survives; it has to close the standard
@@ -54,13 +58,15 @@ async def execute(
         argv: the program, by path or name, and its arguments.
         timeout_s: how long it may take.
         stdin: what it can read; nothing if None.
+        environment: what it is told beside ``ENVIRONMENT``.
+        directory: where it is started.
 
     Raises:
         CommandFailed: see there; also when it prints more than 4 MiB, since half of an output
             must not be taken for all of it.
     """
     try:
-        process = await _start(argv, stdin=stdin)
+        process = await _start(argv, stdin, {**ENVIRONMENT, **environment}, directory)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
@@ -94,15 +100,17 @@ async def execute(
     return Finished(bytes(stdout.data), bytes(stderr.data))
 
 
-async def _start(argv: tuple[str, ...], *, stdin: bytes | None) -> Process:
+async def _start(
+    argv: tuple[str, ...], stdin: bytes | None, environment: Mapping[str, str], directory: str
+) -> Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
             stdin=DEVNULL if stdin is None else PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            cwd="/",
-            env=ENVIRONMENT,
+            cwd=directory,
+            env=environment,
             start_new_session=True,
         )
     )

@@ -13,6 +13,14 @@ GANETIS_ALLOCATORS = (
 )
 """Where Ganeti and others put allocator programs."""
 
+GANETIS_PROVIDERS = (
+    Path("/srv/ganeti/extstorage"),
+    Path("/usr/local/lib/ganeti/extstorage"),
+    Path("/usr/lib/ganeti/extstorage"),
+    Path("/usr/share/ganeti/extstorage"),
+)
+"""Where Ganeti and others put providers of external storage."""
+
 
 class Paths:
     """The directories of one node; files in them belong to who is named."""
@@ -59,6 +67,11 @@ class Paths:
         """One directory for each side of a copy that is under way."""
         return self.runtime / "copies"
 
+    @property
+    def attached(self) -> Path:
+        """Where disks are that programs attached, until the power goes."""
+        return self.runtime / "attached"
+
     # root's to write, anybody's to read
     @property
     def guest_rules(self) -> Path:
@@ -75,6 +88,12 @@ class Paths:
         prefix = "" if str(self.root) == "." else str(self.root)
         places = ("/usr/local/lib/gantry/iallocators", "/usr/lib/gantry/iallocators")
         return tuple(Path(f"{prefix}{place}") for place in places)
+
+    def providers(self) -> tuple[Path, ...]:
+        """Where providers of external storage are looked for."""
+        prefix = "" if str(self.root) == "." else str(self.root)
+        own = Path(f"{prefix}/usr/local/lib/gantry/extstorage")
+        return (own, *GANETIS_PROVIDERS)
 
     # the coordinator's
     @property

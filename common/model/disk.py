@@ -78,7 +78,24 @@ class GlusterBacking(FileBacking, kw_only=True, tag="gluster"):
     shared: bool = True
 
 
-Backing = FileBacking | LvmBacking | DrbdBacking | GlusterBacking  # their tags tell them apart
+class ExtBacking(Order, kw_only=True, tag="ext"):
+    """A volume that a provider of external storage keeps; all nodes reach it."""
+
+    provider: str
+    name: str
+    parameters: dict[str, str] = {}  # what the provider is told of it
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return ()  # nodes list no volumes of providers
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of none that nodes report
+        return MiB(0)
+
+
+Backing = (
+    FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking
+)  # their tags tell them apart
 
 
 class Mode(StrEnum):

@@ -9,9 +9,10 @@ from common.model.template import DiskTemplate
 from coordinator.disks.directory import FILE, GLUSTER, SHARED_FILE
 from coordinator.disks.diskless import DISKLESS
 from coordinator.disks.drbd import DRBD
+from coordinator.disks.ext import EXT
 from coordinator.disks.kind import DiskKind
 
-_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, FILE, GLUSTER, SHARED_FILE)
+_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, SHARED_FILE)
 
 KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 

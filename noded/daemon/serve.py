@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.model.disk import FileBacking, GlusterBacking, LvmBacking
+from common.model.disk import ExtBacking, FileBacking, GlusterBacking, LvmBacking
 from common.model.pool import PoolKind
 from common.paths import Paths
 from common.systemd import Supervisor
@@ -31,7 +31,9 @@ from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
 from noded.powercycle import find_switch
+from noded.storage.attached import AttachedDevices
 from noded.storage.directories import read_directories
+from noded.storage.ext.driver import ExtStorage
 from noded.storage.file import FileStorage
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.plain import PlainStorage
@@ -102,8 +104,14 @@ async def _serve(
 def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
     plain = PlainStorage(LinuxVolumes())
+    external = ExtStorage(paths.providers(), AttachedDevices(paths.attached))
     storages = Storages(
-        {FileBacking: files, GlusterBacking: files, LvmBacking: plain},
+        {
+            FileBacking: files,
+            GlusterBacking: files,
+            LvmBacking: plain,
+            ExtBacking: external,
+        },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
     )
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded

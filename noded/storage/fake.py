@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.model.disk import ExtBacking
 from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -60,13 +61,9 @@ class FakeStorage(Storage, PoolDriver):
         locate(as_file(disk.backing), self._directories())
 
     async def ensure_present(self, disk: DiskSpec) -> None:
-        files, path = self._locate(disk), disk.backing.paths[0]
+        files, path = self._locate(disk), self._name(disk)
         if not files.mounted:
-            directory = self._directories().of(as_file(disk.backing))
-            raise NodeFailure(
-                f"The directory {directory} does not exist on this node; create or mount it.",
-                path=directory,
-            )
+            raise self._unreachable(disk)
         there = files.disks.get(path)
         if there is not None and there.id != disk.id:
             raise Conflict(f"{path} cannot become a disk: the disk {there.id} is there.", path=path)
@@ -84,12 +81,12 @@ class FakeStorage(Storage, PoolDriver):
         if await self.find(disk) is not None:
             self._check_unused(disk)
             if disk.id in self.attached:
-                raise NodeFailure(f"The disk {disk.backing.paths[0]} is attached; detach it first.")
-            del self._locate(disk).disks[disk.backing.paths[0]]
-            self._locate(disk).contents.pop(disk.backing.paths[0], None)
+                raise NodeFailure(f"The disk {self._name(disk)} is attached; detach it first.")
+            del self._locate(disk).disks[self._name(disk)]
+            self._locate(disk).contents.pop(self._name(disk), None)
 
     async def grow(self, disk: DiskSpec) -> None:
-        there, files, path = await self.find(disk), self._locate(disk), disk.backing.paths[0]
+        there, files, path = await self.find(disk), self._locate(disk), self._name(disk)
         if there is None:
             raise NodeFailure(f"The disk {path} cannot be grown: it is not there.", path=path)
         if there.size >= disk.size:
@@ -105,15 +102,15 @@ class FakeStorage(Storage, PoolDriver):
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         files = self._locate(disk)
-        there = files.disks.get(disk.backing.paths[0]) if files.mounted else None
+        there = files.disks.get(self._name(disk)) if files.mounted else None
         return there if there is not None and there.id == disk.id else None
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:
         if await self.find(disk) is None:
-            path = disk.backing.paths[0]
+            path = self._name(disk)
             raise NodeFailure(f"The disk {path} cannot be attached: it is not there.", path=path)
         self.attached[disk.id] = access
-        return disk.backing.paths[0]
+        return self._name(disk)
 
     async def detach(self, disk: DiskSpec) -> None:
         self.check_place(disk)
@@ -126,7 +123,7 @@ class FakeStorage(Storage, PoolDriver):
         self.check_place(disk)
         if disk.id not in self.attached:
             raise NodeFailure(
-                f"The disk {disk.backing.paths[0]} cannot be opened: it is not attached.",
+                f"The disk {self._name(disk)} cannot be opened: it is not attached.",
                 disk=disk.id,
             )
         return -1
@@ -154,13 +151,13 @@ class FakeStorage(Storage, PoolDriver):
 
     def read(self, disk: DiskSpec) -> str:
         """Return the word that stands for what is on a disk."""
-        return self._locate(disk).contents.get(disk.backing.paths[0], "")
+        return self._locate(disk).contents.get(self._name(disk), "")
 
     def write(self, disk: DiskSpec, word: str) -> None:
-        self._locate(disk).contents[disk.backing.paths[0]] = word
+        self._locate(disk).contents[self._name(disk)] = word
 
     def _check_unused(self, disk: DiskSpec) -> None:
-        path = disk.backing.paths[0]
+        path = self._name(disk)
         if path in self._locate(disk).in_use or self._uses(disk.id):
             raise NodeFailure(
                 f"The disk {path} is in use by a running guest; stop it first.", path=path
@@ -169,3 +166,38 @@ class FakeStorage(Storage, PoolDriver):
     def _locate(self, disk: DiskSpec) -> FakeFiles:
         locate(as_file(disk.backing), self._directories())
         return self.shared if as_file(disk.backing).shared else self.local
+
+    def _name(self, disk: DiskSpec) -> str:
+        return disk.backing.paths[0]
+
+    def _unreachable(self, disk: DiskSpec) -> NodeFailure:
+        directory = self._directories().of(as_file(disk.backing))
+        return NodeFailure(
+            f"The directory {directory} does not exist on this node; create or mount it.",
+            path=directory,
+        )
+
+
+class FakeElsewhere(FakeStorage):
+    """Disks that are neither files nor in pools of nodes, by what they are called there."""
+
+    def __init__(
+        self, volumes: FakeFiles, *, uses: Callable[[DiskId], bool] = lambda _: False
+    ) -> None:
+        """Make one machine's view of what several nodes reach."""
+        super().__init__(Directories, local=FakeFiles(), shared=volumes, uses=uses)
+
+    def check_place(self, disk: DiskSpec) -> None:
+        self._name(disk)
+
+    def _name(self, disk: DiskSpec) -> str:
+        backing: object = disk.backing
+        if not isinstance(backing, ExtBacking):
+            raise InvalidRequest("This disk is kept by no provider.", disk=disk.id)
+        return f"{backing.provider}/{backing.name}"
+
+    def _locate(self, disk: DiskSpec) -> FakeFiles:  # noqa: ARG002 -- there is one place only
+        return self.shared
+
+    def _unreachable(self, disk: DiskSpec) -> NodeFailure:
+        return NodeFailure(f"{self._name(disk)} is out of reach of this node.")

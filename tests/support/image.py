@@ -65,7 +65,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         uuid=ClusterId("00000000-0000-4000-8000-0000000000c0"), name=CLUSTER,
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
         gluster_storage_dir=GLUSTER,
-        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster"),
+        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext"),
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.model.disk import DrbdBacking, FileBacking, GlusterBacking, LvmBacking
+from common.model.disk import DrbdBacking, ExtBacking, FileBacking, GlusterBacking, LvmBacking
 from common.model.pool import PoolKind
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Access
@@ -29,7 +29,7 @@ from noded.storage.directories import read_directories
 from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
-from noded.storage.fake import FakeFiles, FakeStorage
+from noded.storage.fake import FakeElsewhere, FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
@@ -72,7 +72,8 @@ class Machine:
             partial(read_directories, self.paths.ssconf), local=self.files, shared=shared,
             uses=self._uses,
         )  # fmt: skip
-        self.fakes = (self.storage,)  # of those that are not made of volumes
+        self.elsewhere = FakeElsewhere(shared, uses=self._uses)
+        self.fakes = (self.storage, self.elsewhere)  # of those that are not made of volumes
         self.volumes = FakeVolumes(GROUP, uses=self._uses)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         storages = self._storages()
@@ -126,10 +127,13 @@ class Machine:
         files, plain = own(self.storage), own(PlainStorage(self.volumes))
         mirrors = own(MirrorStorage(self.volumes, self.drbd, self._uuid))
         return Storages(
-            {FileBacking: files, GlusterBacking: files, LvmBacking: plain, DrbdBacking: mirrors},
+            {
+                FileBacking: files, GlusterBacking: files, LvmBacking: plain,
+                DrbdBacking: mirrors, ExtBacking: own(self.elsewhere),
+            },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             mirrors,
-        )
+        )  # fmt: skip
 
     def _uuid(self) -> NodeId:
         assert self.noded is not None

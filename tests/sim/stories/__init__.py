@@ -1,6 +1,8 @@
 """Every operation, each in the settings that change its recipe: one table an area."""
 
-from tests.sim.stories import cluster, group, instance, moves, node, tags, test
+from tests.sim.stories import cluster, elsewhere, group, instance, moves, node, tags, test
 
-AREAS = tuple(area.STORIES for area in (cluster, group, instance, moves, node, tags, test))
+AREAS = tuple(
+    area.STORIES for area in (cluster, elsewhere, group, instance, moves, node, tags, test)
+)
 STORIES = {name: story for area in AREAS for name, story in area.items()}

@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk, ExtBacking, FileBacking
 from common.model.node import NodeRef
 from common.model.pool import Pool, PoolKind
 from common.model.template import DiskTemplate
@@ -65,7 +65,21 @@ def test_wishes_that_mean_nothing_to_a_kind_are_refused(kind: DiskKind) -> None:
         else:
             with pytest.raises(InvalidRequest, match=f"template {kind.template} take no “{name}”"):
                 kind.check_wish(wish)
-    kind.check_wish(DiskWish())
+    if not kind.heeds:
+        kind.check_wish(DiskWish())
+
+
+def test_external_storage_wants_a_provider_and_words_that_can_be_told_to_it() -> None:
+    ext = kind_of(DiskTemplate.EXT)
+    with pytest.raises(InvalidRequest, match=r"which provider .*provider=NAME"):
+        ext.check_wish(DiskWish())
+    for told in ({"a=b": "x"}, {"": "x"}, {"7": "x"}, {"x": "\0"}, {"x": "y" * 1025}):
+        with pytest.raises(InvalidRequest, match="cannot be told to a provider"):
+            ext.check_wish(DiskWish(provider="shelf", provider_parameters=told))
+    wish = DiskWish(provider="shelf", provider_parameters={"row": "7"})
+    ext.check_wish(wish)
+    backing = ext.new_backing(CLUSTER, NEW._replace(wish=wish))
+    assert backing == ExtBacking(provider="shelf", name="disk.ext", parameters={"row": "7"})
 
 
 @kinds
