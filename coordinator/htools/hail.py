@@ -8,18 +8,8 @@ import sys
 
 from common.errors import GntError, InvalidRequest
 from common.printable import harmless
-from coordinator.htools.options import (
-    COMMON,
-    Option,
-    Parsed,
-    Takes,
-    Usage,
-    help_text,
-    number,
-    own_text,
-    parse,
-    yes_no,
-)
+from coordinator.htools.options import Option, Parsed, Takes, Usage, number, parse, yes_no
+from coordinator.htools.program import COMMON, help_text, own_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

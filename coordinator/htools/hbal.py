@@ -17,7 +17,8 @@ from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import execute
 from coordinator.htools.hbal_report import Report, say, tell
 from coordinator.htools.jobsets import job_sets
-from coordinator.htools.options import Parsed, run
+from coordinator.htools.options import Parsed
+from coordinator.htools.program import run
 from coordinator.htools.source import common_suffix
 from coordinator.htools.tables import policy_text, show, show_g
 

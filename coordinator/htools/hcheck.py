@@ -16,7 +16,8 @@ from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
-from coordinator.htools.options import Option, Parsed, run
+from coordinator.htools.options import Option, Parsed
+from coordinator.htools.program import run
 from coordinator.htools.tables import show
 
 _OF_BALANCING = (

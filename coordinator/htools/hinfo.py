@@ -13,7 +13,8 @@ from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.hbal_options import PRINT_INSTANCES
-from coordinator.htools.options import Parsed, run
+from coordinator.htools.options import Parsed
+from coordinator.htools.program import run
 from coordinator.htools.tables import (
     aligned,
     instance_table,

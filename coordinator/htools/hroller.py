@@ -16,7 +16,8 @@ from coordinator.allocator.rolling.layout import Layout, layout_of, moves_betwee
 from coordinator.allocator.rolling.rounds import Mover, Round, graph_of_nodes
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools import source
-from coordinator.htools.options import Option, Parsed, Takes, run
+from coordinator.htools.options import Option, Parsed, Takes
+from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster
 
 OPTIONS = (

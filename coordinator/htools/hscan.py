@@ -15,7 +15,8 @@ from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
-from coordinator.htools.options import Option, Parsed, Takes, run
+from coordinator.htools.options import Option, Parsed, Takes
+from coordinator.htools.program import run
 from coordinator.htools.tables import node_table, show
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import nodes_now

@@ -27,7 +27,8 @@ from coordinator.htools import source
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
 from coordinator.htools.hspace_options import OPTIONS
 from coordinator.htools.hspace_report import Human, Machine
-from coordinator.htools.options import Parsed, run
+from coordinator.htools.options import Parsed
+from coordinator.htools.program import run
 from coordinator.htools.resources import Resources, resources_of
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster

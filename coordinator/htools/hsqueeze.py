@@ -26,7 +26,8 @@ from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs
 from coordinator.htools.jobsets import job_sets, opcodes, script
-from coordinator.htools.options import Option, Parsed, Takes, number, run
+from coordinator.htools.options import Option, Parsed, Takes, number
+from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.view import moved
 

@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from common.version import VERSION
-from coordinator.htools.options import COMMON, Option, Takes
+from coordinator.htools.options import Option, Takes
+from coordinator.htools.program import COMMON
 from deploy.manpages import roff
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.htools.options import Option, Parsed, run
+from coordinator.htools.options import Option, Parsed
+from coordinator.htools.program import run
 
 SEED = int(os.environ.get("HTOOLS_SEED", "1"))
 CASES = int(os.environ.get("HTOOLS_CASES", "25"))

@@ -21,7 +21,7 @@ from coordinator.allocator.balancing.shortlist import Shortlist
 from coordinator.allocator.balancing.step import Allowed, Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools import hbal
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from coordinator.htools.text import format_cluster, parse_cluster
 from coordinator.htools.view import moved
 from tests.diff.both import CASES, SEED, find, needs, ours, saved, theirs

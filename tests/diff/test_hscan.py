@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from coordinator.htools import hscan
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import CASES, SEED, needs, theirs
 from tests.diff.luxi_server import Answering, serving

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from coordinator.htools import hspace
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import CASES, SEED, find, needs, ours, saved, theirs
 from tests.diff.text_clusters import Taste, random_text

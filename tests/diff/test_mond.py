@@ -15,7 +15,7 @@ import pytest
 
 from coordinator.htools import hbal
 from coordinator.htools.agents import ask_agents
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from tests.diff.both import find, needs, saved
 
 TEXT = """g|uuid-g|preferred||

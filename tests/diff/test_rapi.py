@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.htools import hbal
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import CASES, SEED, needs, ours, theirs
 from tests.diff.luxi_server import Answering

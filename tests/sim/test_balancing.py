@@ -16,7 +16,7 @@ from common.luxi.client import ConnectionLost
 from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeName
 from coordinator.htools import execute, hbal, luxi_source
-from coordinator.htools.options import run
+from coordinator.htools.program import run
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
 from tests.sim.settings import create

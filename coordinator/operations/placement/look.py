@@ -5,171 +5,39 @@ and so is the message for allocator programs, so that all of them see the same.
 """
 
 import dataclasses
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from common.errors import NoCapacity
 from common.model.disk import Disk
-from common.model.instance import AdminState, nodes_of
-from common.model.node import Node
-from common.model.pool import Pool
-from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts
-from coordinator.disks.kinds import enabled_kinds
-from coordinator.disks.space import taken_by
 from coordinator.locks.names import Owner
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.demands import Demands
-from coordinator.operations.placement.promises import PlannedInstance, Promise
-from coordinator.operations.specs import backend
+from coordinator.operations.placement.room import Room
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
     from coordinator.allocator.snapshot import Snapshot
-    from coordinator.nodes.reports import Live
     from coordinator.operations.placement.shared import Placing
 
 MAX_AGE_S = 1.0
 """How old reports may be that a choice begins with. The node chosen is asked again."""
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+class Look(Room):
     """The cluster at one moment."""
-
-    config: Config
-    live: "Live"
-    promised: tuple[Promise, ...] = ()
-    demands: Demands = field(default_factory=Demands)
-    pool: Pool | None = None  # that new disks take space of, unless told by ``about``
-
-    @cached_property
-    def planned(self) -> tuple[PlannedInstance, ...]:
-        """Instances that are promised a place which the configuration does not show yet.
-
-        They are new, or get another node. One whose node has been removed meanwhile takes no
-        room: its job will look for another.
-        """
-        nodes = self.config.nodes
-        found = (promise.planned for promise in self.promised)
-        return tuple(
-            one
-            for one in found
-            if one and all(node in nodes for node in nodes_of(*one)) and not self._has_come(one)
-        )
-
-    def _has_come(self, one: PlannedInstance) -> bool:
-        """Tell whether an instance is on all its nodes, and its disks are as large as planned."""
-        present = self._configured(one)
-        if present is None:
-            return False
-        sizes, wanted = (sum(disk.size for disk in each.disks) for each in (present, one))
-        return set(nodes_of(*one)) <= set(nodes_of(*present)) and wanted <= sizes
-
-    def _configured(self, one: PlannedInstance) -> PlannedInstance | None:
-        instance = self.config.instances.get(one.instance.uuid)
-        return PlannedInstance(instance, self.config.disks_of(instance)) if instance else None
 
     def about(self, disks: Sequence[Disk]) -> "Look":
         """Return the same look, with the space of the pool that these disks take most of."""
-        return dataclasses.replace(self, pool=self._pool_of(disks))
+        return dataclasses.replace(self, pool=self.pool_of(disks))
 
     @cached_property
     def snapshot(self) -> "Snapshot":
         """What the allocator sees; it knows one disk a node, which is ``pool``."""
         from coordinator.operations.placement.snapshot import take_snapshot
 
-        return take_snapshot(self, self.pool or self._pool_of(()))
-
-    @cached_property
-    def has_several_usable(self) -> bool:
-        """Tell whether instances could move at all: more than one node takes any."""
-        usable = (
-            node
-            for node in self.config.nodes.values()
-            if node.vm_capable and not (node.offline or node.drained) and self.facts(node)
-        )
-        return sum(1 for _ in usable) > 1
-
-    def facts(self, node: Node) -> NodeFacts | None:
-        """Return what a node reports; None if it is offline or does not answer."""
-        facts = self.live.get(node.uuid)
-        return facts if isinstance(facts, NodeFacts) else None
-
-    def free_memory(self, node: Node, facts: NodeFacts, *, but: str = "") -> MiB:
-        """Return what is left when all guests run that shall, or are promised to; may be below 0.
-
-        A node reports what is free beside the guests it has. Those of instances that should
-        run there and do not, yet or any more, are taken off.
-
-        Args:
-            node: of the configuration.
-            facts: what it reports.
-            but: UUID of an instance that is not counted.
-        """
-        present = (facts.guests or {}).keys() | {but}
-        coming = {
-            promise.instance: promise.memory
-            for promise in self.promised
-            if promise.node == node.uuid and promise.instance not in present
-        }
-        if facts.guests is not None:
-            for instance in self.config.instances_on(node.uuid):
-                is_absent = instance.uuid not in present and instance.uuid not in coming
-                if is_absent and instance.admin_state is AdminState.UP:
-                    coming[instance.uuid] = backend(self.config, instance).maxmem
-        return MiB(facts.memory_free - sum(coming.values()))
-
-    def free_space(self, node: Node, pool: Pool) -> MiB | None:
-        """Return the space of a pool that is left after what is promised; None if not known."""
-        facts = self.facts(node)
-        reports = facts.storage if facts else ()
-        report = next((each for each in reports if each.pool == pool), None)
-        if report is None:
-            return None
-        return MiB(report.free - self._coming[node.uuid][pool] - self._coming[None][pool])
-
-    @cached_property
-    def pools(self) -> tuple[Pool, ...]:
-        """All pools that nodes report."""
-        every = (facts.storage for facts in self.live.values() if isinstance(facts, NodeFacts))
-        return tuple(dict.fromkeys(report.pool for reports in every for report in reports))
-
-    def _pool_of(self, disks: Sequence[Disk]) -> Pool | None:
-        """Return the pool that disks take most of; if there is none, that of new disks."""
-        if taken := self.taken(disks):
-            return max(taken, key=taken.__getitem__)
-        kinds = enabled_kinds(self.config.cluster)
-        usual = (kind.pool(self.config.cluster) for kind in kinds)
-        return next((pool for pool in usual if pool in self.pools), None)
-
-    @cached_property
-    def _coming(self) -> Mapping[NodeId | None, Counter[Pool]]:
-        """What is promised and not taken yet, by node; None: wherever the pool is reached."""
-        coming: dict[NodeId | None, Counter[Pool]] = defaultdict(Counter)
-        for one in self.planned:
-            nodes: Iterable[NodeId | None] = nodes_of(*one)
-            if one.instance.disk_template.traits.is_external:
-                nodes = (None,)
-            for node in nodes:
-                coming[node] += self.needs(one, node)
-        return coming
-
-    def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Pool]:
-        """Return what an instance is going to take of a node's pools beside what it takes already.
-
-        None stands for all nodes, where they share the pool.
-        """
-        present = self._configured(one)
-        is_there = present is not None and (node is None or node in nodes_of(*present))
-        return self.taken(one.disks) - self.taken(present.disks if present and is_there else ())
-
-    def taken(self, disks: Sequence[Disk]) -> Counter[Pool]:
-        """Return what disks take of each pool, on each node that has them."""
-        return +Counter({pool: taken_by(disks, pool) for pool in self.pools})
+        return take_snapshot(self, self.pool or self.pool_of(()))
 
 
 async def take_look(

@@ -14,25 +14,25 @@ from common.noderpc.facts import NodeFacts
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.disks.space import taken_by
-from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.room import Room
 from coordinator.state.config import Config
 
 
-def take_snapshot(look: Look, pool: Pool | None) -> Snapshot:
+def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
     """Return what the allocator sees. A node that did not answer counts as offline.
 
     Groups, nodes and instances are in the order of their names. Disk space is that of ``pool``;
     None: nobody's space is known.
     """
-    config = look.config
+    config = room.config
     groups = config.sorted_groups()
     nodes = config.sorted_nodes()
     group_index = {group.uuid: index for index, group in enumerate(groups)}
     node_index = {node.uuid: index for index, node in enumerate(nodes)}
     placed = [PlannedInstance(each, config.disks_of(each)) for each in config.sorted_instances()]
-    if look.planned:
-        by_name = {one.instance.name: one for one in (*placed, *look.planned)}
+    if room.planned:
+        by_name = {one.instance.name: one for one in (*placed, *room.planned)}
         placed = [by_name[name] for name in sorted(by_name)]
     on: dict[NodeId, list[PlannedInstance]] = {}
     for one in placed:
@@ -50,10 +50,10 @@ def take_snapshot(look: Look, pool: Pool | None) -> Snapshot:
             for group in groups
         ),
         nodes=tuple(
-            _node(look, node, group_index[node.group], on.get(node.uuid, ()), pool)
+            _node(room, node, group_index[node.group], on.get(node.uuid, ()), pool)
             for node in nodes
         ),
-        instances=look.demands.of(
+        instances=room.demands.of(
             config,
             placed,
             [tuple(node_index[uuid] for uuid in nodes_of(*one)) for one in placed],
@@ -71,9 +71,9 @@ def node_parameters(config: Config, node: Node) -> NodeParameters:
 
 
 def _node(
-    look: Look, node: Node, group: int, placed: Iterable[PlannedInstance], pool: Pool | None
+    room: Room, node: Node, group: int, placed: Iterable[PlannedInstance], pool: Pool | None
 ) -> seen.Node:
-    facts = look.facts(node)
+    facts = room.facts(node)
     if facts is None or node.offline or not node.vm_capable:
         return seen.Node(
             name=node.name,
@@ -83,18 +83,18 @@ def _node(
             vm_capable=node.vm_capable,
             tags=node.tags,
         )
-    total_disk, free_disk = _disk(look, node, placed, pool)
+    total_disk, free_disk = _disk(room, node, placed, pool)
     return seen.Node(
         name=node.name,
         group=group,
         total_memory=facts.memory_total,
-        own_memory=_own_memory(look.config, facts),
-        free_memory=look.free_memory(node, facts),
+        own_memory=_own_memory(room.config, facts),
+        free_memory=room.free_memory(node, facts),
         total_disk=total_disk,
         free_disk=free_disk,
         total_cpus=facts.cpus,
         own_cpus=1,
-        spindles=node_parameters(look.config, node).spindle_count,
+        spindles=node_parameters(room.config, node).spindle_count,
         drained=node.drained,
         vm_capable=node.vm_capable,
         tags=node.tags,
@@ -113,10 +113,10 @@ def _own_memory(config: Config, facts: NodeFacts) -> MiB:
 
 
 def _disk(
-    look: Look, node: Node, placed: Iterable[PlannedInstance], pool: Pool | None
+    room: Room, node: Node, placed: Iterable[PlannedInstance], pool: Pool | None
 ) -> tuple[MiB, MiB]:
     """Return size and free space of a pool."""
-    free = look.free_space(node, pool) if pool else None
+    free = room.free_space(node, pool) if pool else None
     if pool is None or free is None:
         return MiB(0), MiB(0)
     return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free

@@ -13,7 +13,8 @@ from random import Random
 import pytest
 
 from coordinator.htools import hail, hcheck, hinfo, hroller, hscan, hsqueeze
-from coordinator.htools.options import Option, Parsed, run
+from coordinator.htools.options import Option, Parsed
+from coordinator.htools.program import run
 from coordinator.htools.text import format_cluster, parse_cluster
 from tests.diff.luxi_server import Answering, serving
 from tests.diff.messages import random_message
