@@ -11,9 +11,10 @@ from common.luxi.client import Client, ConnectionLost, NoCoordinator
 from common.luxi.failures import from_ganeti
 from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools.jobsets import describe, opcodes
+from coordinator.htools.jobsets import describe
 from coordinator.htools.luxi_source import socket_path
 from coordinator.htools.stopping import Stop, stopping
+from coordinator.iallocator.balancing import opcodes_of
 
 Job = Sequence[Mapping[str, object]]
 """Opcodes, which run one after the other."""
@@ -49,7 +50,7 @@ def execute(
         Cancelled: a second signal came.
         GntError: the coordinator cannot be asked.
     """
-    jobs = [[opcodes(move, cluster) for move in moves] for moves in sets]
+    jobs = [[opcodes_of(move, cluster) for move in moves] for moves in sets]
     run_jobs(path, jobs, program="hbal", reason=reason, priority=priority)
 
 

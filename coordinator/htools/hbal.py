@@ -20,7 +20,8 @@ from coordinator.htools.jobsets import job_sets
 from coordinator.htools.options import Parsed
 from coordinator.htools.program import run
 from coordinator.htools.source import common_suffix
-from coordinator.htools.tables import policy_text, show, show_g
+from coordinator.htools.tables import show, show_g
+from coordinator.iallocator.show import policy
 
 OPTIONS = hbal_options.OPTIONS
 
@@ -38,7 +39,7 @@ def balance(options: Parsed) -> int:
         source.warn_of_missing(cluster)
     if options.verbosity > 1:
         say(f"Loaded cluster tags: {','.join(cluster.tags)}")
-        say(f"Loaded cluster ipolicy: {policy_text(cluster.policy)}")
+        say(f"Loaded cluster ipolicy: {policy(cluster.policy)}")
     say(f"Loaded {len(cluster.nodes)} nodes, {len(cluster.instances)} instances")
     suffix = common_suffix(cluster)
     if suffix and options.verbosity > 1:

@@ -19,11 +19,11 @@ from coordinator.htools.tables import (
     aligned,
     instance_table,
     node_table,
-    policy_text,
     score_table,
     show,
 )
 from coordinator.htools.view import nodes_now
+from coordinator.iallocator.show import policy
 
 OPTIONS = (
     source.PRINT_NODES,
@@ -62,7 +62,7 @@ def inform(options: Parsed) -> int:
     counts = ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in sizes)
     _say(f"Loaded cluster tags: {','.join(cluster.tags)}")
     if options.verbosity > 2:
-        _say(f"Loaded cluster ipolicy: {policy_text(cluster.policy)}")
+        _say(f"Loaded cluster ipolicy: {policy(cluster.policy)}")
     if options.verbosity > 1 and not cluster.instances:
         _say("Cluster is empty.")
     _say(f"Loaded {counts}")

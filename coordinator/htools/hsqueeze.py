@@ -25,11 +25,12 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import hbal_options, source
 from coordinator.htools.execute import run_jobs
-from coordinator.htools.jobsets import job_sets, opcodes, script
+from coordinator.htools.jobsets import job_sets, script
 from coordinator.htools.options import Option, Parsed, Takes, number
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.view import moved
+from coordinator.iallocator.balancing import opcodes_of
 
 
 def _factor(what: str) -> Callable[[str], float]:
@@ -173,7 +174,7 @@ def _moved(after: Squeezed) -> Snapshot:
 
 def _jobs(cluster: Snapshot, after: Squeezed) -> _Jobs:
     """The moves, as sets of jobs that may run side by side."""
-    to_opcodes = partial(opcodes, cluster=cluster)
+    to_opcodes = partial(opcodes_of, cluster=cluster)
     return [[to_opcodes(move) for move in moves] for moves in job_sets(after.moves)]
 
 

@@ -79,44 +79,6 @@ def script(sets: Sequence[Sequence[Move]], cluster: Snapshot, alias: Alias) -> s
     return "".join(f"{line}\n" for line in lines)
 
 
-def opcodes(move: Move, cluster: Snapshot) -> list[dict[str, object]]:
-    """What the job queue is given for one move."""
-    instance = cluster.instances[move.instance]
-    name, target = instance.name, cluster.nodes[move.target].name
-
-    def switch(to: str | None) -> dict[str, object]:
-        extra: dict[str, object] = {} if to is None else {"target_node": to}
-        if instance.forthcoming or instance.status not in IS_RUNNING:  # nothing to migrate
-            return {
-                "OP_ID": "OP_INSTANCE_FAILOVER", "instance_name": name, "shutdown_timeout": 120,
-                "ignore_consistency": False, **extra, "ignore_ipolicy": False, "cleanup": False,
-            }  # fmt: skip
-        return {
-            "OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": name, **extra,
-            "allow_runtime_changes": False, "ignore_ipolicy": False, "cleanup": False,
-            "allow_failover": True, "ignore_hvversions": True,
-        }  # fmt: skip
-
-    replace: dict[str, object] = {
-        "OP_ID": "OP_INSTANCE_REPLACE_DISKS", "instance_name": name, "early_release": False,
-        "ignore_ipolicy": False, "mode": "replace_new_secondary", "disks": [],
-        "remote_node": target,
-    }  # fmt: skip
-    match move.kind:
-        case MoveKind.FAILOVER:
-            return [switch(None)]
-        case MoveKind.FAILOVER_TO_ANY:
-            return [switch(target)]
-        case MoveKind.REPLACE_SECONDARY:
-            return [replace]
-        case MoveKind.REPLACE_AND_FAILOVER:
-            return [replace, switch(None)]
-        case MoveKind.REPLACE_PRIMARY:
-            return [switch(None), replace, switch(None)]
-        case MoveKind.FAILOVER_AND_REPLACE:
-            return [switch(None), replace]
-
-
 _VERBS = {
     "OP_INSTANCE_MIGRATE": "migrate",
     "OP_INSTANCE_FAILOVER": "fail over",

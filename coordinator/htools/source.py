@@ -15,6 +15,7 @@ from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
 from coordinator.htools.simulate import simulated
 from coordinator.htools.text import parse_cluster
 from coordinator.iallocator.missing import missing
+from coordinator.iallocator.names import common_domain
 
 TEXT = Option(
     key="text", name="text-data", letter="t", argument="FILE", takes=Takes.SOMETHING,
@@ -270,12 +271,8 @@ def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
 
 def common_suffix(cluster: Snapshot) -> str:
     """The longest domain that all names have; without it they are shown."""
-    names = [*(node.name for node in cluster.nodes), *(one.name for one in cluster.instances)]
-    if not names:
-        return ""
-    shortest = min(names, key=len)
-    parts = [shortest[at:] for at, letter in enumerate(shortest) if letter == "."]
-    return next((part for part in parts if all(name.endswith(part) for name in names)), "")
+    nodes, instances = cluster.columns
+    return common_domain([*nodes.names, *instances.names])
 
 
 def with_offline(cluster: Snapshot, options: Parsed) -> Snapshot:

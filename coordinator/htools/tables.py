@@ -7,7 +7,6 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 
-from common.model.policy import InstancePolicy, Spec
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Snapshot
@@ -37,36 +36,6 @@ def score_table(values: Sequence[float]) -> str:
     for term, value, weight in zip(Term, values, WEIGHTS, strict=False):
         rows.append([term.name.lower(), show(value), f"x{weight:.2f}"])
     return aligned(rows, (False, True, True), "  ")
-
-
-def policy_text(policy: InstancePolicy) -> str:
-    """A policy as Ganeti's tools dump it."""
-    pairs = ",".join(
-        f"MinMaxISpecs {{minMaxISpecsMinSpec = {_spec_text(pair.min)},"
-        f" minMaxISpecsMaxSpec = {_spec_text(pair.max)}}}"
-        for pair in policy.minmax
-    )
-    templates = ",".join(_CONSTRUCTORS[template] for template in policy.disk_templates)
-    return (
-        f"IPolicy {{iPolicyMinMaxISpecs = [{pairs}], iPolicyStdSpec = {_spec_text(policy.std)},"
-        f" iPolicyDiskTemplates = [{templates}], iPolicyVcpuRatio = {policy.vcpu_ratio},"
-        f" iPolicySpindleRatio = {policy.spindle_ratio}}}"
-    )
-
-
-_CONSTRUCTORS = {
-    "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile", "plain": "DTPlain",
-    "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd", "ext": "DTExt",
-    "gluster": "DTGluster",
-}  # fmt: skip
-
-
-def _spec_text(spec: Spec) -> str:
-    return (
-        f"ISpec {{iSpecMemorySize = {spec.memory_size}, iSpecCpuCount = {spec.cpu_count},"
-        f" iSpecDiskSize = {spec.disk_size}, iSpecDiskCount = {spec.disk_count},"
-        f" iSpecNicCount = {spec.nic_count}, iSpecSpindleUse = {spec.spindle_use}}}"
-    )
 
 
 def show(value: float, digits: int = 8) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.snapshot import NOWHERE, Snapshot
+from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.opcodes import Opcode
@@ -113,15 +113,16 @@ def _job(operations: list[Opcode], *, is_first: bool) -> list[Opcode]:
 
 
 def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
-    """What the job queue is given for one move of a balancing."""
+    """What the job queue is given for one move; what does not run is not migrated."""
     instance, target = cluster.instances[move.instance], cluster.nodes[move.target].name
-    switch = opcodes.migrate(instance.name, None, forthcoming=instance.forthcoming)
+    is_live = instance.status in IS_RUNNING and not instance.forthcoming
+    switch = opcodes.migrate(instance.name, None, is_live=is_live)
     replace = opcodes.replace_secondary(instance.name, target)
     match move.kind:
         case MoveKind.FAILOVER:
             return [switch]
         case MoveKind.FAILOVER_TO_ANY:
-            return [opcodes.migrate(instance.name, target, forthcoming=instance.forthcoming)]
+            return [opcodes.migrate(instance.name, target, is_live=is_live)]
         case MoveKind.REPLACE_SECONDARY:
             return [replace]
         case MoveKind.REPLACE_AND_FAILOVER:

@@ -187,7 +187,7 @@ class _Move:
     def _note_migration(self, target: int | None) -> None:
         name = None if target is None else self._cluster.nodes[target].name
         self.jobs.append(
-            opcodes.migrate(self._instance.name, name, forthcoming=self._instance.forthcoming)
+            opcodes.migrate(self._instance.name, name, is_live=not self._instance.forthcoming)
         )
 
     def _chosen(self, found: Targets) -> int:

@@ -5,10 +5,10 @@ from typing import Any
 Opcode = dict[str, Any]
 
 
-def migrate(instance: str, target: str | None, *, forthcoming: bool) -> Opcode:
-    """Let an instance change sides, or move to ``target`` on shared storage."""
+def migrate(instance: str, target: str | None, *, is_live: bool) -> Opcode:
+    """Let an instance change sides, or move to ``target`` on shared storage; else it fails over."""
     where = {} if target is None else {"target_node": target}
-    if forthcoming:
+    if not is_live:
         return {
             "OP_ID": "OP_INSTANCE_FAILOVER",
             "instance_name": instance,

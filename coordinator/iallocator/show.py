@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping, Sequence
     from typing import Any
 
-    from common.model.policy import Spec
+    from common.model.policy import InstancePolicy, Spec
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.snapshot import Group
 
@@ -83,20 +83,25 @@ def groups(some: Sequence[Group], wanted: Container[int]) -> str:
 
 
 def _group(index: int, group: Group) -> str:
-    policy = group.policy
-    pairs = ",".join(
-        f"MinMaxISpecs {{minMaxISpecsMinSpec = {_spec(bounds.min)}, "
-        f"minMaxISpecsMaxSpec = {_spec(bounds.max)}}}"
-        for bounds in policy.minmax
-    )
-    templates = ",".join(TEMPLATES[name] for name in policy.disk_templates)
     return (
         f"Group {{name = {_string(group.name)}, uuid = {_string(group.uuid)}, idx = {index}, "
         f"allocPolicy = {_POLICIES[group.alloc_policy]}, networks = {_strings(group.networks)}, "
-        f"iPolicy = IPolicy {{iPolicyMinMaxISpecs = [{pairs}], "
-        f"iPolicyStdSpec = {_spec(policy.std)}, iPolicyDiskTemplates = [{templates}], "
-        f"iPolicyVcpuRatio = {policy.vcpu_ratio!r}, iPolicySpindleRatio = {policy.spindle_ratio!r}"
-        f"}}, allTags = {_strings(group.tags)}}}"
+        f"iPolicy = {policy(group.policy)}, allTags = {_strings(group.tags)}}}"
+    )
+
+
+def policy(shown: InstancePolicy) -> str:
+    """A policy in every detail, in the notation of Ganeti's tools."""
+    pairs = ",".join(
+        f"MinMaxISpecs {{minMaxISpecsMinSpec = {_spec(bounds.min)}, "
+        f"minMaxISpecsMaxSpec = {_spec(bounds.max)}}}"
+        for bounds in shown.minmax
+    )
+    templates = ",".join(TEMPLATES[name] for name in shown.disk_templates)
+    return (
+        f"IPolicy {{iPolicyMinMaxISpecs = [{pairs}], iPolicyStdSpec = {_spec(shown.std)}, "
+        f"iPolicyDiskTemplates = [{templates}], iPolicyVcpuRatio = {shown.vcpu_ratio!r}, "
+        f"iPolicySpindleRatio = {shown.spindle_ratio!r}}}"
     )
 
 
