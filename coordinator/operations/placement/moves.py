@@ -114,14 +114,14 @@ async def plan_moves(
     async def attempt(name: str) -> Moves:
         program = find_program(name, cluster.placing.search_path)
         if program is None:
-            look = await look_and_tell(cluster)
+            look = _about(await look_and_tell(cluster), question)
             options = Options(ignore_soft_errors=ignore_soft_errors)
             moves = solve_here(name, look, question, options)
             _check_all_moved(name, moves)
             cluster.promise(*promises_of(look.config, moves))
         else:
             async with cluster.placing.turn:
-                look = await look_and_tell(cluster)
+                look = _about(await look_and_tell(cluster), question)
                 response = await run(cluster, name, program, look, question.message())
                 moves = _read(name, look, response.result)
                 cluster.promise(*promises_of(look.config, moves))
@@ -131,6 +131,12 @@ async def plan_moves(
         return moves
 
     return await first_success(allocators, attempt, cluster.log)
+
+
+def _about(look: Look, question: MoveQuestion) -> Look:
+    """Return the look with the space of the pool that the instances in question take most of."""
+    found = filter(None, map(look.config.find_instance, question.instances))
+    return look.about([disk for each in found for disk in look.config.disks_of(each)])
 
 
 def solve_here(name: str, look: Look, question: MoveQuestion, options: Options) -> Moves:

@@ -1,5 +1,7 @@
 """Placement where nodes have several pools: each has its own space, and its own promises."""
 
+import asyncio
+
 import pytest
 
 from common.errors import NoCapacity
@@ -25,14 +27,17 @@ from common.names import (
     Port,
 )
 from common.noderpc.facts import NodeFacts, StorageReport
+from coordinator.iallocator.requests import EvacuationMode
 from coordinator.operations.placement.built_in import place_here
 from coordinator.operations.placement.fit import check_free_space, promise_of
 from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.moves import OffNodes, plan_moves
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.space import shortages
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
+from tests.support.placing import cluster_of
 
 NAMES = ("alpha", "beta", "gamma")
 NODES = [
@@ -158,3 +163,17 @@ def test_a_node_without_the_pool_is_left_out_and_named() -> None:
     )
     with pytest.raises(NoCapacity, match="alpha has nothing of the volume group fast; web1 needs"):
         check_free_space(look, ALPHA, planned("web1", volume("x", "fast"), on=(ALPHA,)))
+
+
+def test_a_second_copy_goes_where_its_own_pool_has_space() -> None:
+    there = planned("web1", mirror("x", "fast", "fast"), on=(ALPHA, BETA))
+    question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+    for free in (1128, 1129):
+        live = dict(zip(NAMES, (facts(), facts(), facts(slow=100_000, fast=free)), strict=True))
+        cluster, seen = cluster_of(configured(there), live)
+        if free == 1128:  # hail leaves one over
+            with pytest.raises(NoCapacity, match="gamma failed: FailDisk"):
+                asyncio.run(plan_moves(cluster, ["hail"], question))
+        else:
+            asyncio.run(plan_moves(cluster, ["hail"], question))
+            assert seen.promised == [["alpha", "gamma"]]

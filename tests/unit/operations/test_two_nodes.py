@@ -1,15 +1,13 @@
 """Placement of mirrored instances: on two nodes, both of which are promised."""
 
 import asyncio
-import json
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
+from common.errors import Conflict, InvalidRequest, NoCapacity, NotFound
 from common.model.cluster import Cluster as ClusterObject
 from common.model.disk import Disk, FileBacking
 from common.model.group import Group
@@ -33,9 +31,6 @@ from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks import kinds
 from coordinator.disks.directory import DirectoryKind
 from coordinator.iallocator.response import Moves
-from coordinator.locks.names import Owner
-from coordinator.nodes.reports import Reports
-from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
 from coordinator.operations.placement.choose import place_new, place_secondary
@@ -45,11 +40,11 @@ from coordinator.operations.placement.many import PlacementRequest, place_many
 from coordinator.operations.placement.moves import promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
-from coordinator.operations.placement.shared import Placing
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from tests.support.disks import directory
+from tests.support.placing import cluster_of
 
 FILES = "/srv/files"
 MIRRORED = DirectoryKind(
@@ -110,58 +105,6 @@ def facts(memory: int = 4096, space: int = 100_000) -> NodeFacts:
         memory_free=MiB(memory), memory_dom0=MiB(512), cpus=8, cpu_sockets=1, cpu_nodes=1,
         storage=(report,),
     )  # fmt: skip
-
-
-class PlacingCluster:
-    """As much of a cluster as placements look at."""
-
-    owner = Owner("the job")
-
-    def __init__(
-        self, config: Config, live: Mapping[str, NodeFacts], answer: object = None, *, path: Path
-    ) -> None:
-        self.config, self.live, self.answer = config, live, answer
-        self.placing = Placing(
-            Reports(self._ask), self._run, search_path=(None,) if answer is None else (path, None)
-        )
-        self.asked: list[dict[str, Any]] = []
-        self.said: list[str] = []
-
-    async def _ask(self, node: Node) -> NodeFacts:
-        return self.live[node.name]
-
-    async def _run(self, path: Path, options: Sequence[str], message: str) -> str:
-        self.asked.append(json.loads(message)["request"])
-        return json.dumps({"success": True, "info": "", "result": self.answer})
-
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
-        return await self.placing.reports.of(nodes)
-
-    def promise(self, *promises: Promise) -> None:
-        self.placing.promises.make(self.owner, promises)
-
-    def log(self, message: str, *, detail: bool = False) -> None:
-        self.said.append(message)
-
-    @property
-    def promised(self) -> list[list[str]]:
-        """The nodes that planned instances are promised."""
-        return [
-            [one.instance.primary_node, *one.disks[0].nodes[1:]]
-            for promise in self.placing.promises.standing()
-            if (one := promise.planned)
-        ]
-
-
-def cluster_of(
-    config: Config,
-    live: Mapping[str, NodeFacts],
-    answer: object = None,
-    path: Path = Path("/nowhere"),
-) -> tuple[Cluster, PlacingCluster]:
-    """Return the same cluster as jobs and as tests see it."""
-    made = PlacingCluster(config, live, answer, path=path)
-    return cast("Cluster", made), made
 
 
 ROOMY = dict.fromkeys(NAMES, facts())
