@@ -19,6 +19,11 @@ class FileBacking(Order, kw_only=True, tag="file"):
         """Return what a disk is in the pools of a node that has it, as nodes list them."""
         return (self.path,)
 
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the pools that are known from the disk alone; a directory is the cluster's."""
+        return ()
+
     def takes(self, size: MiB, pool: Pool) -> MiB:
         """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
         is_inside = pool.kind is PoolKind.DIRECTORY and self.path.startswith(f"{pool.name}/")
@@ -37,11 +42,15 @@ class LvmBacking(Order, kw_only=True, tag="lvm"):
         """Return what a disk is in the pools of a node that has it, as nodes list them."""
         return (f"{self.group}/{self.name}",)
 
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the pools that are known from the disk alone."""
+        name = f"{self.group}/{self.thin_pool}" if self.thin_pool else self.group
+        return (Pool(kind=PoolKind.VOLUME_GROUP, name=name),)
+
     def takes(self, size: MiB, pool: Pool) -> MiB:
         """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
-        name = f"{self.group}/{self.thin_pool}" if self.thin_pool else self.group
-        is_inside = pool.kind is PoolKind.VOLUME_GROUP and pool.name == name
-        return size if is_inside else MiB(0)
+        return size if pool in self.pools else MiB(0)
 
 
 META_SIZE = MiB(128)
@@ -60,6 +69,10 @@ class DrbdBacking(Order, kw_only=True, tag="drbd"):
     @property
     def paths(self) -> tuple[str, ...]:
         return (*self.data.paths, *self.meta.paths)
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        return tuple(dict.fromkeys((*self.data.pools, *self.meta.pools)))
 
     def takes(self, size: MiB, pool: Pool) -> MiB:
         return MiB(self.data.takes(size, pool) + self.meta.takes(META_SIZE, pool))
@@ -88,6 +101,10 @@ class ExtBacking(Order, kw_only=True, tag="ext"):
     @property
     def paths(self) -> tuple[str, ...]:
         return ()  # nodes list no volumes of providers
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        return ()
 
     def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of none that nodes report
         return MiB(0)

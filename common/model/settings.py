@@ -16,6 +16,7 @@ from common.messages import Order, from_builtins
 from common.model.hypervisors import check_hypervisor
 from common.model.template import DiskTemplate
 
+_VOLUME_GROUP = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")  # Source: lvm(8)
 _MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 
 
@@ -27,6 +28,7 @@ class Settings(Order, omit_defaults=True):
     mac_prefix: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[DiskTemplate, ...] | None = None
+    volume_group_name: str | None = None
     file_storage_dir: str | None = None
     shared_file_storage_dir: str | None = None
     gluster_storage_dir: str | None = None
@@ -43,6 +45,8 @@ class Settings(Order, omit_defaults=True):
             values = getattr(self, field)
             if values is not None and (not values or len(set(values)) < len(values)):
                 raise ValueError(f"{field} names at least one, and each once")
+        if self.volume_group_name and not _VOLUME_GROUP.fullmatch(self.volume_group_name):
+            raise ValueError(f"“{self.volume_group_name}” is no name of a volume group")
         for field in ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir"):
             path = getattr(self, field)
             if path and (not path.startswith("/") or ".." in path.split("/") or "\0" in path):

@@ -205,6 +205,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "default allocators by request": told["default_iallocators"],
             "default allocator parameters": told["default_iallocator_params"],
             "enabled disk templates": told["enabled_disk_templates"],
+            "lvm volume group": told["volume_group_name"] or "none",
             "file storage path": told["file_storage_dir"],
             "shared file storage path": told["shared_file_storage_dir"],
             "gluster storage path": told["gluster_storage_dir"],

@@ -29,6 +29,7 @@ from coordinator.operations.fields import (
     PoolSize,
     SecondaryAddress,
     SharedFileDirectory,
+    VolumeGroup,
 )
 from coordinator.operations.parameter import Syntax, argument, option
 
@@ -59,6 +60,7 @@ class Words(Order, kw_only=True):
     candidate_pool_size: PoolSize = 5
     enabled_hypervisors: EnabledHypervisors = ("kvm",)
     enabled_disk_templates: EnabledTemplates = ("sharedfile", "file", "diskless")
+    vg_name: VolumeGroup = ""
     file_storage_dir: FileDirectory = ""
     shared_file_storage_dir: SharedFileDirectory = ""
     gluster_storage_dir: GlusterDirectory = ""
@@ -111,6 +113,7 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
     given = from_builtins(read_fields(Words, options), Words, what="the words of the command")
     node = given.node_name or socket.gethostname()
     settings = {name: getattr(given, name, None) for name in Settings.__struct_fields__}
+    settings["volume_group_name"] = given.vg_name
     return NewCluster(
         name=ClusterName(given.name),
         node=NodeName(node),

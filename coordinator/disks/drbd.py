@@ -4,18 +4,20 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.disk_parameters import DrbdParameters
 from common.model.instance import Instance
 from common.model.node import NodeRef
-from common.model.pool import Pool, PoolKind
+from common.model.parameters import settled
+from common.model.pool import Pool
 from common.model.template import DiskTemplate
 from common.names import NodeId
 from common.noderpc.disks import DiskSpec, MirrorEnd
 from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, alone, none, optional, shared, sole, standby
 from coordinator.disks.kind import DiskKind, NewDisk
+from coordinator.disks.volume_groups import group_for, pool_in
 from coordinator.state.config import Config
 
 
@@ -23,21 +25,24 @@ class DrbdKind(DiskKind):
     """A guest runs on one of two nodes; the other one follows along, in standby."""
 
     unusable = "ENODELVM"
+    heeds = frozenset({"vg", "metavg"})
 
     def pool(self, cluster: Cluster) -> Pool | None:
-        group = cluster.volume_group_name
-        return Pool(kind=PoolKind.VOLUME_GROUP, name=group) if group else None
+        return pool_in(cluster.volume_group_name)
+
+    def pools(self, config: Config) -> tuple[Pool, ...]:
+        layers = (config.cluster.diskparams, *(g.diskparams for g in config.sorted_groups()))
+        named = (settled(DrbdParameters, layer.get(self.template, {})).metavg for layer in layers)
+        every = (self.pool(config.cluster), *map(pool_in, named))
+        return tuple(dict.fromkeys(pool for pool in every if pool is not None))
 
     def new_backing(self, cluster: Cluster, new: NewDisk) -> DrbdBacking:
-        group = cluster.volume_group_name
-        if not group:
-            raise InvalidRequest(
-                f"This cluster has no volume group for {self.template} disks; it is set with "
-                "“gnt-cluster modify --vg-name”."
-            )
+        group = group_for(cluster, self.template, new.wish.vg)
+        layers = (cluster.diskparams.get(self.template, {}), new.parameters)
+        meta_group = new.wish.metavg or settled(DrbdParameters, *layers).metavg or group
         return DrbdBacking(
             data=LvmBacking(group=group, name=f"{new.disk}.data"),
-            meta=LvmBacking(group=group, name=f"{new.disk}.meta"),
+            meta=LvmBacking(group=meta_group, name=f"{new.disk}.meta"),
             port=new.devices.port(new.nodes),
             minors={node: new.devices.minor(node) for node in new.nodes},
             secret=new.devices.new_secret(),

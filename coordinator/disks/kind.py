@@ -13,6 +13,7 @@ from common.model.cluster import Cluster
 from common.model.disk import Backing, Disk
 from common.model.instance import Instance
 from common.model.node import NodeRef
+from common.model.parameters import Layer
 from common.model.pool import Pool
 from common.model.template import DiskTemplate, Traits
 from common.names import DiskId, InstanceId, NodeId
@@ -33,6 +34,7 @@ class NewDisk(NamedTuple):
         nodes: that will hold the data, as far as they have been chosen.
         devices: what numbers are free on them.
         wish: what is asked of it.
+        parameters: those of its template in its instance's group, as far as that is known.
     """
 
     instance: InstanceId
@@ -40,6 +42,7 @@ class NewDisk(NamedTuple):
     nodes: tuple[NodeId, ...]
     devices: Devices
     wish: DiskWish = DiskWish()
+    parameters: Layer = {}
 
 
 class DiskKind(ABC):
@@ -64,6 +67,11 @@ class DiskKind(ABC):
 
         None if that is nothing that nodes report, or the cluster has not set it up.
         """
+
+    def pools(self, config: Config) -> tuple[Pool, ...]:
+        """Return what new disks may take space of if nothing else is asked for."""
+        pool = self.pool(config.cluster)
+        return () if pool is None else (pool,)
 
     @abstractmethod
     def new_backing(self, cluster: Cluster, new: NewDisk) -> Backing:

@@ -11,8 +11,10 @@ from coordinator.disks.diskless import DISKLESS
 from coordinator.disks.drbd import DRBD
 from coordinator.disks.ext import EXT
 from coordinator.disks.kind import DiskKind
+from coordinator.disks.plain import PLAIN
+from coordinator.state.config import Config
 
-_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, SHARED_FILE)
+_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, PLAIN, SHARED_FILE)
 
 KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 
@@ -52,8 +54,8 @@ def shared_pools(cluster: Cluster) -> frozenset[Pool]:
     return frozenset(pool for pool in pools if pool is not None)
 
 
-def pools_of(cluster: Cluster) -> tuple[Pool, ...]:
+def pools_of(config: Config) -> tuple[Pool, ...]:
     """Return all pools that nodes keep disks in, that of the preferred template first."""
-    every = (*enabled_kinds(cluster), *KINDS.values())
-    pools = (kind.pool(cluster) for kind in every)
-    return tuple(dict.fromkeys(pool for pool in pools if pool is not None))
+    every = (*enabled_kinds(config.cluster), *KINDS.values())
+    usual = (pool for kind in every for pool in kind.pools(config))
+    return tuple(dict.fromkeys((*usual, *config.used_pools)))

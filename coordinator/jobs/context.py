@@ -62,7 +62,7 @@ class Surroundings:
         await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
-        pools = pools_of(self.store.state.config.cluster)
+        pools = pools_of(self.store.state.config)
         return await self.nodes.service(Facts, node).facts(storage=pools)
 
 

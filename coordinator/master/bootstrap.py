@@ -14,6 +14,7 @@ from common.model.commit import next_commit
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import Layer
+from common.model.pool import Pool, PoolKind
 from common.model.secret import Secret
 from common.model.settings import Settings
 from common.model.stamp import Stamp
@@ -36,6 +37,7 @@ from common.rpc.client import stub
 from common.tls.certificate import read_pem
 from common.tls.token import JoinToken, read_token
 from coordinator.checks.parameters import bad_parameters, check_parameters
+from coordinator.disks.volume_groups import check_has_group
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
 from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid
@@ -90,6 +92,7 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         find_program(wanted.default_iallocator, search_path_of(paths))
     token = _token(paths)
     state = _first_state(wanted)
+    check_has_group(state.config.cluster)
     node = state.config.sorted_nodes()[0]
     state = await _join(state, node, token)
     async with calling(paths) as nodes:
@@ -124,12 +127,19 @@ async def _check_address(nodes: Nodes, node: Node) -> None:
 
 
 async def _check_offered(cluster: Cluster, node: Node, facts: Facts) -> None:
-    """See that instances of all hypervisors could be run on the first node.
+    """See that the first node has the volume group, and could run instances of all hypervisors.
 
     Raises:
-        InvalidRequest: names those that its noded does not have, installed or not.
+        InvalidRequest: says what is wrong with the group, or names the hypervisors that its noded
+            does not have, installed or not.
     """
-    offered = (await facts.facts()).hypervisors
+    group = cluster.volume_group_name
+    pools = (Pool(kind=PoolKind.VOLUME_GROUP, name=group),) if group else ()
+    told = await facts.facts(storage=pools)
+    for report in told.storage:
+        if not report.usable:
+            raise InvalidRequest(f"Node {node.name} cannot keep disks in {group}. {report.problem}")
+    offered = told.hypervisors
     if missing := sorted({*cluster.enabled_hypervisors} - {*offered}):
         raise InvalidRequest(
             f"Node {node.name} offers {', '.join(sorted(offered))} and no hypervisor "

@@ -107,6 +107,10 @@ EnabledTemplates = Annotated[
     tuple[str, ...] | None,
     option("--enabled-disk-templates", syntax=Syntax.LIST, help="the preferred one first"),
 ]
+VolumeGroup = Annotated[
+    str | None,
+    option("--vg-name", metavar="NAME", help="volume group of each node, where disks are volumes"),
+]
 FileDirectory = Annotated[
     str | None,
     option("--file-storage-dir", metavar="PATH", help="where new file disks are, on each node"),

@@ -38,7 +38,7 @@ _FIELDS: tuple[Field[ClusterRow], ...] = (
     Field("vcs_version", "VCSVersion", Kind.TEXT, "VCS version",
           lambda _: f"gantry-{VERSION}"),
     Field("volume_group_name", "VgName", Kind.TEXT, "LVM volume group name",
-          lambda _: Missing.UNAVAILABLE),
+          lambda row: row.entity.volume_group_name or Missing.UNAVAILABLE),
     Field("watcher_pause", "WatcherPause", Kind.TIMESTAMP, "Until when watcher is paused",
           lambda row: Missing.UNAVAILABLE if row.entity.watcher_pause is None
           else row.entity.watcher_pause),

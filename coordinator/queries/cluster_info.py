@@ -35,7 +35,6 @@ _NOT_OURS: dict[str, Any] = {
     "ssh_key_type": "rsa",
     "uid_pool": [],
     "use_external_mip_script": False,
-    "volume_group_name": None,
     "zeroing_image": "",
 }
 
@@ -84,6 +83,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,
         "mac_prefix": cluster.mac_prefix,
+        "volume_group_name": cluster.volume_group_name or None,
         "file_storage_dir": cluster.file_storage_dir,
         "shared_file_storage_dir": cluster.shared_file_storage_dir,
         "gluster_storage_dir": cluster.gluster_storage_dir,

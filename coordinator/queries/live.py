@@ -55,7 +55,7 @@ class Live:
                     self._where = _by_guest(self.guests)
                 case Needs.FACTS:
                     online = [node for node in nodes if not node.offline]
-                    self.facts = await asker.facts(online, storage=pools_of(config.cluster))
+                    self.facts = await asker.facts(online, storage=pools_of(config))
                 case Needs.CONFIG:
                     pass
 

@@ -13,6 +13,7 @@ from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.policy import InstancePolicy
+from common.model.pool import Pool
 from common.names import DiskId, GroupId, InstanceId, KeyId, NicId, NodeId, NodeName
 from coordinator.state.kinds import CLUSTER, DISK, GROUP, INSTANCE, NIC, NODE, ON_PRIMARY
 from coordinator.state.objects import Objects
@@ -140,6 +141,12 @@ class Config(Objects):
                 for node in self.secondary_nodes(instance):
                     found[node] = (*found.get(node, ()), instance)
         return found
+
+    @cached_property
+    def used_pools(self) -> tuple[Pool, ...]:
+        """The pools that disks name themselves, wherever new ones go."""
+        used = {pool for disk in self.disks.values() for pool in disk.backing.pools}
+        return tuple(sorted(used, key=lambda pool: (pool.kind, pool.name)))
 
     @cached_property
     def _candidates(self) -> tuple[Node, ...]:

@@ -34,6 +34,7 @@ NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "
 CLUSTER = ClusterName("greek.example.com")
 SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
 GLUSTER = "/srv/gantry/gluster"
+GROUP = "gantry"  # the volume group of each machine
 # TLS looks at the real clock, so the simulated one begins near it; always at the same hour,
 # for runs to repeat.
 BEGINNING = time.time() // 86_400 * 86_400
@@ -65,7 +66,8 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         uuid=ClusterId("00000000-0000-4000-8000-0000000000c0"), name=CLUSTER,
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
         gluster_storage_dir=GLUSTER,
-        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext"),
+        volume_group_name=GROUP,
+        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext", "plain"),
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

@@ -35,11 +35,10 @@ from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 from tests.support.contents import Contents
 from tests.support.disk import Disk
-from tests.support.image import Identity, ip_of, read_identity
+from tests.support.image import GROUP, Identity, ip_of, read_identity
 from tests.support.process import Process
 
 REBOOT_S = 30.0
-GROUP = "gantry"  # the volume group of each machine
 
 
 class Machine:

@@ -7,13 +7,16 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from common.durations import parse_duration
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
 from common.model.parameters import edited, edited_layers
+from common.model.pool import Pool, PoolKind
 from common.model.settings import Settings, read_settings
+from common.noderpc.facts import Facts
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.kinds import pools_of
+from coordinator.disks.volume_groups import check_has_group
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -31,6 +34,7 @@ from coordinator.operations.fields import (
     NodeDefaults,
     PoolSize,
     SharedFileDirectory,
+    VolumeGroup,
 )
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
@@ -107,6 +111,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     mac_prefix: MacPrefix = None
     enabled_hypervisors: EnabledHypervisors = None
     enabled_disk_templates: EnabledTemplates = None
+    vg_name: VolumeGroup = None
     file_storage_dir: FileDirectory = None
     shared_file_storage_dir: SharedFileDirectory = None
     gluster_storage_dir: GlusterDirectory = None
@@ -127,8 +132,12 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         for name in names:
             find_program(name, cluster.placing.search_path)
         self._check_used(cluster.config, after)
-        _check_pools(cluster.config, _with(present, after))
         changed = cluster.config.apply([Put(_with(present, after))])
+        _check_pools(cluster.config, changed)
+        if {"volume_group_name", "enabled_disk_templates"} & after.keys():
+            check_has_group(changed.cluster)
+        if self.vg_name:
+            await _check_group(cluster, self.vg_name)
         check_parameters(bad_parameters(changed), known=bad_parameters(cluster.config))
         before = {field: getattr(present, field) for field in after}
         if before == after:
@@ -144,7 +153,8 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         )
 
     def _changes(self, present: ClusterRecord) -> dict[str, Any]:
-        given = {field: getattr(self, field) for field in Settings.__struct_fields__}
+        given = {field: getattr(self, field, None) for field in Settings.__struct_fields__}
+        given["volume_group_name"] = self.vg_name
         changes = read_settings(given).given() | self._layers(present)
         if self.default_iallocator is not None:
             changes["default_iallocator"] = self.default_iallocator
@@ -196,9 +206,32 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
                     )
 
 
-def _check_pools(config: Config, after: ClusterRecord) -> None:
+async def _check_group(cluster: Cluster, name: str) -> None:
+    """Refuse a volume group that a node has not got; one that does not answer is not waited for.
+
+    Raises:
+        InvalidRequest: names the nodes, and what is wrong there.
+    """
+    pool = Pool(kind=PoolKind.VOLUME_GROUP, name=name)
+    nodes = [node for node in cluster.config.sorted_nodes() if node.vm_capable and not node.offline]
+    told = await cluster.each(
+        {node.uuid: cluster.call(Facts, node).facts(storage=(pool,)) for node in nodes}
+    )
+    problems = []
+    for node in nodes:
+        answer = told[node.uuid]
+        if isinstance(answer, GntError):
+            cluster.log(f"{node.name} cannot say whether it has {pool}: {answer.message}")
+            continue
+        problems += [f"{node.name}: {each.problem}" for each in answer.storage if not each.usable]
+    if problems:
+        raise InvalidRequest(f"Not all nodes have {pool}. {' '.join(problems)}")
+
+
+def _check_pools(config: Config, after: Config) -> None:
     """Refuse to give up a pool that disks are in: nodes would take them for none of theirs."""
-    lost = set(pools_of(config.cluster)) - set(pools_of(after))
+    # A volume group that disks name themselves stays known by them.
+    lost = set(pools_of(config)) - set(pools_of(after))
     for instance in config.sorted_instances() if lost else ():
         for disk in config.disks_of(instance):
             for pool in lost:

@@ -104,7 +104,7 @@ def _nodes(config: Config, group: Group) -> list[Node]:
 
 async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeReport:
     config = cluster.config
-    pools = pools_of(config.cluster)
+    pools = pools_of(config)
     links = tuple(sorted(_links(config, node.name)))
     before = cluster.now()
     facts = await cluster.call(Facts, node).facts(storage=pools)

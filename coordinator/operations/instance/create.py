@@ -19,6 +19,7 @@ from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.disks.parameters import disk_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -273,9 +274,12 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
         holders, devices = kind.holders(nodes), free_devices(cluster)
+        home = config.nodes.get(nodes[0])
+        group = config.groups[home.group] if home else None
+        parameters = disk_parameters(config, group, self.disk_template)
         disks = []
         for request in self.disks:
-            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices, request)
+            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices, request, parameters)
             disk = Disk(
                 uuid=new.disk,
                 ctime=now,

@@ -11,6 +11,7 @@ from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover, Hold, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
+from coordinator.operations.steps.finishing import until_finished
 from coordinator.operations.steps.patience import patiently
 from coordinator.state.config import Config
 
@@ -33,10 +34,10 @@ def holders_of(config: Config, disk: Disk, home: Node) -> tuple[Node, ...]:
 
 def create_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
     """Create a disk; undone, it is deleted."""
-    disks = cluster.call(Disks, node)
+    disks, title = cluster.call(Disks, node), f"create disk {index} ({disk.size} MiB) on {node}"
     return act(
-        f"create disk {index} ({disk.size} MiB) on {node}",
-        lambda: disks.ensure_present(disk=disk),
+        title,
+        lambda: until_finished(cluster, title, lambda: disks.ensure_present(disk=disk)),
         undo=lambda: disks.ensure_absent(disk=disk),
     )
 

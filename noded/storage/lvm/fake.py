@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from common.model.pool import Pool
 from common.names import DiskId, MiB
+from common.noderpc.disks import Unfinished
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
 from noded.storage.lvm.refusals import (
@@ -47,6 +48,7 @@ class FakeVolumes(Volumes):
         """Make groups; ``uses`` tells whether a guest of this machine has a disk open."""
         self.groups = {name: FakeGroup() for name in groups}
         self.held: set[str] = set()
+        self.delays = 0  # how often who asks for new volumes is told that they are not zeros yet
         self._uses = uses
         self._made = 0
 
@@ -74,7 +76,14 @@ class FakeVolumes(Volumes):
             if self.groups[name].free < size:
                 raise no_space(name, size, self.groups[name].free)
         for new in missing:
-            self._make(new)
+            self._make(new, is_unfinished=True)
+        fresh = [new for new in wanted if self._there(new).is_unfinished]
+        if fresh and self.delays:
+            self.delays -= 1
+            total = sum(new.size for new in fresh)
+            raise Unfinished("It goes on.", done_mib=total // 2, total_mib=total)
+        for new in fresh:
+            self._change(new.volume, is_unfinished=False)
 
     async def ensure_absent(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)
@@ -186,14 +195,18 @@ class FakeVolumes(Volumes):
             return True
         if there.disk != new.volume.disk:
             raise not_ours(new.volume, there)
-        return there.is_unfinished
+        return False
 
-    def _make(self, new: NewVolume) -> None:
+    def _there(self, new: NewVolume) -> VolumeReport:
+        return self.groups[new.volume.place.group].volumes[new.volume.place.name]
+
+    def _make(self, new: NewVolume, *, is_unfinished: bool = False) -> None:
         self._made += 1
         place = new.volume.place
         self.groups[place.group].volumes[place.name] = VolumeReport(
             place=place, size=_in_extents(new.size), uuid=f"fake-{self._made}",
             disk=new.volume.disk, instance=new.volume.instance, devices=(f"/dev/{place.group}",),
+            is_unfinished=is_unfinished,
         )  # fmt: skip
 
     def _ours(self, volume: Volume) -> VolumeReport | None:

@@ -17,6 +17,9 @@ STORIES = {
             default_iallocator_params={"static-kvm-node-memory": "0"}, max_running_jobs=30,
         )
     ),
+    "do without volumes": Story(
+        ModifyCluster(vg_name="", enabled_disk_templates=("sharedfile", "diskless"))
+    ),
     "verify": Story(VerifyCluster(), web1_on("gamma")),
     "verify the configuration": Story(VerifyConfig(), web1_on("gamma")),
     "verify a group": Story(VerifyGroup(group_name="default"), web1_on("gamma")),

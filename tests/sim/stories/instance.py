@@ -31,6 +31,19 @@ STORIES = {
     ),
     "create on a node, not started": Story(create(node="gamma", start=False)),
     "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
+    "create on volumes": Story(create(node="gamma", template=DiskTemplate.PLAIN)),
+    "create on volumes where the allocator says": Story(create(template=DiskTemplate.PLAIN)),
+    "remove from volumes": Story(
+        RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.PLAIN),
+        again=RemoveInstance(instance_name=WEB1),
+    ),
+    "start on volumes": Story(
+        StartInstance(instance_name=WEB1),
+        web1_on("gamma", template=DiskTemplate.PLAIN, start=False),
+    ),
+    "shut down on volumes": Story(
+        ShutDownInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.PLAIN)
+    ),
     "create on Gluster": Story(create(template=DiskTemplate.GLUSTER)),
     "remove from Gluster": Story(
         RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.GLUSTER),

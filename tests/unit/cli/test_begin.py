@@ -30,6 +30,7 @@ def test_words_become_a_cluster() -> None:
         "candidate_pool_size": 3,
         "enabled_hypervisors": ("kvm", "fake"),
         "enabled_disk_templates": ("sharedfile", "file", "diskless"),
+        "volume_group_name": "",
         "file_storage_dir": "",
         "shared_file_storage_dir": "/srv/shared",
         "gluster_storage_dir": "/srv/gluster",

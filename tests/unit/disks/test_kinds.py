@@ -4,9 +4,10 @@ import pytest
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Disk, ExtBacking, FileBacking
+from common.model.disk import Disk, ExtBacking, FileBacking, LvmBacking
 from common.model.node import NodeRef
 from common.model.pool import Pool, PoolKind
+from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, DiskId, InstanceId, MiB, NodeId, NodeName
 from common.noderpc.disks import Access
@@ -16,6 +17,8 @@ from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import KINDS, enabled_kinds, kind_of, pools_of, shared_pools
 from coordinator.disks.space import taken_by
 from coordinator.disks.wish import DiskWish
+from coordinator.state.config import Config
+from coordinator.state.state import state_of
 from tests.support.disks import directory
 
 CLUSTER = Cluster(
@@ -25,6 +28,11 @@ CLUSTER = Cluster(
 INSTANCE, DISK = InstanceId("instance"), DiskId("disk")
 NEW = NewDisk(INSTANCE, DISK, (), Devices((), lambda: "secret"))
 ALPHA, BETA = (NodeRef(uuid=NodeId(name), name=NodeName(name)) for name in ("alpha", "beta"))
+
+
+def config(*items: Cluster | Disk) -> Config:
+    return state_of(items, Stamp()).config
+
 
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.template)
 
@@ -96,9 +104,16 @@ def test_pools_are_told_in_the_order_in_which_templates_are_preferred() -> None:
         enabled_disk_templates=("file", "sharedfile", "diskless"),
     )  # fmt: skip
     assert [kind.template for kind in enabled_kinds(cluster)] == ["file", "sharedfile", "diskless"]
-    assert pools_of(cluster) == (directory("/srv/files"), directory("/srv/shared"))
+    assert pools_of(config(cluster)) == (directory("/srv/files"), directory("/srv/shared"))
     assert shared_pools(cluster) == {directory("/srv/shared")}
-    assert pools_of(CLUSTER) == (directory("/srv/shared"),)
+    assert pools_of(config(CLUSTER)) == (directory("/srv/shared"),)
+
+
+def test_pools_that_only_disks_name_are_told_as_well() -> None:
+    backing = LvmBacking(group="fast", name="disk.disk")
+    disk = Disk(uuid=DISK, size=MiB(8), backing=backing)
+    fast = Pool(kind=PoolKind.VOLUME_GROUP, name="fast")
+    assert pools_of(config(CLUSTER, disk)) == (directory("/srv/shared"), fast)
 
 
 def test_disks_take_space_of_the_pool_that_they_are_in() -> None:
