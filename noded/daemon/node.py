@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from common.errors import Deposed, GntError
-from common.names import ClusterName
+from common.errors import Deposed, GntError, NodeFailure
+from common.names import ClusterName, NodeId
 from common.paths import Paths
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope
@@ -133,6 +133,17 @@ class Node:
     def cluster(self) -> ClusterName | None:
         """Return which cluster this node is in."""
         return self.identity.member.cluster if self.identity.member else None
+
+    @property
+    def uuid(self) -> NodeId:
+        """Return which node of its cluster this is.
+
+        Raises:
+            NodeFailure: it is in none.
+        """
+        if self.identity.member is None:
+            raise NodeFailure("This node is in no cluster.")
+        return self.identity.member.node_uuid
 
     async def start(self) -> None:
         """Clear up after a crash, and be ready for calls.

@@ -7,12 +7,20 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.model.disk import ExtBacking, FileBacking, GlusterBacking, LvmBacking
+from common.model.disk import (
+    DrbdBacking,
+    ExtBacking,
+    FileBacking,
+    GlusterBacking,
+    LvmBacking,
+)
 from common.model.pool import PoolKind
+from common.names import NodeId
 from common.paths import Paths
 from common.systemd import Supervisor
 from common.tasks import Background
@@ -33,6 +41,10 @@ from noded.network.linux import LinuxNetwork
 from noded.powercycle import find_switch
 from noded.storage.attached import AttachedDevices
 from noded.storage.directories import read_directories
+from noded.storage.drbd.devices import MirrorDevices
+from noded.storage.drbd.driver import MirrorStorage
+from noded.storage.drbd.linux import LinuxDrbd
+from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.ext.driver import ExtStorage
 from noded.storage.file import FileStorage
 from noded.storage.lvm.linux import LinuxVolumes
@@ -79,7 +91,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     locked = not options.no_mlock and lock_memory()
-    node = Node(paths, _drivers(paths, options, locked=locked))
+    node = Node(paths, _drivers(paths, options, me=lambda: node.uuid, locked=locked))
     background = Background()
     try:
         await node.start()
@@ -101,18 +113,23 @@ async def _serve(
         supervisor.close()
 
 
-def _drivers(paths: Paths, options: argparse.Namespace, *, locked: bool) -> Drivers:
+def _drivers(
+    paths: Paths, options: argparse.Namespace, *, me: Callable[[], NodeId], locked: bool
+) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
-    plain = PlainStorage(LinuxVolumes())
+    volumes = LinuxVolumes()
+    plain, devices = PlainStorage(volumes), MirrorDevices(volumes, LinuxDrbd(), me)
     external = ExtStorage(paths.providers(), AttachedDevices(paths.attached))
     storages = Storages(
         {
             FileBacking: files,
             GlusterBacking: files,
             LvmBacking: plain,
+            DrbdBacking: MirrorStorage(devices),
             ExtBacking: external,
         },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
+        MirrorUpkeep(devices),
     )
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(

@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 from common.errors import NodeFailure
 from common.noderpc.disks import DiskSpec
 from common.noderpc.mirrors import MirrorReport, Mirrors
-from noded.storage.drbd.driver import MirrorStorage
+from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.system.turns import Turns
 
 
 class MirrorHandlers(Mirrors):
     """Carried out by the driver of mirrored disks; in turn with what else is asked of a disk."""
 
-    def __init__(self, storage: MirrorStorage | None, turns: Turns) -> None:
+    def __init__(self, storage: MirrorUpkeep | None, turns: Turns) -> None:
         """Ask ``storage``; ``turns`` are those of the calls about disks."""
         self._storage = storage
         self._turns = turns
@@ -54,7 +54,7 @@ class MirrorHandlers(Mirrors):
         await self._each(disks, self._there.drop_aside)
 
     @property
-    def _there(self) -> MirrorStorage:
+    def _there(self) -> MirrorUpkeep:
         if self._storage is None:
             raise NodeFailure("This node cannot keep mirrored disks.")
         return self._storage

@@ -8,7 +8,7 @@ from common.model.disk import Backing
 from common.model.pool import Pool, PoolKind
 from common.noderpc.disks import DiskSpec
 from common.noderpc.facts import StorageReport
-from noded.storage.drbd.driver import MirrorStorage
+from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.interface import PoolDriver, Storage
 
 
@@ -18,7 +18,7 @@ class Storages:
 
     by_backing: Mapping[type[Backing], Storage]
     by_pool: Mapping[PoolKind, PoolDriver]
-    mirrors: MirrorStorage | None = None  # for what only mirrored disks can be asked
+    mirrors: MirrorUpkeep | None = None  # for what only mirrored disks can be asked
 
     def of(self, disk: DiskSpec) -> Storage:
         """Return the driver that looks after a disk.

@@ -11,12 +11,12 @@ from common.names import MiB
 from common.noderpc.disks import Access
 from common.noderpc.mirrors import Copying, CopyState, Link
 from noded.storage.drbd.mirror import OURS
-from tests.support.pairs import SECRET, SIZE, FakePair, Pair, Side, only, refusal, whole
+from tests.support.pairs import SECRET, SIZE, DrbdPair, FakePair, Pair, Side, only, refusal, whole
 
 Story = Callable[[Pair], Coroutine[Any, Any, None]]
 
 
-@pytest.fixture(params=[FakePair], ids=["fake"])
+@pytest.fixture(params=[FakePair, DrbdPair], ids=["fake", "drbd"])
 def pair(request: pytest.FixtureRequest) -> Pair:
     kind: Callable[[], Pair] = request.param
     return kind()
@@ -36,7 +36,7 @@ def test_new_copies_are_equal_without_being_copied(pair: Pair) -> None:
             report = await side.report()
             assert (report.own, report.copying) == (CopyState.UP_TO_DATE, Copying.NOTHING)
             assert (report.behind_kib, report.primary, report.split) == (0, False, False)
-            await side.storage.begin(side.disk, full=False)  # the same wish again
+            await side.upkeep.begin(side.disk, full=False)  # the same wish again
         assert (await pair.one.report()).generations == (await pair.other.report()).generations
 
     pair.run(story())
@@ -47,7 +47,7 @@ def test_copies_of_unknown_content_are_copied_in_full(pair: Pair) -> None:
         for side in (pair.one, pair.other):
             await side.storage.ensure_present(side.disk)
             await side.attach(Access.STANDBY)
-        await pair.one.storage.begin(pair.one.disk, full=True)
+        await pair.one.upkeep.begin(pair.one.disk, full=True)
         copying = await pair.other.report()
         if copying.own is not CopyState.UP_TO_DATE:  # else it was fast
             assert copying.own is CopyState.INCONSISTENT
@@ -123,7 +123,7 @@ def test_detaching_may_be_repeated(pair: Pair) -> None:
         await whole(pair)
         await pair.one.detach()
         await pair.one.detach()
-        assert await pair.one.storage.status((pair.one.disk,)) == (None,)
+        assert await pair.one.upkeep.status((pair.one.disk,)) == (None,)
         assert await pair.one.storage.find(pair.one.disk) is not None
 
     pair.run(story())
@@ -206,8 +206,8 @@ def test_copy_that_fell_behind_is_used_only_when_it_was_declared_good(pair: Pair
         await one.detach()
         words = await refusal(other.attach(Access.ALONE))
         assert "this one is outdated" in words
-        await other.storage.declare_good(other.disk)
-        await other.storage.declare_good(other.disk)
+        await other.upkeep.declare_good(other.disk)
+        await other.upkeep.declare_good(other.disk)
         await other.attach(Access.ALONE)
         assert (await other.report()).primary
 
@@ -245,9 +245,9 @@ def test_copies_that_were_written_apart_refuse_each_other(pair: Pair) -> None:
 def test_one_of_two_that_were_written_apart_is_given_up_by_name(pair: Pair) -> None:
     async def story() -> None:
         one, other = await split(pair)
-        assert "cannot be given up" in await refusal(one.storage.connect(one.disk, discard=True))
-        await other.storage.connect(other.disk, discard=True)
-        await one.storage.connect(one.disk, discard=False)
+        assert "cannot be given up" in await refusal(one.upkeep.connect(one.disk, discard=True))
+        await other.upkeep.connect(other.disk, discard=True)
+        await one.upkeep.connect(one.disk, discard=False)
         await one.is_whole()
         report = await one.report()
         assert (report.primary, report.split) == (True, False)
@@ -273,12 +273,12 @@ def test_cut_is_survived_and_only_the_difference_copied(pair: Pair) -> None:
 def test_disconnected_copies_stay_so_until_they_are_told(pair: Pair) -> None:
     async def story() -> None:
         one, other = await begun(pair)
-        await other.storage.disconnect(other.disk)
-        await other.storage.disconnect(other.disk)
+        await other.upkeep.disconnect(other.disk)
+        await other.upkeep.disconnect(other.disk)
         report = await other.report()
         assert (report.link, report.split) == (Link.NONE, False)
-        await other.storage.connect(other.disk, discard=False)
-        await other.storage.connect(other.disk, discard=False)
+        await other.upkeep.connect(other.disk, discard=False)
+        await other.upkeep.connect(other.disk, discard=False)
         await one.is_whole()
 
     pair.run(story())
@@ -288,7 +288,7 @@ def test_device_of_somebody_else_is_neither_used_nor_taken_away(pair: Pair) -> N
     async def story() -> None:
         one = pair.one
         await one.storage.ensure_present(one.disk)
-        minor = one.storage.read(one.disk).minor
+        minor = one.disk.ends[0].minor
         await one.module.create("precious", minor)
         with pytest.raises(Conflict, match="that of precious, which is none of ours"):
             await one.attach(Access.STANDBY)
@@ -302,7 +302,7 @@ def test_remnant_of_another_disk_makes_way(pair: Pair) -> None:
     async def story() -> None:
         one = pair.one
         await one.storage.ensure_present(one.disk)
-        minor = one.storage.read(one.disk).minor
+        minor = one.disk.ends[0].minor
         await one.module.create(f"{OURS}dddddddd-0000-4000-8000-00000000000f", minor)
         await one.attach(Access.STANDBY)
         assert [device.resource for device in await one.module.look()] == [one.resource]
@@ -330,9 +330,9 @@ def test_new_volumes_get_the_data_while_the_guest_goes_on(pair: Pair) -> None:
         one, other = await begun(pair)
         written = await pair.write(one)
         end = await pair.hold_open(one)
-        storage, disk = one.storage, one.disk
+        storage, upkeep, disk = one.storage, one.upkeep, one.disk
         for _ in range(2):
-            await storage.set_aside(disk)
+            await upkeep.set_aside(disk)
         assert await storage.find(disk) is None
         report = await one.report()
         assert (report.own, report.peer, report.primary) == (
@@ -341,8 +341,8 @@ def test_new_volumes_get_the_data_while_the_guest_goes_on(pair: Pair) -> None:
         await storage.ensure_present(disk)
         await one.attach(Access.SOLE)
         await one.is_whole()
-        await storage.drop_aside(disk)
-        await storage.drop_aside(disk)
+        await upkeep.drop_aside(disk)
+        await upkeep.drop_aside(disk)
         await end()
         await other.detach()
         assert await pair.has(one, written)
@@ -354,11 +354,11 @@ def test_old_volumes_are_taken_back(pair: Pair) -> None:
     async def story() -> None:
         one, _ = await begun(pair)
         written = await pair.write(one)
-        await one.storage.set_aside(one.disk)
+        await one.upkeep.set_aside(one.disk)
         await one.storage.ensure_present(one.disk)
         await one.attach(Access.SOLE)
         for _ in range(2):
-            await one.storage.take_back(one.disk)
+            await one.upkeep.take_back(one.disk)
         await one.attach(Access.SOLE)
         await one.is_whole()
         assert await pair.has(one, written)
@@ -373,7 +373,7 @@ def test_good_copy_is_not_set_aside_for_want_of_another(pair: Pair) -> None:
         one, other = await begun(pair)
         await other.detach()
         await one.until(lambda r: r.link is Link.CONNECTING, "the loss")
-        assert "not known to have a good copy" in await refusal(one.storage.set_aside(one.disk))
+        assert "not known to have a good copy" in await refusal(one.upkeep.set_aside(one.disk))
         assert (await one.report()).own is CopyState.UP_TO_DATE
 
     pair.run(story())
@@ -385,15 +385,15 @@ def test_copying_waits_when_it_is_told_to(pair: Pair) -> None:
             await side.storage.ensure_present(side.disk)
             await side.attach(Access.STANDBY)
         await pair.other.until(lambda r: r.link is Link.CONNECTED, "a connection")
-        await pair.other.storage.limit(pair.other.disk, 1024)
-        await pair.one.storage.begin(pair.one.disk, full=True)
+        await pair.other.upkeep.limit(pair.other.disk, 1024)
+        await pair.one.upkeep.begin(pair.one.disk, full=True)
         await pair.other.until(lambda r: r.copying is Copying.FROM_PEER, "copying")
-        await pair.other.storage.pause(pair.other.disk)
-        await pair.other.storage.pause(pair.other.disk)
+        await pair.other.upkeep.pause(pair.other.disk)
+        await pair.other.upkeep.pause(pair.other.disk)
         assert (await pair.other.report()).paused
-        await pair.other.storage.limit(pair.other.disk, 0)
-        await pair.other.storage.resume(pair.other.disk)
-        await pair.other.storage.resume(pair.other.disk)
+        await pair.other.upkeep.limit(pair.other.disk, 0)
+        await pair.other.upkeep.resume(pair.other.disk)
+        await pair.other.upkeep.resume(pair.other.disk)
         await pair.other.is_whole()
 
     pair.run(story())
@@ -416,12 +416,12 @@ def test_disk_grows_on_both_sides(pair: Pair) -> None:
 
 def test_disk_without_another_copy_is_used_alone(pair: Pair) -> None:
     async def story() -> None:
-        storage, disk = pair.one.storage, only(pair.one)
+        storage, upkeep, disk = pair.one.storage, pair.one.upkeep, only(pair.one)
         await storage.ensure_present(disk)
         await storage.attach(disk, Access.STANDBY)
-        await storage.begin(disk, full=True)
+        await upkeep.begin(disk, full=True)
         await storage.attach(disk, Access.SOLE)
-        (report,) = await storage.status((disk,))
+        (report,) = await upkeep.status((disk,))
         assert report is not None
         assert (report.primary, report.link, report.split) == (True, Link.NONE, False)
 

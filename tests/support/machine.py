@@ -26,9 +26,11 @@ from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
+from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
+from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.fake import FakeElsewhere, FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.plain import PlainStorage
@@ -124,20 +126,19 @@ class Machine:
             return life.of(driver) if life else driver
 
         files, plain = own(self.storage), own(PlainStorage(self.volumes))
-        mirrors = own(MirrorStorage(self.volumes, self.drbd, self._uuid))
+        devices = MirrorDevices(self.volumes, self.drbd, self._uuid)
         return Storages(
             {
                 FileBacking: files, GlusterBacking: files, LvmBacking: plain,
-                DrbdBacking: mirrors, ExtBacking: own(self.elsewhere),
+                DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
             },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
-            mirrors,
+            own(MirrorUpkeep(devices)),
         )  # fmt: skip
 
     def _uuid(self) -> NodeId:
         assert self.noded is not None
-        assert self.noded.identity.member is not None
-        return self.noded.identity.member.node_uuid
+        return self.noded.uuid
 
     async def kill_noded(self) -> None:
         """End noded at once, wherever it is; what the guests do goes on."""

@@ -5,10 +5,14 @@ if they have other names, numbers and addresses.
 """
 
 import asyncio
+import os
+import subprocess
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
@@ -16,15 +20,20 @@ from common.model.disk import DrbdBacking, LvmBacking
 from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import Access, DiskSpec, MirrorEnd
 from common.noderpc.mirrors import CopyState, Link, MirrorReport
+from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
+from noded.storage.drbd.linux import LinuxDrbd
 from noded.storage.drbd.mirror import resource_of
 from noded.storage.drbd.module import DrbdModule
+from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.lvm.fake import FakeVolumes
+from noded.storage.lvm.linux import LinuxVolumes
+from noded.storage.lvm.volumes import Volumes
 from tests.support.clock import simulate
 
-GROUP = "gantry"
+GROUP = os.environ.get("GANTRY_TEST_GROUP", "")  # that tests may do anything with
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 SECRET = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
 SIZE = MiB(32)
@@ -37,8 +46,9 @@ class Side:
     """One end: a node's storage, its module, and the disk as the node is told of it."""
 
     node: NodeId
-    storage: MirrorStorage
     module: DrbdModule
+    storage: MirrorStorage
+    upkeep: MirrorUpkeep
     disk: DiskSpec
 
     @property
@@ -52,7 +62,7 @@ class Side:
         await self.storage.detach(self.disk)
 
     async def report(self) -> MirrorReport:
-        (report,) = await self.storage.status((self.disk,))
+        (report,) = await self.upkeep.status((self.disk,))
         assert report is not None
         return report
 
@@ -71,6 +81,11 @@ class Side:
             lambda r: r.own is r.peer is CopyState.UP_TO_DATE and r.link is Link.CONNECTED,
             "two good copies",
         )
+
+
+def side_of(node: NodeId, volumes: Volumes, module: DrbdModule, disk: DiskSpec) -> Side:
+    devices = MirrorDevices(volumes, module, lambda: node)
+    return Side(node, module, MirrorStorage(devices), MirrorUpkeep(devices), disk)
 
 
 class Pair(Protocol):
@@ -97,7 +112,9 @@ class Pair(Protocol):
     async def heal(self) -> None: ...
 
 
-def specs(addresses: tuple[str, str], minors: tuple[int, int]) -> tuple[DiskSpec, DiskSpec]:
+def specs(
+    group: str, addresses: tuple[str, str], minors: tuple[int, int]
+) -> tuple[DiskSpec, DiskSpec]:
     """Return a disk as each of its two nodes is told of it; here they call it differently."""
     ends = tuple(
         MirrorEnd(node=NodeId(node), address=address, minor=minor)
@@ -107,8 +124,8 @@ def specs(addresses: tuple[str, str], minors: tuple[int, int]) -> tuple[DiskSpec
     for letter in "ab":
         id = DiskId(f"dddddddd-0000-4000-8000-00000000000{letter}")
         backing = DrbdBacking(
-            data=LvmBacking(group=GROUP, name=f"{id}.data"),
-            meta=LvmBacking(group=GROUP, name=f"{id}.meta"),
+            data=LvmBacking(group=group, name=f"{id}.data"),
+            meta=LvmBacking(group=group, name=f"{id}.meta"),
             port=11042, minors={end.node: end.minor for end in ends}, secret=SECRET,
         )  # fmt: skip
         parameters = {"net-custom": "--ping-int=1 --timeout=9 --connect-int=1"}
@@ -126,7 +143,7 @@ class FakePair:
     def __init__(self) -> None:
         self.pairs = FakePairs()
         self._used: set[str] = set()
-        one, other = specs(("10.0.0.1", "10.0.0.2"), (0, 7))
+        one, other = specs("gantry", ("10.0.0.1", "10.0.0.2"), (0, 7))
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
@@ -134,9 +151,9 @@ class FakePair:
             return id in self._used
 
         address = next(end.address for end in disk.ends if end.node == node)
-        volumes = FakeVolumes(GROUP)
+        volumes = FakeVolumes("gantry")
         module = FakeDrbd(self.pairs, volumes, address, uses=uses)
-        return Side(node, MirrorStorage(volumes, module, lambda: node), module, disk)
+        return side_of(node, volumes, module, disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
         simulate(story)
@@ -180,6 +197,72 @@ class FakePair:
         self.pairs.reaches = lambda _source, _target: True
 
 
+class DrbdPair:
+    """DRBD's module, both ends on this node. They talk over the loopback device."""
+
+    def __init__(self) -> None:
+        if not GROUP or not Path("/proc/drbd").exists():
+            pytest.skip("GANTRY_TEST_GROUP names no volume group for tests, or there is no DRBD")
+        one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101))
+        self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
+        self._opened: list[int] = []
+
+    def _side(self, node: NodeId, disk: DiskSpec) -> Side:
+        volumes, module = LinuxVolumes(), LinuxDrbd()
+        return side_of(node, volumes, module, disk)
+
+    def run(self, story: Coroutine[Any, Any, None]) -> None:
+        try:
+            asyncio.run(story)
+        finally:
+            self._clean()
+
+    def _clean(self) -> None:
+        for descriptor in self._opened:
+            os.close(descriptor)
+        run("ip", "link", "set", "lo", "up")
+        for name in (self.one.resource, self.other.resource, "precious"):
+            run("drbdsetup", "down", name)
+        run("lvremove", "--yes", "--quiet", GROUP)
+
+    async def write(self, side: Side) -> object:
+        written = os.urandom(1 << 20)
+        descriptor = side.storage.open(side.disk)
+        try:
+            os.pwrite(descriptor, written, 1 << 20)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return written
+
+    async def has(self, side: Side, written: object) -> bool:
+        descriptor = side.storage.open(side.disk)
+        try:
+            return os.pread(descriptor, 1 << 20, 1 << 20) == written
+        finally:
+            os.close(descriptor)
+
+    async def hold_open(self, side: Side) -> Callable[[], Awaitable[None]]:
+        self._opened.append(descriptor := side.storage.open(side.disk))
+
+        async def end() -> None:
+            os.close(descriptor)
+            self._opened.remove(descriptor)
+
+        return end
+
+    async def cut(self) -> None:
+        run("ip", "link", "set", "lo", "down")
+
+    async def heal(self) -> None:
+        run("ip", "link", "set", "lo", "up")
+
+
+def run(*argv: str) -> None:
+    """Run a program as an operator does, whether it succeeds or not."""
+    subprocess.run(argv, capture_output=True, check=False)  # noqa: TID251 -- no loop is kept waiting
+
+
 def only(side: Side) -> DiskSpec:
     """Return a side's disk without its other copy."""
     own = tuple(end for end in side.disk.ends if end.node == side.node)
@@ -191,7 +274,7 @@ async def whole(pair: Pair) -> None:
     for side in (pair.one, pair.other):
         await side.storage.ensure_present(side.disk)
         await side.attach(Access.STANDBY)
-    await pair.one.storage.begin(pair.one.disk, full=False)
+    await pair.one.upkeep.begin(pair.one.disk, full=False)
     await pair.other.is_whole()
 
 

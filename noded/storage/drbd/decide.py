@@ -6,6 +6,7 @@ from common.errors import Conflict, NodeFailure
 from common.noderpc.mirrors import CopyState, Link, MirrorReport
 from noded.storage.drbd.mirror import OURS, Mirror
 from noded.storage.drbd.module import Device
+from noded.storage.lvm.device import mapper_path
 
 GOOD_ALONE = (CopyState.UP_TO_DATE, CopyState.CONSISTENT)
 NO_GENERATION = "0" * 16
@@ -13,7 +14,7 @@ NO_GENERATION = "0" * 16
 
 def serves(device: Device, mirror: Mirror) -> bool:
     """Tell whether a device with the disk's name is the disk's: its number, and its volumes."""
-    places = tuple(f"/dev/{volume.name}" for volume in mirror.volumes)
+    places = tuple(map(mapper_path, mirror.volumes))
     return device.minor == mirror.minor and device.volumes in (None, places)
 
 

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
-from common.names import DiskId, MiB
+from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access
 from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
 from noded.storage.drbd.fake_pairs import JUST_CREATED, KIB, NONE, Copy, End, FakePairs
 from noded.storage.drbd.mirror import OURS
 from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse
+from noded.storage.lvm.device import mapper_path
 from noded.storage.lvm.fake import FakeVolumes
+from noded.storage.lvm.volumes import Volume, VolumeReport
 
 UNKNOWN = {CopyState.NONE, CopyState.UNKNOWN}
 
@@ -45,7 +47,7 @@ class FakeDrbd(DrbdModule):
         self._pairs.settle()
         return tuple(self._device(end) for end in self._ends.values())
 
-    async def ensure_meta(self, path: str) -> None:
+    async def ensure_meta(self, minor: int, path: str) -> None:  # noqa: ARG002
         self._copies.setdefault(self._uuid(path), Copy())
 
     async def create(self, resource: str, minor: int) -> None:
@@ -267,16 +269,22 @@ class FakeDrbd(DrbdModule):
         raise _refusal("Unknown resource")
 
     def _uuid(self, path: str) -> str:
-        group, _, name = path.removeprefix("/dev/").partition("/")
-        there = (
-            self._volumes.groups[group].volumes.get(name) if group in self._volumes.groups else None
-        )
+        there = self._at(path)
         if there is None or not there.is_active:
             raise _refusal(f"Can not open device '{path}': No such file or directory")
         return there.uuid
 
+    def _at(self, path: str) -> VolumeReport | None:
+        for group in self._volumes.groups.values():
+            for there in group.volumes.values():
+                disk, instance = there.disk or DiskId(""), there.instance or InstanceId("")
+                if mapper_path(Volume(there.place, disk, instance)) == path:
+                    return there
+        return None
+
     def _names(self, end: End) -> set[str]:
-        return {path.removeprefix("/dev/") for path in end.volumes or ()}
+        there = [self._at(path) for path in end.volumes or ()]
+        return {f"{each.place.group}/{each.place.name}" for each in there if each is not None}
 
     def _meet_anew(self, end: End) -> None:
         """Compare copies again on a connection that was there before the volumes were."""

@@ -76,7 +76,7 @@ class DrbdModule(Protocol):
     async def look(self) -> tuple[Device, ...]:
         """Return all devices, ours or not, in one look."""
 
-    async def ensure_meta(self, path: str) -> None:
+    async def ensure_meta(self, minor: int, path: str) -> None:
         """Have metadata on a volume, of data that is no copy yet; what is there stays."""
 
     async def create(self, resource: str, minor: int) -> None:

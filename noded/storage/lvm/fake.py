@@ -8,6 +8,7 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Unfinished
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
+from noded.storage.lvm.device import mapper_path
 from noded.storage.lvm.refusals import (
     in_use,
     no_group,
@@ -110,7 +111,7 @@ class FakeVolumes(Volumes):
             self._wanted(volume, "attached")
         for volume in volumes:
             self._change(volume, is_active=True)
-        return tuple(f"/dev/{volume.name}" for volume in volumes)
+        return tuple(map(mapper_path, volumes))
 
     async def deactivate(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)

@@ -1,0 +1,105 @@
+"""Devices of this node's mirrored disks: found, set up, connected, and made primary.
+
+A device is taken for a disk's if it has the disk's name, its number and its volumes, which are ours
+by their tags; the other end has to know the disk's secret. Nothing else is written to or promoted.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from common.errors import NodeFailure
+from common.names import NodeId
+from common.noderpc.disks import Access, DiskSpec
+from common.noderpc.mirrors import Link
+from noded.storage.drbd.decide import check_promotion, check_removable, serves
+from noded.storage.drbd.mirror import Mirror, read_mirror
+from noded.storage.drbd.module import Device, DrbdModule, InUse
+from noded.storage.lvm.volumes import Volumes
+
+CONNECT_S = 10.0  # until two nodes that both look for each other are taken for parted
+POLL_S = 0.1
+
+
+class MirrorDevices:
+    """The devices of this node that are ours.
+
+    ``parted`` are the names of those that were told to look for nobody.
+    """
+
+    def __init__(self, volumes: Volumes, module: DrbdModule, me: Callable[[], NodeId]) -> None:
+        """Have devices on ``volumes``; ``me`` says which of a disk's ends this node is."""
+        self.volumes = volumes
+        self.module = module
+        self.parted: set[str] = set()
+        self._me = me
+
+    def read(self, disk: DiskSpec) -> Mirror:
+        """Return this node's end of a disk; see ``read_mirror``."""
+        return read_mirror(disk, self._me())
+
+    async def find(self, mirror: Mirror) -> Device | None:
+        every = await self.module.look()
+        return next((device for device in every if device.resource == mirror.resource), None)
+
+    async def there(self, mirror: Mirror) -> Device:
+        device = await self.find(mirror)
+        if device is None:
+            raise NodeFailure(f"The disk {mirror.name} is not attached on this node.")
+        return device
+
+    async def set_up(self, mirror: Mirror) -> Device | None:
+        """Have the device with its volumes; return it as it was found, None if it was made now."""
+        found = None
+        for device in await self.module.look():
+            if device.resource == mirror.resource and serves(device, mirror):
+                found = device
+            elif device.resource == mirror.resource or device.minor == mirror.minor:
+                check_removable(device, mirror)
+                await self.module.remove(device.resource)
+        if found is not None and found.volumes is not None:
+            return found
+        data, meta = await self.volumes.activate(mirror.volumes)
+        if found is None:
+            await self.module.create(mirror.resource, mirror.minor)
+        await self.module.attach(mirror.minor, data, meta, mirror.disk.size, mirror.parameters)
+        return found
+
+    async def link(
+        self, mirror: Mirror, device: Device | None, *, allow_two: bool, discard: bool = False
+    ) -> None:
+        """Have the device look for its peer, and for nobody else."""
+        wanted, there = mirror.connection, device.connection if device else None
+        if there is not None and there != wanted:
+            await self.module.disconnect(there)
+            there = None
+        if wanted is None:
+            return
+        if there is None:
+            await self.module.connect(wanted, mirror.secret, mirror.parameters, discard=discard)
+        self.parted.discard(mirror.resource)
+        if allow_two != (there is not None and device is not None and device.allows_two):
+            await self.module.allow_two(wanted, allowed=allow_two)
+
+    async def promote(self, mirror: Mirror, access: Access) -> None:
+        is_alone = access is Access.ALONE or mirror.connection is None
+        device = await self.wait_for_peer(mirror, 0 if is_alone else CONNECT_S)
+        forced = check_promotion(device.report, mirror.name, alone=is_alone)
+        await self.module.promote(mirror.minor, force=forced)
+
+    async def wait_for_peer(self, mirror: Mirror, seconds: float) -> Device:
+        """Return the device once it is connected, or after a while."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
+        while True:
+            device = await self.there(mirror)
+            if device.report.link is not Link.CONNECTING or clock() >= end:
+                return device
+            await asyncio.sleep(POLL_S)
+
+    async def demote(self, mirror: Mirror) -> None:
+        try:
+            await self.module.demote(mirror.minor)
+        except InUse as error:
+            raise InUse(
+                f"The disk {mirror.name} is in use by a running guest; stop it first."
+            ) from error

@@ -1,0 +1,91 @@
+"""Messages to and from DRBD's module: values in, bytes out, and back.
+
+Source: linux/netlink.h, linux/genetlink.h and linux/drbd_genl.h of Linux 6.1, for DRBD 8.4.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+VERSION = 1  # of the module's language: that of 8.4; 9 speaks 2
+CONTEXT, DISK, NET, STATE, REPLY = 2, 3, 5, 8, 1  # attributes, each made of others
+NO_MINOR = 0xFFFFFFFF
+
+_TYPE = 0x3FFF  # the two highest bits of a type are flags
+_NESTED = 0x8000  # one of them, without which the module takes nothing that is made of others
+_IPV4, _IPV6 = 2, 10
+
+Attributes = Mapping[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What the module says of one device; ``parts`` are by the numbers above."""
+
+    minor: int
+    code: int
+    parts: Mapping[int, Attributes]
+
+
+def connection(
+    resource: str, own: tuple[str, int], peer: tuple[str, int], options: Attributes
+) -> bytes:
+    """Return what tells of a connection, its options by their numbers in ``net_conf``."""
+    context = {2: resource.encode() + b"\0", 3: pack_address(*own), 4: pack_address(*peer)}
+    return pack(CONTEXT | _NESTED, pack_all(context)) + pack(NET | _NESTED, pack_all(options))
+
+
+def request(command: int, minor: int, parts: bytes) -> bytes:
+    """Return a request, from its generic header on."""
+    return struct.pack("=BBHII", command, VERSION, 0, minor, 0) + parts
+
+
+def pack(number: int, value: bytes) -> bytes:
+    """Return an attribute as it is sent."""
+    return struct.pack("=HH", len(value) + 4, number) + value + b"\0" * (-len(value) % 4)
+
+
+def pack_all(attributes: Attributes) -> bytes:
+    return b"".join(pack(number, value) for number, value in attributes.items())
+
+
+def unpack_all(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of each attribute in ``data``."""
+    at = 0
+    while at + 4 <= len(data):
+        length, number = struct.unpack_from("=HH", data, at)
+        if length < 4:
+            return
+        yield number & _TYPE, data[at + 4 : at + length]
+        at += length + -length % 4
+
+
+def pack_address(address: str, port: int) -> bytes:
+    """Return a ``sockaddr_in`` or ``sockaddr_in6``."""
+    packed = ip_address(address)
+    if isinstance(packed, IPv6Address):
+        return struct.pack("=H", _IPV6) + struct.pack("!HI", port, 0) + packed.packed + b"\0" * 4
+    return struct.pack("=H", _IPV4) + struct.pack("!H", port) + packed.packed + b"\0" * 8
+
+
+def unpack_address(data: bytes) -> tuple[str, int]:
+    (family,) = struct.unpack_from("=H", data)
+    (port,) = struct.unpack_from("!H", data, 2)
+    return str(IPv6Address(data[8:24]) if family == _IPV6 else IPv4Address(data[4:8])), port
+
+
+def read_message(payload: bytes) -> Message:
+    """Read one message of the module's, from its generic header on."""
+    minor, code = struct.unpack_from("=Ii", payload, 4)
+    parts = {number: dict(unpack_all(value)) for number, value in unpack_all(payload[12:])}
+    return Message(minor, code, parts)
+
+
+def split(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield type and content of each message in what was received at once."""
+    at = 0
+    while at + 16 <= len(data):
+        length, kind = struct.unpack_from("=IH", data, at)
+        yield kind, data[at + 16 : at + length]
+        at += length + -length % 4

@@ -1,0 +1,149 @@
+"""Read what DRBD's module tells of its devices.
+
+Source: linux/drbd.h (the states, and ``union drbd_state``), linux/drbd_genl.h of Linux 6.1.
+"""
+
+import re
+import struct
+from collections.abc import Mapping
+
+from common.names import MiB
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from noded.storage.drbd.messages import (
+    CONTEXT,
+    DISK,
+    NET,
+    NO_MINOR,
+    STATE,
+    Attributes,
+    Message,
+    unpack_address,
+)
+from noded.storage.drbd.module import Connection, Device, Endpoint
+
+PRIMARY = 1
+KIB_PER_BIT = 4
+
+_COPIES = (
+    CopyState.NONE,  # diskless
+    CopyState.NONE,  # attaching
+    CopyState.NONE,  # failed
+    CopyState.CONSISTENT,  # negotiating: it has asked its peer, and not been told yet
+    CopyState.INCONSISTENT,
+    CopyState.OUTDATED,
+    CopyState.UNKNOWN,
+    CopyState.CONSISTENT,
+    CopyState.UP_TO_DATE,
+)
+_STANDALONE, _DISCONNECTING, _CONNECTED = 0, 1, 10
+_TO_PEER = (11, 13, 16, 20, 22)  # starting, exchanging bitmaps, copying, paused, ahead
+_FROM_PEER = (12, 14, 15, 17, 21, 23)
+_VERIFYING = (18, 19)
+_PAUSED = (20, 21)
+_NUMBER = re.compile(r"^ *([0-9]+): cs:", re.MULTILINE)
+_SPEED = re.compile(r"speed: ([0-9,]+)")
+
+
+def read_devices(messages: tuple[Message, ...], speeds: Mapping[int, int]) -> tuple[Device, ...]:
+    """Return the devices that the module tells of; ``speeds`` are by their numbers, in KiB/s."""
+    return tuple(
+        _device(said, speeds.get(said.minor, 0)) for said in messages if said.minor != NO_MINOR
+    )
+
+
+def resource_of(said: Message) -> str:
+    """Return whose device it is."""
+    return _text(said.parts.get(CONTEXT, {}), 2)
+
+
+def is_copying(said: Message) -> bool:
+    return _state(said)[2] > _CONNECTED
+
+
+def read_speeds(text: str) -> dict[int, int]:
+    """Return how many KiB a second are copied, by the numbers of devices, from ``/proc/drbd``."""
+    _, *pieces = _NUMBER.split(text)
+    found = {}
+    for number, piece in zip(pieces[::2], pieces[1::2], strict=True):
+        if match := _SPEED.search(piece):
+            found[int(number)] = int(match[1].replace(",", ""))
+    return found
+
+
+def read_version(text: str) -> str:
+    """Return the module's version from ``/proc/drbd``: “8.4.11”."""
+    match = re.match(r"version: ([0-9.]+)", text)
+    return match[1] if match else ""
+
+
+def _device(said: Message, speed: int) -> Device:
+    disk, net = said.parts.get(DISK), said.parts.get(NET)
+    state = said.parts.get(STATE, {})
+    return Device(
+        resource=resource_of(said),
+        minor=said.minor,
+        volumes=(_text(disk, 1), _text(disk, 2)) if disk else None,
+        connection=_connection(said.parts.get(CONTEXT, {})) if net else None,
+        allows_two=bool(net and net.get(24, b"\0") != b"\0"),
+        size=MiB(_number(state, 3) >> 11),
+        report=_report(said, state, speed),
+    )
+
+
+def _connection(context: Attributes) -> Connection | None:
+    if 3 not in context or 4 not in context:
+        return None
+    own, peer = unpack_address(context[3]), unpack_address(context[4])
+    return Connection(_text(context, 2), Endpoint(*own), Endpoint(*peer))
+
+
+def _report(said: Message, state: Attributes, speed: int) -> MirrorReport:
+    role, peer_role, link, own, peer, is_paused = _state(said)
+    total, behind = _number(state, 9), _number(state, 10)
+    copying = Copying.NOTHING
+    for numbers, what in (
+        (_TO_PEER, Copying.TO_PEER), (_FROM_PEER, Copying.FROM_PEER),
+        (_VERIFYING, Copying.VERIFYING),
+    ):  # fmt: skip
+        copying = what if link in numbers else copying
+    return MirrorReport(
+        primary=role == PRIMARY,
+        peer_primary=peer_role == PRIMARY,
+        own=_COPIES[own],
+        peer=_COPIES[peer],
+        link=_link(link),
+        copying=copying,
+        paused=link in _PAUSED or (is_paused and copying is not Copying.NOTHING),
+        percent=100.0 - 100.0 * min(behind, total) / total if total else 100.0,
+        behind_kib=behind * KIB_PER_BIT,
+        rate_kib=speed,
+        generations=tuple(
+            f"{each & ~1:016X}" for (each,) in struct.iter_unpack("=Q", state.get(7, b""))
+        ),
+    )
+
+
+def _generations(data: bytes) -> tuple[str, ...]:
+    """Return current, bitmap's and two former ones; the lowest bit tells who is primary."""
+    return tuple(f"{each & ~1:016X}" for (each,) in struct.iter_unpack("=Q", data))
+
+
+def _state(said: Message) -> tuple[int, int, int, int, int, bool]:
+    """Take the word apart that has roles, connection, both copies, and whether it waits."""
+    word = _number(said.parts.get(STATE, {}), 2)
+    waits = bool(word >> 18 & 0b111)
+    return word & 3, word >> 2 & 3, word >> 4 & 31, word >> 9 & 15, word >> 13 & 15, waits
+
+
+def _link(number: int) -> Link:
+    if number >= _CONNECTED:
+        return Link.CONNECTED
+    return Link.NONE if number in (_STANDALONE, _DISCONNECTING) else Link.CONNECTING
+
+
+def _text(attributes: Attributes | None, number: int) -> str:
+    return (attributes or {}).get(number, b"").rstrip(b"\0").decode(errors="replace")
+
+
+def _number(attributes: Attributes, number: int) -> int:
+    return int.from_bytes(attributes.get(number, b""), "little")

@@ -1,0 +1,139 @@
+"""What only mirrored disks can be asked: how they are, and what keeps their copies equal."""
+
+from common.errors import NodeFailure
+from common.noderpc.disks import DiskSpec
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from noded.storage.drbd.decide import is_split
+from noded.storage.drbd.devices import CONNECT_S, MirrorDevices
+from noded.storage.drbd.mirror import Mirror
+from noded.storage.drbd.module import Device
+
+
+class MirrorUpkeep:
+    """See ``common.noderpc.mirrors.Mirrors``; one disk at a time."""
+
+    def __init__(self, devices: MirrorDevices) -> None:
+        self._devices = devices
+        self._volumes = devices.volumes
+        self._module = devices.module
+
+    async def status(self, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
+        """Return how each of some disks is, in their order; None where it is not set up."""
+        devices = {device.resource: device for device in await self._module.look()}
+        mirrors = map(self._devices.read, disks)
+        return tuple(self._report(mirror, devices.get(mirror.resource)) for mirror in mirrors)
+
+    async def begin(self, disk: DiskSpec, *, full: bool) -> None:
+        mirror = self._devices.read(disk)
+        report = (await self._devices.wait_for_peer(mirror, CONNECT_S)).report
+        if CopyState.UP_TO_DATE in (report.own, report.peer):
+            return
+        if mirror.connection is not None:
+            _check_connected(report, mirror)
+            if not full:
+                await self._module.declare_equal(mirror.minor)
+                return
+        await self._module.promote(mirror.minor, force=True)
+        await self._devices.demote(mirror)
+
+    async def declare_good(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        report = (await self._devices.there(mirror)).report
+        if report.link is Link.CONNECTED:
+            raise NodeFailure(
+                f"The disk {mirror.name} is connected to its other copy, which can be asked."
+            )
+        if report.own in (CopyState.NONE, CopyState.INCONSISTENT):
+            raise NodeFailure(f"There is no copy of {mirror.name} on this node that is of any use.")
+        if report.own is not CopyState.UP_TO_DATE:
+            await self._module.promote(mirror.minor, force=True)
+            await self._devices.demote(mirror)
+
+    async def disconnect(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        device = await self._devices.find(mirror)
+        if device is not None and device.connection is not None:
+            await self._module.disconnect(device.connection)
+        self._devices.parted.add(mirror.resource)
+
+    async def connect(self, disk: DiskSpec, *, discard: bool) -> None:
+        mirror = self._devices.read(disk)
+        device = await self._devices.there(mirror)
+        if discard and device.report.primary:
+            raise NodeFailure(
+                f"What was written to {mirror.name} on this node cannot be given up while it is "
+                "in use here."
+            )
+        if discard and device.connection is not None:
+            await self._module.disconnect(device.connection)
+            device = await self._devices.there(mirror)
+        await self._devices.link(mirror, device, discard=discard, allow_two=device.allows_two)
+
+    async def pause(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        device = await self._devices.there(mirror)
+        if device.report.copying is not Copying.NOTHING and not device.report.paused:
+            await self._module.pause(mirror.minor)
+
+    async def resume(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        if (await self._devices.there(mirror)).report.paused:
+            await self._module.resume(mirror.minor)
+
+    async def limit(self, disk: DiskSpec, rate_kib: int) -> None:
+        mirror = self._devices.read(disk)
+        await self._devices.there(mirror)
+        await self._module.limit(mirror.minor, rate_kib, mirror.parameters)
+
+    async def begin_verify(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        report = (await self._devices.there(mirror)).report
+        _check_connected(report, mirror)
+        if report.copying is Copying.NOTHING:
+            await self._module.verify(mirror.minor)
+
+    async def set_aside(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        if any(await self._volumes.find(mirror.set_aside)):
+            await self._rename(mirror, back=False)  # the rest of them
+            return
+        device = await self._devices.there(mirror)
+        report = device.report
+        if report.link is not Link.CONNECTED or report.peer is not CopyState.UP_TO_DATE:
+            raise NodeFailure(
+                f"The volumes of {mirror.name} stay: the other node is not known to have a good "
+                "copy."
+            )
+        if device.volumes is not None:
+            await self._module.detach(mirror.minor)
+        await self._rename(mirror, back=False)
+
+    async def take_back(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        if not any(await self._volumes.find(mirror.set_aside)):
+            return
+        device = await self._devices.find(mirror)
+        if device is not None and device.volumes is not None:
+            await self._module.detach(mirror.minor)
+        await self._rename(mirror, back=True)
+
+    async def drop_aside(self, disk: DiskSpec) -> None:
+        await self._volumes.ensure_absent(self._devices.read(disk).set_aside)
+
+    async def _rename(self, mirror: Mirror, *, back: bool) -> None:
+        for volume, aside in zip(mirror.volumes, mirror.set_aside, strict=True):
+            old, new = (aside, volume) if back else (volume, aside)
+            if back and any(await self._volumes.find([old])):
+                await self._volumes.ensure_absent([new])
+            await self._volumes.rename(old, new)
+
+    def _report(self, mirror: Mirror, device: Device | None) -> MirrorReport | None:
+        if device is None or device.minor != mirror.minor:
+            return None
+        told = mirror.resource in self._devices.parted or mirror.connection is None
+        return device.report if told else is_split(device.report)
+
+
+def _check_connected(report: MirrorReport, mirror: Mirror) -> None:
+    if report.link is not Link.CONNECTED:
+        raise NodeFailure(f"The disk {mirror.name} is not connected to its other copy.")
