@@ -63,12 +63,13 @@ class DrbdKind(DiskKind):
         # A standby that is left on a node which does not answer does no harm.
         return Handover(do=(*none(home), *optional(*none(*rest))), undo=back)
 
-    def before_failover(
-        self, nodes: Sequence[NodeRef], target: NodeRef, *, was_running: bool = False
-    ) -> Handover:
-        home = nodes[0]
+    def before_failover(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         back = self.before_start(nodes).do if was_running else ()
-        return Handover(do=standby(home) if target in nodes else none(*nodes), undo=back)
+        return Handover(do=standby(nodes[0]), undo=back)
+
+    def after_failover(self, nodes: Sequence[NodeRef]) -> Handover:
+        # A copy that is detached does not know any more that it was equal to the other one.
+        return Handover(do=self.before_start(nodes).do, undo=standby(*nodes))
 
     def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
         return Handover(do=shared(source, target), undo=(*standby(target), *sole(source)))

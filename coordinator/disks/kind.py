@@ -144,15 +144,13 @@ class DiskKind(ABC):
         """Let go of the disks on all ``nodes``; undone, a guest can run on the first again."""
         return Handover(do=none(*nodes), undo=sole(nodes[0]) if was_running else ())
 
-    def before_failover(
-        self,
-        nodes: Sequence[NodeRef],
-        target: NodeRef,  # noqa: ARG002
-        *,
-        was_running: bool = False,
-    ) -> Handover:
+    def before_failover(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         """Let go of the disks on the first of ``nodes``, for a guest to be started on another."""
         return self.after_stop(nodes[:1], was_running=was_running)
+
+    def after_failover(self, nodes: Sequence[NodeRef]) -> Handover:
+        """Have the disks ready for a guest on the first of ``nodes``, which was on another."""
+        return self.before_start(nodes)
 
     def before_move(self, source: NodeRef, target: NodeRef) -> Handover:
         """Let another node have the disks as well, for the time of a move."""

@@ -137,7 +137,7 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/failover",
         many="instance_name",
         confirm="Stop {}, to start on another node?",
-        ignored=("--ignore-consistency", "--ignore-ipolicy"),
+        ignored=("--ignore-ipolicy",),
     ),
     Entry(
         "OP_INSTANCE_GROW_DISK",
@@ -177,7 +177,6 @@ _ENTRIES = (
         route="POST /2/instances/{instance_name}/reboot",
         many="instance_name",
         confirm_many="Reboot {}?",
-        ignored=("--ignore-secondaries",),
     ),
     Entry(
         "OP_INSTANCE_REMOVE",
@@ -195,6 +194,14 @@ _ENTRIES = (
         help="give an instance another name",
         route="PUT /2/instances/{instance_name}/rename",
         ignored=("-f", "--force", "--name-check", "--no-name-check", "--ip-check", "--no-ip-check"),
+    ),
+    Entry(
+        "OP_INSTANCE_REPLACE_DISKS",
+        "instance.replace_disks",
+        command="gnt-instance replace-disks",
+        help="make new copies of mirrored disks",
+        route="POST /2/instances/{instance_name}/replace-disks",
+        ignored=("--ignore-ipolicy",),
     ),
     Entry(
         "OP_INSTANCE_SET_PARAMS",
@@ -228,7 +235,6 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/startup",
         many="instance_name",
         confirm_many="Start {}?",
-        ignored=("-f", "--force"),
     ),
     Entry(
         "OP_NODE_ADD",

@@ -84,7 +84,7 @@ gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
 gnt-instance remove-tags guest blue:
 gnt-instance rename -f --no-name-check guest visitor:
 gnt-instance rename -f --no-name-check visitor guest:
-gnt-instance replace-disks -a guest: OP_INSTANCE_REPLACE_DISKS
+gnt-instance replace-disks -a guest: one copy only
 gnt-instance shutdown guest:
 gnt-instance startup guest:
 gnt-job archive 1:

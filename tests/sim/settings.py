@@ -29,6 +29,7 @@ GAMMA, DELTA = NodeName("gamma"), NodeName("delta")
 def create(
     name: str = "web1",
     node: str | None = None,
+    second: str | None = None,
     *,
     template: DiskTemplate = DiskTemplate.SHAREDFILE,
     start: bool = True,
@@ -36,8 +37,16 @@ def create(
     """Return an order for an instance with one disk and one nic."""
     return CreateInstance(
         instance_name=InstanceName(name), disk_template=template,
-        disks=(DiskRequest(size="64M"),), nics=(NicRequest(),), pnode=node, start=start,
+        disks=(DiskRequest(size="64M"),), nics=(NicRequest(),), pnode=node, snode=second,
+        start=start,
     )  # fmt: skip
+
+
+def mirrored(
+    name: str = "web1", node: str = "gamma", second: str = "beta", *, start: bool = True
+) -> CreateInstance:
+    """Return an order for an instance with a disk on two nodes."""
+    return create(name, node, second, template=DiskTemplate.DRBD, start=start)
 
 
 def added(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:
@@ -73,6 +82,26 @@ async def web1_with_data(cluster: SimulatedCluster) -> None:
 async def web1_with_data_that_is_down(cluster: SimulatedCluster) -> None:
     await web1_with_data(cluster)
     await cluster.run(ShutDownInstance(instance_name=WEB1))
+
+
+def web1_mirrored(*, start: bool = True) -> Setting:
+    """Begin with an instance on gamma, its disk on beta, too."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(mirrored(start=start))
+
+    return setting
+
+
+def web1_mirrored_without(node: NodeName, *, start: bool = True) -> Setting:
+    """Begin with such an instance of which one node is dead, and marked so."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(mirrored(start=start))
+        await cluster.lose_power(node)
+        await cluster.run(ModifyNode(node_name=node, offline=True, force=True))
+
+    return setting
 
 
 async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:

@@ -1,55 +1,37 @@
-"""Instances whose disks are on two nodes, as far as operations know them.
-
-No such disks can be made yet. Files on two nodes stand for them, which nobody keeps equal: what is
-looked at is where an instance goes, what is attached there, and what is deleted.
-"""
+"""Instances whose disks are on two nodes: where they go, and which copy counts."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from common.errors import Conflict
-from common.model.template import DiskTemplate
-from coordinator.disks import kinds
-from coordinator.disks.directory import DirectoryKind
+from common.errors import Cancelled, Conflict, NodeFailure
+from common.model.disk import DrbdBacking
+from common.model.job import Status
+from common.names import JobId, NodeName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.replace_disks import ReplaceDisks
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
-from coordinator.state.rows import Put
-from tests.sim.settings import BETA, GAMMA, WEB1, create
+from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
-
-MIRRORED = DirectoryKind(
-    DiskTemplate.DRBD, lambda cluster: cluster.file_storage_dir, option="-", unusable="ENODELVM"
-)
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
 
-@pytest.fixture(autouse=True)
-def mirrored_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    every: Any = kinds.KINDS
-    monkeypatch.setitem(every, DiskTemplate.DRBD, MIRRORED)
-
-
-def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
+def tell(
+    story: Callable[[SimulatedCluster], Awaitable[None]], *, start: bool = True, nodes: int = 3
+) -> None:
     """Begin with web1 running on gamma, its disk on beta, too."""
 
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(create("web1", "gamma", template=DiskTemplate.FILE))
-            config = cluster.config
-            web1 = config.instance("web1")
-            (disk,) = config.disks_of(web1)
-            both = (config.node("gamma").uuid, config.node("beta").uuid)
-            changed = (replace(web1, disk_template=DiskTemplate.DRBD), replace(disk, nodes=both))
-            await cluster.master.running.store.commit([Put(item) for item in changed])
-            cluster.machines["beta"].files.disks |= cluster.machines["gamma"].files.disks
+        async with simulated_cluster(nodes=nodes, candidates=1) as cluster:
+            await cluster.run(mirrored(start=start))
             await story(cluster)
+            assert not cluster.pairs.lost, "what was acknowledged is gone"
 
     simulate(scenario())
 
@@ -59,18 +41,59 @@ def homes(cluster: SimulatedCluster) -> list[str]:
     return [config.nodes[uuid].name for uuid in config.nodes_of(config.instance("web1"))]
 
 
+def behind(cluster: SimulatedCluster) -> list[str]:
+    config = cluster.config
+    (disk,) = config.disks_of(config.instance("web1"))
+    return [config.nodes[uuid].name for uuid in disk.behind]
+
+
 def attached(cluster: SimulatedCluster) -> dict[str, list[str]]:
     every = cluster.machines.items()
     return {name: list(machine.attached.values()) for name, machine in every if machine.attached}
 
 
+async def guests(cluster: SimulatedCluster) -> dict[str, dict[str, str]]:
+    found = (await cluster.snapshot()).guests
+    return {node: has for node, has in found.items() if has}
+
+
+async def lose(cluster: SimulatedCluster, node: NodeName) -> None:
+    await cluster.lose_power(node)
+    await cluster.run(ModifyNode(node_name=node, offline=True, force=True))
+
+
+async def bring_back(cluster: SimulatedCluster, node: NodeName) -> None:
+    await cluster.machines[node].boot()
+    await cluster.run(ModifyNode(node_name=node, offline=False))
+
+
 def test_it_moves_to_its_secondary_node_and_back() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        assert (homes(cluster), attached(cluster)) == (["gamma", "beta"], {"gamma": ["sole"]})
+        assert homes(cluster) == ["gamma", "beta"]
+        assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
         await cluster.run(MigrateInstance(instance_name=WEB1))
-        assert (homes(cluster), attached(cluster)) == (["beta", "gamma"], {"beta": ["sole"]})
+        assert homes(cluster) == ["beta", "gamma"]
+        assert attached(cluster) == {"gamma": ["standby"], "beta": ["sole"]}
+        assert not any(end.allows_two for end in cluster.pairs.ends)
         await cluster.run(FailOverInstance(instance_name=WEB1))
-        assert (homes(cluster), attached(cluster)) == (["gamma", "beta"], {"gamma": ["sole"]})
+        assert homes(cluster) == ["gamma", "beta"]
+        assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+
+    tell(story)
+
+
+def test_two_made_at_once_have_devices_of_their_own() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        jobs = [await cluster.submit(mirrored(name, "gamma", "beta")) for name in ("a", "b", "c")]
+        for job in jobs:
+            outcome(await cluster.finished(job))
+        backings = [disk.backing for disk in cluster.config.disks.values()]
+        for node in cluster.config.nodes.values():
+            numbers = [b.minors.get(node.uuid) for b in backings if isinstance(b, DrbdBacking)]
+            taken = [number for number in numbers if number is not None]
+            assert len(set(taken)) == len(taken)
+        ports = [backing.port for backing in backings if isinstance(backing, DrbdBacking)]
+        assert sorted(ports) == [11000, 11001, 11002, 11003]
 
     tell(story)
 
@@ -89,11 +112,74 @@ def test_it_goes_nowhere_else() -> None:
 
 def test_it_survives_its_primary_node() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        await cluster.lose_power("gamma")
-        await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+        await lose(cluster, GAMMA)
         await cluster.run(FailOverInstance(instance_name=WEB1))
-        assert (homes(cluster), attached(cluster)) == (["beta", "gamma"], {"beta": ["sole"]})
-        assert (await cluster.snapshot()).guests["beta"] == {"web1": "running"}
+        assert homes(cluster) == ["beta", "gamma"]
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+        assert behind(cluster) == ["gamma"]
+
+    tell(story)
+
+
+def test_a_copy_that_was_away_is_not_failed_over_to() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, BETA)
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert behind(cluster) == ["beta"]
+        await bring_back(cluster, BETA)
+        await lose(cluster, GAMMA)
+        with pytest.raises(Conflict, match=r"disk 0 is known to be behind.*--ignore-consistency"):
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    tell(story)
+
+
+def test_a_copy_that_has_not_seen_the_other_since_its_node_came_back_is_not_trusted() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        await cluster.machines["beta"].boot()
+        await lose(cluster, GAMMA)
+        with pytest.raises(Conflict, match=r"may lack what was written last: disk 0 is not set up"):
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    tell(story)
+
+
+def test_an_operator_may_take_an_old_copy_and_knows_what_that_costs() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, BETA)
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(StartInstance(instance_name=WEB1))
+        await bring_back(cluster, BETA)
+        await lose(cluster, GAMMA)
+        await cluster.run(FailOverInstance(instance_name=WEB1, ignore_consistency=True))
+        assert (homes(cluster), behind(cluster)) == (["beta", "gamma"], ["gamma"])
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+
+    tell(story)
+
+
+def test_it_starts_without_its_second_copy_only_when_told_so() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        with pytest.raises(NodeFailure, match=r"second copy of web1 on beta.*startup --force web1"):
+            await cluster.run(StartInstance(instance_name=WEB1))
+        assert behind(cluster) == []
+        await cluster.run(StartInstance(instance_name=WEB1, force=True))
+        assert behind(cluster) == ["beta"]
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story, start=False)
+
+
+def test_a_copy_that_missed_writes_is_noted_when_the_guest_stops() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.cut("gamma", "beta")
+        await cluster.settle(60.0)
+        cluster.pairs.settle()
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        assert behind(cluster) == ["beta"]
 
     tell(story)
 
@@ -117,10 +203,79 @@ def test_a_node_with_a_copy_stays() -> None:
 
 def test_a_missing_copy_is_found() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        cluster.machines["beta"].files.disks.clear()
+        cluster.machines["beta"].volumes.groups["gantry"].volumes.clear()
         found = await cluster.run(VerifyGroup(group_name="default", findings=True))
-        (missing,) = (each for each in found if each["code"] == "EINSTANCEMISSINGDISK")
-        assert missing["name"] == "web1"
-        assert missing["message"].endswith("is missing on beta")
+        missing = [each for each in found if each["code"] == "EINSTANCEMISSINGDISK"]
+        assert {each["name"] for each in missing} == {"web1"}
+        assert all(each["message"].endswith("is missing on beta") for each in missing)
+
+    tell(story)
+
+
+async def copying(cluster: SimulatedCluster) -> JobId:
+    """Have the secondary node replaced, and return the job once it copies."""
+    job = await cluster.submit(ReplaceDisks(instance_name=WEB1, remote_node="delta"))
+    while not any(end.copying == "from-peer" for end in cluster.pairs.ends):
+        await cluster.settle(0.05)
+        cluster.pairs.settle()
+    return job
+
+
+def test_a_replacement_that_is_cancelled_leaves_the_old_copy() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for end in cluster.pairs.ends:
+            end.rate_kib = 64
+        job = await copying(cluster)
+        await cluster.master.luxi("CancelJob", job)
+        with pytest.raises(Cancelled):
+            outcome(await cluster.finished(job))
+        assert homes(cluster) == ["gamma", "beta"]
+        assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert cluster.machines["delta"].local_disks == []
+
+    tell(story, nodes=4)
+
+
+def test_a_new_secondary_node_that_dies_while_it_is_copied_to_costs_no_copy() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        job = await copying(cluster)
+        await cluster.lose_power("delta")
+        ended = await cluster.finished(job)
+        assert ended.status is Status.ERROR
+        assert homes(cluster) == ["gamma", "beta"]
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story, nodes=4)
+
+
+def test_copies_whose_volumes_fail_are_replaced_where_they_are_while_the_guest_runs() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        cluster.machines["gamma"].drbd.fail_volumes(f"gantry-{disk.uuid}")
+        await cluster.run(ReplaceDisks(instance_name=WEB1, auto=True))
+        assert all(end.has_good_copy for end in cluster.pairs.ends)
+        assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], [])
+        assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+
+    tell(story)
+
+
+def test_the_last_good_copy_is_not_replaced() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, BETA)
+        await cluster.run(StartInstance(instance_name=WEB1))
+        await bring_back(cluster, BETA)
+        with pytest.raises(Conflict, match=r"copies of web1 on beta would be the only ones"):
+            await cluster.run(ReplaceDisks(instance_name=WEB1, on_primary=True))
+
+    tell(story)
+
+
+def test_nothing_is_replaced_where_nothing_is_faulty() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        before = await cluster.snapshot()
+        await cluster.run(ReplaceDisks(instance_name=WEB1, auto=True))
+        assert not before.differences(await cluster.snapshot())
 
     tell(story)

@@ -220,7 +220,7 @@ async def _crash_undoing(
             cluster.network.faults.clear()
         assert job.status is Status.ERROR, f"the job is {job.status}"
         assert trap.sprung.is_set() == (index < NEVER), "the coordinator did not crash"
-        await _check(cluster, story, told.before)
+        await _check(cluster, story, told.before, story.uncertain)
 
 
 async def _succeed(story: Story, cluster: SimulatedCluster, *, elsewhere: bool) -> None:

@@ -31,6 +31,7 @@ from noded.identity.store import MEMBER, Member
 from noded.replica.store import ReplicaFile
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
+GROUP = "gantry"  # the volume group of each machine
 CLUSTER = ClusterName("greek.example.com")
 SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
 GLUSTER = "/srv/gantry/gluster"
@@ -67,7 +68,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
         gluster_storage_dir=GLUSTER,
         volume_group_name=GROUP,
-        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext", "plain"),
+        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd"),
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

@@ -75,7 +75,7 @@ class Machine:
         )  # fmt: skip
         self.elsewhere = FakeElsewhere(shared, uses=self._uses)
         self.fakes = (self.storage, self.elsewhere)  # of those that are not made of volumes
-        self.volumes = FakeVolumes(GROUP, uses=self._uses)
+        self.volumes = FakeVolumes(GROUP, uses=self._uses_volume)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         storages = self._storages()
         self.guests.open_disk = storages.open
@@ -200,6 +200,10 @@ class Machine:
     def shrink_memory(self, total_mib: int) -> None:
         """Have less memory than other machines; 1 GiB is its own."""
         self.hardware = FakeMachine(self.hardware.report.boot_id, total=MiB(total_mib))
+
+    def _uses_volume(self, disk: DiskId) -> bool:
+        """Tell whether a guest has a disk's volume open, and no device on top of it."""
+        return self._uses(disk) and disk not in self.drbd.attached
 
     # For tests to look at
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.messages import from_json, to_builtins, to_json
+from common.model.disk import DrbdBacking
 from common.model.node import Node
 from common.names import NodeName
 from coordinator.state.config import Config
@@ -83,7 +84,10 @@ def _named(config: Config, taken: Snapshot) -> Snapshot:
     for instance in config.instances.values():
         names[instance.uuid] = instance.name
         for number, disk in enumerate(instance.disks):
-            names[disk] = f"{instance.name} disk {number}"
+            name = names[disk] = f"{instance.name} disk {number}"
+            backing = config.disks[disk].backing
+            if isinstance(backing, DrbdBacking):
+                names[backing.secret] = f"secret of {name}"
         for number, nic in enumerate(instance.nics):
             name = names[nic] = f"{instance.name} nic {number}"
             names |= {tap_name(nic): f"tap of {name}", config.nics[nic].mac: f"mac of {name}"}

@@ -21,10 +21,9 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ip_check": (False,),  # nobody looks for who has a name or an address
         "name_check": (False,),
         "opportunistic_locking": (True,),  # nobody waits for nodes: places are promised
-        "wait_for_sync": (False,),  # there are no mirrors
+        "wait_for_sync": (False,),  # two new copies are equal, and nothing has to be copied
     },
     "OP_INSTANCE_FAILOVER": {
-        "ignore_consistency": (True,),  # there are no mirrors
         "ignore_ipolicy": (True,),  # moves are not held to the policy
     },
     "OP_INSTANCE_GROW_DISK": {"wait_for_sync": (False,)},  # there are no mirrors
@@ -35,8 +34,8 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ignore_hvversions": (True,),  # QEMU itself refuses what it cannot take
     },
     "OP_INSTANCE_MULTI_ALLOC": {"opportunistic_locking": (True,)},
-    "OP_INSTANCE_REBOOT": {"ignore_secondaries": (True,)},  # there are no mirrors
     "OP_INSTANCE_RENAME": {"ip_check": (False,), "name_check": (False,)},  # as for CREATE
+    "OP_INSTANCE_REPLACE_DISKS": {"ignore_ipolicy": (True,)},  # as for FAILOVER
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at
@@ -45,7 +44,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "conflicts_check": (False,),  # there are no networks
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
-    "OP_INSTANCE_STARTUP": {"force": (True,)},  # it starts with half a mirror, and there are none
     "OP_NODE_EVACUATE": {"early_release": (True,)},
     "OP_TEST_DELAY": {"no_locks": (False,)},  # it takes none
 }

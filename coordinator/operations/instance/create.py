@@ -50,6 +50,7 @@ from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import start_guest
+from coordinator.operations.steps.mirrors import join_copies, let_go
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
@@ -59,6 +60,7 @@ class CreatePlan(Order, kw_only=True):
     """The new objects, complete."""
 
     node: NodeRef
+    others: tuple[NodeRef, ...] = ()  # that hold its disks, too
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
@@ -171,6 +173,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 check_takes_instances(each)
         node = nodes[0]
         instance, disks, nics = self._objects(cluster, [each.uuid for each in nodes])
+        # While nodes are asked nobody else is given the numbers of its devices.
+        numbers = Promise(instance.uuid, node.uuid, disks=disks)
+        planned = PlannedInstance(instance, disks)
+        cluster.promise(promise_of(config, planned, nodes) if place.allocator else numbers)
         if not self.ignore_ipolicy:
             check_policy(config, PlannedInstance(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
@@ -182,6 +188,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         await cluster.call(Instances, node).check_startable(guest=guest)
         return CreatePlan(
             node=node.ref,
+            others=place.others,
             instance=instance,
             disks=disks,
             nics=nics,
@@ -213,8 +220,14 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
+        nodes = (plan.node, *plan.others)
         for index, disk in enumerate(plan.guest.disks):
-            yield create_disk(cluster, index, disk, plan.node)
+            for node in nodes:
+                yield create_disk(cluster, index, disk, node)
+        if plan.others:
+            yield join_copies(cluster, plan.guest, nodes)
+            if not plan.start:
+                yield let_go(cluster, plan.guest, nodes)
         yield record(
             f"add {plan.instance.name} to the configuration",
             lambda state: _add(state, plan),
@@ -224,7 +237,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             yield start_guest(cluster, plan.guest, plan.node, plan.attach)
 
     def result(self, plan: CreatePlan) -> list[str]:
-        return [str(plan.node)]
+        return [str(plan.node), *map(str, plan.others)]
 
     def dry_result(self, cluster: Cluster, plan: CreatePlan, titles: list[str]) -> list[str]:
         for title in titles:

@@ -1,6 +1,7 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -21,8 +22,10 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
+from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -35,6 +38,7 @@ from coordinator.operations.steps.checks import (
 from coordinator.operations.steps.disks import detach_elsewhere, homes
 from coordinator.operations.steps.edits import set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.state.config import Config
 
 
@@ -47,6 +51,8 @@ class FailoverPlan(Order, kw_only=True):
     guest: GuestSpec
     detach: Handover  # from where it was
     attach: Handover  # to where it is going to be
+    lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
+    declares: bool = False  # the target's copy good, whatever it lacks
     was_running: bool
     start: bool
     wait_s: float
@@ -65,6 +71,14 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     target_node: TargetNodeOption = None
     iallocator: AllocatorOption = None
     shutdown_timeout: ShutdownTimeout = 120
+    ignore_consistency: Annotated[
+        bool,
+        option(
+            "--ignore-consistency",
+            help="take the copy of its disks as it is, though it may lack what was written last",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, place: Place) -> Wanted:
         instance, target = config.instance(self.instance_name), place.node.uuid
@@ -94,7 +108,15 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                     f"“gnt-instance migrate --cleanup {instance.name}” records that.",
                     node=target.name,
                 )
-        start, kind = instance.admin_state is AdminState.UP, kind_of(instance.disk_template)
+        start = instance.admin_state is AdminState.UP
+        declares = await check_target_good(
+            cluster, instance, guest, target, is_alive=alive, ignore=self.ignore_consistency
+        )
+        cast = (
+            only(config, instance, target)  # the other copy has what this one lacks, and stays away
+            if declares
+            else await find_cast(cluster, instance, target, guest, without=not start)
+        )
         if start:
             with another_if_stale(cluster, place):
                 await take_memory(cluster, target, guest.memory, instance)
@@ -108,8 +130,12 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             was_running=alive,
             start=start,
             others=tuple(ref for ref in others(cluster, instance) if ref != target.ref),
-            detach=kind.after_stop([source.ref], was_running=alive),
-            attach=kind.before_start(homes(config, instance, target.ref)),
+            detach=_detach(
+                config, instance, source, is_alive=alive, stays=source.ref in cast.nodes
+            ),
+            attach=kind_of(instance.disk_template).after_failover(cast.nodes),
+            lost=cast.lost if start or declares else (),
+            declares=declares,
             wait_s=float(self.shutdown_timeout),
             now=cluster.now(),
         )
@@ -136,6 +162,8 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             f"clear away what is left of {plan.guest.name} on {plan.target}",
             lambda: instances.ensure_no_shell(instance=plan.guest.id),
         )
+        good = (plan.target,) if plan.declares else ()
+        yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
         yield record(
             f"record that {plan.guest.name} is on {plan.target}",
             set_primary(plan.instance, plan.target.uuid, plan.now),
@@ -143,6 +171,16 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
         )
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.target, plan.attach)
+
+
+def _detach(
+    config: Config, instance: Instance, source: Node, *, is_alive: bool, stays: bool
+) -> Handover:
+    """Return how the source lets go of the disks: it follows the target, if it ``stays``."""
+    kind, nodes = kind_of(instance.disk_template), homes(config, instance, source.ref)
+    if stays and instance.admin_state is AdminState.UP:
+        return kind.before_failover(nodes, was_running=is_alive)
+    return kind.after_stop(nodes, was_running=is_alive)
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:

@@ -17,6 +17,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
+from coordinator.operations.instance.second_copy import check_both_good
 from coordinator.operations.instance.transfer import (
     MigratePlan,
     clear_shell,
@@ -95,6 +96,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         kind = kind_of(instance.disk_template)
         guest = _as_it_runs(present_guest(config, instance), found)
         _check_unchanged(guest, found)
+        await check_both_good(cluster, guest, source, target)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
         await cluster.call(Instances, target).check_startable(guest=guest)
@@ -125,7 +127,7 @@ async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     found = await find_whereabouts(cluster, instance)
     node, kind = cluster.config.nodes[found.node], kind_of(instance.disk_template)
     runs = found.runs or found.resume is not None
-    elsewhere = _elsewhere(cluster.config, node.ref)
+    elsewhere = _elsewhere(cluster.config, instance, node.ref)
     return MigratePlan(
         instance=instance.uuid,
         source=node.ref,
@@ -144,12 +146,20 @@ async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     )
 
 
-def _elsewhere(config: Config, home: NodeRef) -> list[NodeRef]:
+def _elsewhere(config: Config, instance: Instance, home: NodeRef) -> list[NodeRef]:
     """Return the nodes that may have its disks still.
 
     A move may have failed after its point of no return; nothing tells then where it came from.
+    Mirrored disks can only be on the two nodes that have them.
     """
-    nodes = (node for node in config.sorted_nodes() if node.vm_capable and not node.offline)
+    holders = config.nodes_of(instance)
+    nodes = (
+        node
+        for node in config.sorted_nodes()
+        if node.vm_capable
+        and not node.offline
+        and (node.uuid in holders or not instance.disk_template.traits.is_mirrored)
+    )
     return [node.ref for node in nodes if node.uuid != home.uuid]
 
 

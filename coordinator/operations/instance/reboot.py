@@ -16,9 +16,10 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
+from coordinator.operations.instance.second_copy import check_not_behind, find_cast
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -31,8 +32,9 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.disks import detach_elsewhere, homes
+from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.guests import mark, settle, shut_down_guest, start_guest
+from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.state.config import Config
 
 
@@ -49,6 +51,7 @@ class RebootPlan(Order, kw_only=True):
     node: NodeRef
     guest: GuestSpec
     attach: Handover
+    lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
@@ -67,6 +70,14 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
         RebootType.HARD
     )
     shutdown_timeout: ShutdownTimeout = 120
+    ignore_secondaries: Annotated[
+        bool,
+        option(
+            "--ignore-secondaries",
+            help="without the second copy of mirrored disks, if it cannot be had",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -91,7 +102,9 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             )
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
-        guest = present_guest(config, instance)
+            check_not_behind(cluster, instance, node)
+        guest, without = present_guest(config, instance), self.ignore_secondaries or soft
+        cast = await find_cast(cluster, instance, node, guest, without=without)
         await cluster.call(Instances, node).check_startable(guest=guest)
         if not was_running:
             await take_memory(cluster, node, guest.memory, instance)
@@ -99,7 +112,8 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             instance=instance.uuid,
             node=node.ref,
             guest=guest,
-            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            attach=kind_of(instance.disk_template).before_start(cast.nodes),
+            lost=cast.lost,
             others=() if was_running else others(cluster, instance),
             was_running=was_running,
             before=instance.admin_state,
@@ -128,4 +142,5 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             yield shut_down_guest(cluster, plan.guest, plan.node, stays, wait_s=plan.wait_s)
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
+        yield from fall_behind(plan.guest, plan.lost, plan.now)
         yield start_guest(cluster, plan.guest, plan.node, plan.attach)

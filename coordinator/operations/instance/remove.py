@@ -75,6 +75,12 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
                 raise
             was_running = False
         at = homes(config, instance, node.ref)
+        for away in (config.nodes[uuid] for uuid in config.secondary_nodes(instance)):
+            if away.offline:
+                cluster.log(
+                    f"{away.name} is offline, so its copies of the disks are left there; when it "
+                    "is back, “gnt-cluster verify” names them."
+                )
         return RemovePlan(
             homes=at,
             instance=instance,

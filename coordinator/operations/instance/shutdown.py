@@ -22,6 +22,7 @@ from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import homes
 from coordinator.operations.steps.guests import end_elsewhere, mark, settle, shut_down_guest
+from coordinator.operations.steps.mirrors import mirrored, part_copies
 from coordinator.state.config import Config
 
 
@@ -94,12 +95,17 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
             )
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
+            # What two nodes have is looked at between the guest's end and the parting.
+            parts = bool(mirrored(plan.guest))
+            detach = Handover(undo=plan.detach.undo) if parts else plan.detach
             yield shut_down_guest(
                 cluster,
                 plan.guest,
                 plan.node,
-                plan.detach,
+                detach,
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
             )
+            if parts:
+                yield part_copies(cluster, plan.guest, plan.node, plan.detach.do, plan.now)
             yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)

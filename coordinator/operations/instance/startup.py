@@ -15,6 +15,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember
+from coordinator.operations.instance.second_copy import check_not_behind, find_cast
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
@@ -30,8 +31,9 @@ from coordinator.operations.steps.checks import (
     find_guest,
     is_alive,
 )
-from coordinator.operations.steps.disks import detach_elsewhere, homes
+from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.guests import mark, settle, start_guest
+from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.state.config import Config
 
 
@@ -40,6 +42,7 @@ class StartPlan(Order, kw_only=True):
     node: NodeRef
     guest: GuestSpec
     attach: Handover
+    lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
@@ -62,6 +65,15 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         option("-B", "--backend-parameters", help="for this start only", syntax=Syntax.KEYVAL),
     ] = {}
     no_remember: NoRemember = False
+    force: Annotated[
+        bool,
+        option(
+            "-f",
+            "--force",
+            help="without the second copy of mirrored disks, if it cannot be had",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
     only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
@@ -92,15 +104,20 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
         was_running = is_alive(found)
+        without = self.force or was_running
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
+            check_not_behind(cluster, instance, node)
+        cast = await find_cast(cluster, instance, node, guest, without=without)
+        if not was_running:
             await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
         return StartPlan(
             instance=instance.uuid,
             node=node.ref,
             guest=guest,
-            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            attach=kind_of(instance.disk_template).before_start(cast.nodes),
+            lost=cast.lost,
             others=() if was_running else others(cluster, instance),
             was_running=was_running,
             before=instance.admin_state,
@@ -119,4 +136,5 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             )
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
+        yield from fall_behind(plan.guest, plan.lost, plan.now)
         yield start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)

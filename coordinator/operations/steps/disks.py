@@ -6,8 +6,9 @@ from common.errors import GntError, Unreachable
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
-from common.noderpc.disks import Disks, DiskSpec
+from common.noderpc.disks import Access, Disks, DiskSpec
 from common.noderpc.instances import GuestSpec
+from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Handover, Hold, none
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
@@ -17,8 +18,9 @@ from coordinator.state.config import Config
 
 
 def homes(config: Config, instance: Instance, primary: NodeRef) -> tuple[NodeRef, ...]:
-    """Return the nodes of an instance when ``primary`` is its primary node."""
-    refs = tuple(config.nodes[uuid].ref for uuid in config.nodes_of(instance))
+    """Return the nodes of an instance when ``primary`` is its primary node, but those offline."""
+    nodes = (config.nodes[uuid] for uuid in config.nodes_of(instance))
+    refs = tuple(node.ref for node in nodes if not node.offline)
     mirrored = instance.disk_template.traits.is_mirrored
     return (primary, *(ref for ref in refs if mirrored and ref != primary))
 
@@ -112,7 +114,20 @@ async def hold_disks(cluster: Cluster, disks: tuple[DiskSpec, ...], holds: Itera
 
 async def _hold(cluster: Cluster, specs: tuple[DiskSpec, ...], hold: Hold) -> None:
     disks = cluster.call(Disks, hold.node)
-    if hold.access is None:
-        await disks.detach(disks=specs)
-    else:
-        await disks.attach(disks=specs, access=hold.access)
+    match hold.access:
+        case None:
+            await disks.detach(disks=specs)
+        case Access.ALONE:
+            await _take_alone(cluster, specs, hold.node)
+        case access:
+            await disks.attach(disks=specs, access=access)
+
+
+async def _take_alone(cluster: Cluster, specs: tuple[DiskSpec, ...], node: NodeRef) -> None:
+    """Have a node attach disks of which its copies are the good ones, as is noted."""
+    disks, mirrors = cluster.call(Disks, node), cluster.call(Mirrors, node)
+    reports = await mirrors.status(disks=specs)
+    if not all(report and report.primary for report in reports):
+        await disks.attach(disks=specs, access=Access.STANDBY)
+        await mirrors.declare_good(disks=specs)
+    await disks.attach(disks=specs, access=Access.ALONE)

@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
-from common.names import InstanceId, NodeId
+from common.names import DiskId, InstanceId, NodeId
 from coordinator.operations.step import Edit
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -47,6 +48,48 @@ def set_maybe_on(uuid: InstanceId, nodes: tuple[NodeId, ...], now: float) -> Edi
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
         return [Put(_changed(replace(instance, maybe_on=nodes), now))]
+
+    return edit
+
+
+def note_copies(
+    disks: tuple[DiskId, ...],
+    now: float,
+    *,
+    behind: tuple[NodeId, ...] = (),
+    good: tuple[NodeId, ...] = (),
+) -> Edit:
+    """Record whose copies of disks are behind, and whose are not."""
+
+    def edit(state: State) -> list[Put]:
+        changes = []
+        for uuid in disks:
+            disk = state.config.disks[uuid]
+            noted = tuple(
+                node
+                for node in disk.nodes
+                if node in behind or (node in disk.behind and node not in good)
+            )
+            if noted != disk.behind:
+                serial_no = disk.serial_no + 1
+                changes.append(Put(replace(disk, behind=noted, mtime=now, serial_no=serial_no)))
+        return changes
+
+    return edit
+
+
+def put_disks(disks: tuple[Disk, ...], now: float) -> Edit:
+    """Record where disks are from now on; what else changed meanwhile stays."""
+
+    def edit(state: State) -> list[Put]:
+        changes = []
+        for disk in disks:
+            present = state.config.disks[disk.uuid]
+            there = replace(
+                present, backing=disk.backing, nodes=disk.nodes, behind=disk.behind, mtime=now
+            )
+            changes.append(Put(replace(there, serial_no=present.serial_no + 1)))
+        return changes
 
     return edit
 

@@ -62,7 +62,7 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
         ),
         (
             "gnt-instance start --force web1",
-            {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"},
+            {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1", "force": True},
         ),
         (
             "gnt-instance stop --timeout=5 --priority=high --reason=tidy web1",

@@ -146,8 +146,8 @@ def test_handovers_lead_from_rest_to_running_and_to_the_other_node(
 @kinds
 def test_nobody_has_disks_alone_while_another_has_them(kind: DiskKind) -> None:
     share, leave = kind.before_move(ALPHA, BETA), kind.after_move(BETA, [ALPHA])
-    fail = kind.before_failover((ALPHA, BETA), BETA, was_running=True)
-    start = kind.before_start((BETA, ALPHA) if kind.traits.is_mirrored else (BETA,))
+    fail = kind.before_failover((ALPHA, BETA), was_running=True)
+    start = kind.after_failover((BETA, ALPHA) if kind.traits.is_mirrored else (BETA,))
     for path in (
         (*share.do, *share.undo),
         (*share.do, *leave.do),

@@ -188,7 +188,7 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
     [
         ("OP_CLUSTER_SET_PARAMS", {"hidden_os": [], "os_hvp": {}}),
         ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
-        ("OP_INSTANCE_STARTUP", {"force": True}),
+        ("OP_INSTANCE_CREATE", {"wait_for_sync": False}),
     ],
 )
 def test_so_is_what_has_no_effect_here(opcode: str, given: dict[str, Any]) -> None:

@@ -1,0 +1,183 @@
+"""The second copy of an instance's disks: whether a guest can have it, and whether it is good."""
+
+from typing import NamedTuple
+
+from common.errors import Conflict, GntError, NodeFailure, Unreachable
+from common.model.instance import AdminState, Instance
+from common.model.node import Node, NodeRef
+from common.noderpc.disks import Disks
+from common.noderpc.instances import GuestSpec
+from common.noderpc.mirrors import CopyState, Link, MirrorReport, Mirrors
+from coordinator.disks.mirrors import in_words, is_usable, is_whole
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.steps.mirrors import mirrored
+from coordinator.state.config import Config
+
+
+class Cast(NamedTuple):
+    """Which of an instance's nodes take part in a start.
+
+    Attributes:
+        nodes: that do, the one where it will run first.
+        lost: whose copies fall behind.
+    """
+
+    nodes: tuple[NodeRef, ...]
+    lost: tuple[NodeRef, ...] = ()
+
+
+async def find_cast(
+    cluster: Cluster, instance: Instance, home: Node, guest: GuestSpec, *, without: bool = False
+) -> Cast:
+    """Find out which nodes can take part when an instance starts on ``home``.
+
+    Args:
+        cluster: as the job sees it.
+        instance: which.
+        home: where it is going to run.
+        guest: with its disks.
+        without: whether to go on without a second copy that cannot be had, though its node is
+            not marked offline.
+
+    Raises:
+        Conflict: the copy on ``home`` is behind the other one.
+        NodeFailure: the second copy cannot be had.
+    """
+    config = cluster.config
+    if not instance.disk_template.traits.is_mirrored:
+        return Cast((home.ref,))
+    (second,) = (config.nodes[n] for n in config.nodes_of(instance) if n != home.uuid)
+    if second.offline:
+        return Cast((home.ref,), (second.ref,))
+    try:
+        found = await cluster.call(Disks, second).find(disks=guest.disks)
+        missing = [str(index) for index, disk in enumerate(found) if disk is None]
+        trouble = f"disk {', '.join(missing)} is missing there" if missing else ""
+    except GntError as error:
+        trouble = error.message.rstrip(".")
+    if not trouble:
+        return Cast((home.ref, second.ref))
+    if not without:
+        raise NodeFailure(
+            f"The second copy of {instance.name} on {second.name} cannot be had: {trouble}. "
+            f"“gnt-instance startup --force {instance.name}” starts it without; what it writes is "
+            f"on {home.name} alone then, until the second copy is back.",
+            node=second.name,
+        )
+    cluster.log(f"Going on without the second copy on {second.name}: {trouble}.")
+    return Cast((home.ref,), (second.ref,))
+
+
+def only(config: Config, instance: Instance, home: Node) -> Cast:
+    """Return that nobody but ``home`` takes part."""
+    others = (config.nodes[uuid].ref for uuid in config.nodes_of(instance) if uuid != home.uuid)
+    return Cast((home.ref,), tuple(others))
+
+
+def check_not_behind(cluster: Cluster, instance: Instance, home: Node) -> None:
+    """Refuse to start an instance on a copy of its disks that is known to be old.
+
+    Raises:
+        Conflict: says where the good one is.
+    """
+    config = cluster.config
+    old = [str(i) for i, d in enumerate(config.disks_of(instance)) if home.uuid in d.behind]
+    if old:
+        good = [config.nodes[n].name for n in config.nodes_of(instance) if n != home.uuid]
+        raise Conflict(
+            f"Disk {', '.join(old)} of {instance.name} on {home.name} is behind the copy on "
+            f"{good[0]}. “gnt-instance failover {instance.name}” has it run there; or "
+            f"“gnt-instance activate-disks --wait-for-sync {instance.name}” makes both copies "
+            "equal first.",
+            instance=instance.name,
+        )
+
+
+async def check_both_good(cluster: Cluster, guest: GuestSpec, source: Node, target: Node) -> None:
+    """Refuse to move a running guest if not both copies of its disks are good.
+
+    Raises:
+        Conflict: says how they are.
+    """
+    disks = mirrored(guest)
+    reports = await cluster.call(Mirrors, source).status(disks=disks) if disks else ()
+    for index, report in enumerate(reports):
+        if not is_whole(report):
+            raise Conflict(
+                f"{guest.name} cannot move to {target.name}: its disk {index} on {source.name} "
+                f"{in_words(report)}, and the copy on {target.name} is {_peer(report)}. “gnt-"
+                f"instance activate-disks --wait-for-sync {guest.name}” makes them equal.",
+                instance=guest.name,
+            )
+
+
+def _peer(report: MirrorReport | None) -> str:
+    return str(report.peer) if report else "unknown"
+
+
+async def check_target_good(
+    cluster: Cluster,
+    instance: Instance,
+    guest: GuestSpec,
+    target: Node,
+    *,
+    is_alive: bool,
+    ignore: bool,
+) -> bool:
+    """Refuse to fail over to a copy of which it is not proven that it has all that was written.
+
+    Args:
+        cluster: as the job sees it.
+        instance: which.
+        guest: with its disks.
+        target: where it is going to be.
+        is_alive: whether it runs on its primary node until then.
+        ignore: whether the operator takes such a copy all the same.
+
+    Returns:
+        Whether such a copy is taken, and has to be declared good.
+
+    Raises:
+        Conflict: says what is wrong with the copy.
+    """
+    disks = mirrored(guest)
+    if not disks:
+        return False
+    problems: list[str] = []
+    of = cluster.config.disks_of(instance)
+    reports: tuple[MirrorReport | None, ...] = (None,) * len(disks)
+    try:
+        reports = await cluster.call(Mirrors, target).status(disks=disks)
+    except Unreachable as error:
+        raise NodeFailure(f"{target.name} cannot say how its copies are: {error}") from error
+    for index, (disk, report) in enumerate(zip(of, reports, strict=True)):
+        if target.uuid in disk.behind:
+            problems.append(f"disk {index} is known to be behind")
+        elif is_alive or instance.admin_state is AdminState.UP:
+            problem = _problem(report, must_be_connected=is_alive)
+            problems += [f"disk {index} {problem}"] if problem else []
+        if not is_usable(report):
+            raise Conflict(
+                f"{instance.name} cannot run on {target.name}: its disk {index} there "
+                f"{in_words(report)}, which is of no use.",
+                instance=instance.name,
+            )
+    if problems and not ignore:
+        raise Conflict(
+            f"The copy of {instance.name} on {target.name} may lack what was written last: "
+            f"{'; '.join(problems)}. Have the other node back if that can be; --ignore-"
+            "consistency takes this copy as it is, and what it lacks is lost.",
+            instance=instance.name,
+        )
+    if problems:
+        cluster.log(f"Taking the copy on {target.name} as asked, though {'; '.join(problems)}.")
+    return bool(problems)
+
+
+def _problem(report: MirrorReport | None, *, must_be_connected: bool) -> str:
+    """Say why a copy is not known to have everything; nothing if it is."""
+    if report is None or report.split or report.own is not CopyState.UP_TO_DATE:
+        return in_words(report)
+    if must_be_connected and report.link is not Link.CONNECTED:
+        return in_words(report)
+    return ""
