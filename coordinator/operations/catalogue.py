@@ -252,6 +252,13 @@ _ENTRIES = (
         ignored=("--early-release",),
     ),
     Entry(
+        "OP_NODE_MODIFY_STORAGE",
+        "node.modify_storage",
+        command="gnt-node modify-storage",
+        help="have new volumes take space of a device, or not",
+        route="PUT /2/nodes/{node_name}/storage/modify",
+    ),
+    Entry(
         "OP_NODE_POWERCYCLE",
         "node.powercycle",
         command="gnt-node powercycle",
@@ -259,6 +266,7 @@ _ENTRIES = (
         route="POST /2/nodes/{node_name}/powercycle",
         confirm="Reboot {} at once, without a word to its guests and disks?",
     ),
+    Entry("OP_NODE_QUERY_STORAGE", "node.query_storage", route="GET /2/nodes/{nodes}/storage"),
     Entry(
         "OP_NODE_REMOVE",
         "node.remove",
@@ -273,6 +281,14 @@ _ENTRIES = (
         route="POST /2/nodes/{node_name}/modify",
         many="node_name",
         confirm_many="Change {}?",
+    ),
+    Entry(
+        "OP_REPAIR_NODE_STORAGE",
+        "node.repair_storage",
+        command="gnt-node repair-storage",
+        help="have a volume group do without devices that are missing",
+        route="PUT /2/nodes/{node_name}/storage/repair",
+        confirm="Give up what {} had on missing devices?",
     ),
     Entry("OP_TAGS_DEL", "tags.remove", route="DELETE /2/tags"),
     Entry("OP_TAGS_GET", "tags.get", route="GET /2/tags"),

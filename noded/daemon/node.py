@@ -32,6 +32,7 @@ from noded.handlers.join import JoinHandlers
 from noded.handlers.mastership import MastershipHandlers
 from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
+from noded.handlers.physical_volumes import PhysicalVolumeHandlers
 from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
 from noded.handlers.tasks import TaskHandlers
@@ -41,6 +42,7 @@ from noded.identity.store import IdentityStore
 from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
 from noded.powercycle import PowerSwitch
+from noded.storage.lvm.physical import PhysicalVolumeDriver
 from noded.storage.storages import Storages
 from noded.system.patience import bounded_by
 from noded.system.turns import Turns
@@ -54,6 +56,7 @@ class Drivers:
     """How a node reaches the outside; a simulation gives fakes."""
 
     storages: Storages
+    physical: PhysicalVolumeDriver | None = None  # where there is LVM
     copier: Copier
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
@@ -124,6 +127,7 @@ class Node:
             MirrorHandlers(drivers.storages.mirrors, turns),
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
+            PhysicalVolumeHandlers(drivers.physical),
             self._replica,
             RosterHandlers(self.candidates),
             TaskHandlers(self._tasks),

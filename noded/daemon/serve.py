@@ -48,6 +48,7 @@ from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.ext.driver import ExtStorage
 from noded.storage.file import FileStorage
 from noded.storage.lvm.linux import LinuxVolumes
+from noded.storage.lvm.physical import LvmPhysicalVolumes
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 
@@ -134,6 +135,7 @@ def _drivers(
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(
         storages=storages,
+        physical=LvmPhysicalVolumes(),
         copier=ProcessCopier(
             paths.copies, identity=paths.identity, address=address, open_disk=storages.open
         ),

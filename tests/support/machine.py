@@ -33,6 +33,7 @@ from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.fake import FakeElsewhere, FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
+from noded.storage.lvm.physical_fake import FakePhysicalVolumes
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 from tests.support.contents import Contents
@@ -77,6 +78,7 @@ class Machine:
         self.fakes = (self.storage, self.elsewhere)  # of those that are not made of volumes
         self.volumes = FakeVolumes(GROUP, uses=self._uses_volume)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
+        self.physical = FakePhysicalVolumes(self.volumes)
         storages = self._storages()
         self.guests.open_disk = storages.open
         self.written = Contents(self.storage, self.volumes, contents)
@@ -110,7 +112,8 @@ class Machine:
         noded = Noded(
             self.paths,
             Drivers(
-                storages=self._storages(life), copier=life.of(self.copier),
+                storages=self._storages(life), physical=life.of(self.physical),
+                copier=life.of(self.copier),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},

@@ -29,6 +29,7 @@ class Snapshot:
     disks: dict[str, Any]
     contents: dict[str, Any]
     sizes: dict[str, Any]
+    devices: dict[str, Any]  # of volume groups
     attached: dict[str, Any]
     taps: dict[str, Any]
     tasks: dict[str, Any]
@@ -67,6 +68,7 @@ async def take_snapshot(
         contents={name: machine.contents for name, machine in every}
         | {"shared": dict(sorted(shared.contents.items()))},
         sizes={name: machine.local_sizes for name, machine in every} | {"shared": sizes_in(shared)},
+        devices={name: machine.physical.told for name, machine in every},
         attached={name: dict(sorted(machine.attached.items())) for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},

@@ -2,11 +2,16 @@
 
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.modify_storage import ModifyStorage
 from coordinator.operations.node.powercycle import PowercycleNode
+from coordinator.operations.node.query_storage import QueryStorage
 from coordinator.operations.node.remove import RemoveNode
+from coordinator.operations.node.repair_storage import RepairStorage
+from coordinator.operations.node.storage_units import UnitType
 from tests.sim.settings import BETA, DELTA, GAMMA
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import ip_of
+from tests.support.machine import GROUP
 from tests.support.story import Story
 
 ABOUT_GAMMA = frozenset({"members gamma"})
@@ -25,6 +30,12 @@ async def gamma_drained(cluster: SimulatedCluster) -> None:
 async def gamma_offline(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
 
+
+async def gamma_without_its_device(cluster: SimulatedCluster) -> None:
+    cluster.machines["gamma"].physical.lose(f"/dev/{GROUP}")
+
+
+REPAIR = RepairStorage(node_name=GAMMA, storage_type=UnitType.VOLUME_GROUP, name=GROUP)
 
 STORIES = {
     "add a candidate": Story(add_delta, strangers=1, has_secret=True, concerned="delta"),
@@ -51,6 +62,18 @@ STORIES = {
     "demote and promote another": Story(
         ModifyNode(node_name=BETA, master_candidate=False, auto_promote=True),
         candidates=2, successor="", concerned="beta", uncertain=frozenset({"members beta"}),
+    ),
+    "list volume groups": Story(
+        QueryStorage(output_fields=("node", "name"), storage_type=UnitType.VOLUME_GROUP)
+    ),
+    "take no space of a device any more": Story(
+        ModifyStorage(
+            node_name=GAMMA, storage_type=UnitType.PHYSICAL_VOLUME, name=f"/dev/{GROUP}",
+            changes={"allocatable": False},
+        )
+    ),
+    "do without a missing device": Story(
+        REPAIR, gamma_without_its_device, uncertain=frozenset({"devices gamma"})
     ),
     "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
     "remove a node": Story(

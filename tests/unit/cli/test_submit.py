@@ -116,6 +116,11 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             },
         ),
         (
+            "gnt-node modify-storage --allocatable no gamma lvm-pv /dev/sdb",
+            {"OP_ID": "OP_NODE_MODIFY_STORAGE", "node_name": "gamma", "storage_type": "lvm-pv",
+             "name": "/dev/sdb", "changes": False},
+        ),
+        (
             "gnt-group assign-nodes -f attic gamma delta",
             {"OP_ID": "OP_GROUP_ASSIGN_NODES", "group_name": "attic",
              "nodes": ["gamma", "delta"], "force": True},

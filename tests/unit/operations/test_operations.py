@@ -145,6 +145,8 @@ def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
     """Return an order that has only what it needs."""
     values: dict[str, Any] = {
         "instance_name": InstanceName("web1"), "node_name": NodeName("beta"), "duration": 1.0,
+        "output_fields": ("name",), "storage_type": "lvm-vg", "changes": {"allocatable": True},
+        "name": "gantry",
         "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
         "group_name": "default", "new_name": "other", "nodes": ["beta"], "kind": "node",
         "tags": ["blue"], "pattern": "^b", "target_node": "gamma", "disk": 0, "amount": 1024,
