@@ -19,8 +19,7 @@ from noded.storage.lvm.volumes import NewVolume, Volume
 from tests.sim.settings import GAMMA, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.image import LOCAL, SHARED, uuid_of
-from tests.support.machine import GROUP
+from tests.support.image import GROUP, LOCAL, SHARED, uuid_of
 
 DEVICE = f"/dev/{GROUP}"
 REPAIR = RepairStorage(node_name=GAMMA, storage_type=UnitType.VOLUME_GROUP, name=GROUP)

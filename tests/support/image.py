@@ -35,7 +35,6 @@ GROUP = "gantry"  # the volume group of each machine
 CLUSTER = ClusterName("greek.example.com")
 SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
 GLUSTER = "/srv/gantry/gluster"
-GROUP = "gantry"  # the volume group of each machine
 # TLS looks at the real clock, so the simulated one begins near it; always at the same hour,
 # for runs to repeat.
 BEGINNING = time.time() // 86_400 * 86_400
@@ -68,7 +67,9 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
         gluster_storage_dir=GLUSTER,
         volume_group_name=GROUP,
-        enabled_disk_templates=("sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd"),
+        enabled_disk_templates=(
+            "sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd",
+        ),
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

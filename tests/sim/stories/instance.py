@@ -82,7 +82,8 @@ STORIES = {
     ),
     "keep the disks in another way": Story(
         ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.SHAREDFILE),
-        web1_with_data_that_is_down, uncertain=frozenset({"disks gamma", "contents gamma"}),
+        web1_with_data_that_is_down,
+        uncertain=frozenset({"disks gamma", "contents gamma", "sizes gamma"}),
     ),
     "take the nics away": Story(
         ModifyInstance(instance_name=WEB1, nics=(removed(0),)), web1_on("gamma")

@@ -19,7 +19,7 @@ from tests.sim.stories.group import another_group_of_two
 from tests.support.story import Story
 
 # A node that fails to delete a disk that is needed no more is left with it, and told so.
-LEFT = frozenset({"disks gamma", "contents gamma"})
+LEFT = frozenset({"disks gamma", "contents gamma", "sizes gamma"})
 
 STORIES = {
     "fail over": Story(

@@ -10,8 +10,7 @@ from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.storage_units import UnitType
 from tests.sim.settings import BETA, DELTA, GAMMA
 from tests.support.cluster import SimulatedCluster
-from tests.support.image import ip_of
-from tests.support.machine import GROUP
+from tests.support.image import GROUP, ip_of
 from tests.support.story import Story
 
 ABOUT_GAMMA = frozenset({"members gamma"})
