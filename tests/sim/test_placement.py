@@ -283,7 +283,7 @@ def test_space_for_files_counts_too() -> None:
             with pytest.raises(NoCapacity, match="nearest, with 0 MiB left in the directory"):
                 await cluster.run(order("web", 128, **local))
             with pytest.raises(
-                NoCapacity, match=r"gamma has 0 MiB left in the directory .*; web needs"
+                NoCapacity, match=r"gamma has 0 MiB left in the directory .*are needed for web"
             ):
                 await cluster.run(order("web", 128, pnode="gamma", **local))
 

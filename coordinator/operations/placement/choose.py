@@ -4,7 +4,8 @@ Looking takes time; choosing and promising are one thing, with nothing in betwee
 chosen is checked once more under the job's locks, on new reports of the nodes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.errors import Conflict, GntError, NoCapacity
@@ -22,7 +23,7 @@ from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
-from coordinator.operations.placement.space import nodes_but, shortages
+from coordinator.operations.placement.space import Shortage, nodes_but, shortages
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ async def place_new(
 
         placement, request = place_here(look, planned), request_for(look, planned, None)
         parts = parts_of(model_of(look.snapshot), request, placement.nodes)
-        return _Found(placement.nodes, tuple(_details(placement, parts)))
+        lacking = shortages(look, planned.disks)
+        return _Found(placement.nodes, tuple(_details(placement, parts, lacking)))
 
     def message(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_place
@@ -217,7 +219,11 @@ def _tell_choice(cluster: Cluster, instance: Instance, chosen: Chosen) -> None:
     )
 
 
-def _details(placement: "Placement", parts: "Sequence[Part]" = ()) -> Iterator[str]:
+def _details(
+    placement: "Placement",
+    parts: "Sequence[Part]" = (),
+    lacking: Mapping[NodeName, Shortage] = MappingProxyType({}),
+) -> Iterator[str]:
     """Explain a choice; ``parts`` of the score are the largest first, if they are known."""
     yield (
         f"cluster score {placement.score_before:.6f} -> {placement.score_after:.6f}, "
@@ -231,7 +237,7 @@ def _details(placement: "Placement", parts: "Sequence[Part]" = ()) -> Iterator[s
         )
         yield f"next best: {others}"
     for node, reason in placement.refused.items():
-        yield f"{node} {reason.in_words(1)}"
+        yield f"{node} {lacking.get(node) or reason.in_words(1)}"
 
 
 def _in_words(parts: "Sequence[Part]") -> str:

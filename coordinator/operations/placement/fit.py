@@ -104,11 +104,7 @@ def check_free_space(look: Look, node: Node, planned: PlannedInstance) -> None:
     """
     lacking = find_shortage(look, node, look.needs(planned, node.uuid))
     if lacking is not None:
-        raise NoCapacity(
-            f"Node {node.name} has {lacking} {lacking.pool}; {planned.instance.name} needs "
-            f"{lacking.needed} MiB there.",
-            node=node.name,
-        )
+        raise NoCapacity(f"Node {node.name} {lacking} for {planned.instance.name}.", node=node.name)
 
 
 def promise_of(config: Config, planned: PlannedInstance, nodes: Sequence[Node]) -> Promise:

@@ -20,7 +20,11 @@ from coordinator.operations.placement.space import nodes_but, shortages
 from coordinator.operations.specs import read_backend
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from common.names import NodeName
     from coordinator.allocator.allocation.explain import Explanation
+    from coordinator.allocator.refusal import Reason
     from coordinator.allocator.request import Allocate
 
 
@@ -113,7 +117,7 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
 
     look, planned = _planned(look, question)
     model, request = ClusterModel(look.snapshot), _request(look, question, planned)
-    return _as_json(explain(model, request, survey(model, request)))
+    return _as_json(look, planned, explain(model, request, survey(model, request)))
 
 
 def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
@@ -127,7 +131,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
-        "refused": {name: reason.in_words(1) for name, reason in room.refused.items()},
+        "refused": _in_words(look, planned, room.refused),
     }
 
 
@@ -184,7 +188,14 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
     return look.about(disks), PlannedInstance(instance, tuple(disks))
 
 
-def _as_json(found: "Explanation") -> dict[str, Any]:
+def _in_words(
+    look: Look, planned: PlannedInstance, refused: "Mapping[NodeName, Reason]"
+) -> dict[str, str]:
+    lacking = shortages(look, planned.disks)
+    return {name: str(lacking.get(name) or why.in_words(1)) for name, why in refused.items()}
+
+
+def _as_json(look: Look, planned: PlannedInstance, found: "Explanation") -> dict[str, Any]:
     from coordinator.allocator.allocation.explain import IN_WORDS
 
     return {
@@ -204,5 +215,5 @@ def _as_json(found: "Explanation") -> dict[str, Any]:
             {"nodes": list(choice.nodes), "score": choice.score} for choice in found.runners_up
         ],
         "considered": found.considered,
-        "refused": {name: reason.in_words(1) for name, reason in found.refused.items()},
+        "refused": _in_words(look, planned, found.refused),
     }

@@ -14,15 +14,15 @@ from coordinator.operations.placement.look import Look
 
 
 class Shortage(NamedTuple):
-    """What a node lacks; ``free`` is None where it has no such pool at all."""
+    """What a node lacks, in words a predicate; ``free`` is None where there is no such pool."""
 
     pool: Pool
     needed: MiB
     free: MiB | None
 
     def __str__(self) -> str:
-        """What it has instead."""
-        return "nothing of" if self.free is None else f"{max(0, self.free)} MiB left in"
+        left = "nothing of" if self.free is None else f"{max(0, self.free)} MiB left in"
+        return f"has {left} {self.pool}, and {self.needed} MiB are needed"
 
 
 def find_shortage(look: Look, node: Node, needs: Mapping[Pool, int]) -> Shortage | None:

@@ -28,11 +28,13 @@ from common.names import (
 )
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.iallocator.requests import EvacuationMode
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.built_in import place_here
 from coordinator.operations.placement.fit import check_free_space, promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.moves import OffNodes, plan_moves
 from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.questions import AllocateQuestion, answer
 from coordinator.operations.placement.space import shortages
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
@@ -161,7 +163,7 @@ def test_a_node_without_the_pool_is_left_out_and_named() -> None:
         "No node can take instance web1: beta comes nearest, with 999 MiB left in the volume "
         "group fast where 1000 are needed; 2 nodes lack disk space."
     )
-    with pytest.raises(NoCapacity, match="alpha has nothing of the volume group fast; web1 needs"):
+    with pytest.raises(NoCapacity, match="alpha has nothing of the volume group fast, and"):
         check_free_space(look, ALPHA, planned("web1", volume("x", "fast"), on=(ALPHA,)))
 
 
@@ -177,3 +179,13 @@ def test_a_second_copy_goes_where_its_own_pool_has_space() -> None:
         else:
             asyncio.run(plan_moves(cluster, ["hail"], question))
             assert seen.promised == [["alpha", "gamma"]]
+
+
+def test_who_asks_where_it_would_go_is_told_what_nodes_lack() -> None:
+    look = look_at(configured(), facts(slow=500), facts(), facts())
+    question = AllocateQuestion(disk_template=DiskTemplate.DRBD, disks=(DiskRequest(size=1000),))
+    told = answer(look, question)
+    assert set(told["nodes"]) == {"beta", "gamma"}
+    assert told["refused"] == {
+        "alpha": "has 500 MiB left in the volume group slow, and 1128 MiB are needed"
+    }
