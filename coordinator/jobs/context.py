@@ -62,8 +62,10 @@ class Surroundings:
         await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
-        pools = pools_of(self.store.state.config)
-        return await self.nodes.service(Facts, node).facts(storage=pools)
+        standing = self.placing.promises.standing()
+        named = (pool for promise in standing for pool in promise.pools)
+        pools = dict.fromkeys((*pools_of(self.store.state.config), *named))
+        return await self.nodes.service(Facts, node).facts(storage=tuple(pools))
 
 
 class JobContext:

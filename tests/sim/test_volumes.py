@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import MiB
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
@@ -18,7 +20,7 @@ from noded.storage.lvm.fake import FakeGroup
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import GAMMA, WEB1, create
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.image import GROUP
 
 PLAIN = DiskTemplate.PLAIN
@@ -116,5 +118,21 @@ def test_the_cluster_takes_a_group_that_all_nodes_have() -> None:
         await cluster.run(create("web2", "gamma", template=PLAIN))
         assert len(cluster.machines["gamma"].volumes.groups["fast"].volumes) == 1
         assert len(volumes(cluster)) == 1
+
+    tell(story)
+
+
+def test_a_group_that_no_disk_has_named_yet_is_looked_at_before_a_node_is_chosen() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for machine in cluster.machines.values():
+            machine.volumes.groups["fast"] = FakeGroup()
+        cluster.machines["beta"].volumes.groups["fast"].capacity = MiB(63)
+        disks = (DiskRequest(size="64M", vg="fast"),)
+        order = replace(create("web2", template=PLAIN), disks=disks)
+        job = await cluster.finished(await cluster.submit(order))
+        assert outcome(job) == ["alpha"]  # else it would have been beta
+        told = [entry.message for entry in job.ops[0].log]
+        assert "beta has 63 MiB left in the volume group fast, and 64 MiB are needed" in told
+        assert not any("Another node is looked for" in message for message in told)
 
     tell(story)

@@ -13,7 +13,7 @@ from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node, NodeRef
-from common.names import InstanceName, NodeName
+from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.built_in import place_here, request_for
@@ -96,6 +96,7 @@ async def place_new(
         return promise_of(look.config, planned, nodes)
 
     question = _Question(*planned, choose, message, promise)
+    cluster.promise(naming(planned))
     return await _ask(cluster, allocators, question)
 
 
@@ -169,7 +170,7 @@ async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question)
         if program is None:
             return await _ask_built_in(cluster, name, question)
         async with cluster.placing.turn:
-            look = (await look_and_tell(cluster)).about(question.disks)
+            look = await look_about(cluster, question.disks)
             names = await ask_program(cluster, name, program, look, question.message(look))
             chosen = _promised(cluster, name, look, question, names)
         _tell_choice(cluster, question.instance, chosen)
@@ -179,11 +180,11 @@ async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question)
 
 
 async def _ask_built_in(cluster: Cluster, name: str, question: _Question) -> Chosen:
-    look = (await look_and_tell(cluster)).about(question.disks)
+    look = await look_about(cluster, question.disks)
     try:
         found = question.choose(look)
     except NoCapacity:  # the reports may be a second old; nobody is refused for that
-        look = (await look_and_tell(cluster, max_age_s=0.0)).about(question.disks)
+        look = await look_about(cluster, question.disks, max_age_s=0.0)
         try:
             found = question.choose(look)
         except NoCapacity as error:
@@ -201,6 +202,19 @@ def _promised(
     nodes = [look.config.node(node) for node in names]
     cluster.promise(question.promise(look, nodes))
     return Chosen(name, tuple(node.ref for node in nodes))
+
+
+def naming(planned: PlannedInstance) -> Promise:
+    """Return what has nodes tell of the pools of new disks, before there is a place to promise."""
+    return Promise(planned.instance.uuid, NodeId(""), disks=planned.disks)
+
+
+async def look_about(cluster: Cluster, disks: Sequence[Disk], max_age_s: float = MAX_AGE_S) -> Look:
+    """Look at the cluster and the pools that disks name; see ``look_and_tell``."""
+    look = await look_and_tell(cluster, max_age_s)
+    if not {pool for disk in disks for pool in disk.backing.pools} <= {*look.pools}:
+        look = await look_and_tell(cluster, max_age_s=0.0)  # asked before anybody named them
+    return look.about(disks)
 
 
 async def look_and_tell(cluster: Cluster, max_age_s: float = MAX_AGE_S) -> Look:

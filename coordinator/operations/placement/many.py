@@ -9,7 +9,7 @@ from common.model.nic import Nic
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.built_in import place_by
-from coordinator.operations.placement.choose import look_and_tell
+from coordinator.operations.placement.choose import look_about, naming
 from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.external import check_usable, nonsense, run
 from coordinator.operations.placement.fit import promise_of
@@ -40,15 +40,16 @@ async def place_many(
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
     disks = [disk for one in wanted for disk in one.planned.disks]
+    cluster.promise(*(naming(one.planned) for one in wanted))
 
     async def attempt(name: str) -> dict[str, Nodes]:
         program = find_program(name, cluster.placing.search_path)
         if program is None:
-            look = (await look_and_tell(cluster)).about(disks)
+            look = await look_about(cluster, disks)
             chosen = _place_here(cluster, look, wanted)
         else:
             async with cluster.placing.turn:
-                look = (await look_and_tell(cluster)).about(disks)
+                look = await look_about(cluster, disks)
                 response = await run(cluster, name, program, look, _ask(look, wanted))
                 chosen = _read(name, look, response.result, wanted)
         promises = (_promise(look, one.planned, chosen) for one in wanted)

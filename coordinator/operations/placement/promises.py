@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from common.model.disk import Disk
 from common.model.instance import Instance
+from common.model.pool import Pool
 from common.names import InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
 
@@ -27,7 +28,8 @@ class Promise(NamedTuple):
 
     ``memory`` is that of a guest that will run there; it counts until the node reports it.
     What a ``planned`` has that is not in the configuration yet counts in everything else, too. The
-    numbers of its devices, and of ``disks``, are given to no other disk.
+    numbers of its devices, and of ``disks``, are given to no other disk, and nodes are asked about
+    the pools that both name.
     """
 
     instance: InstanceId
@@ -35,6 +37,12 @@ class Promise(NamedTuple):
     memory: MiB = MiB(0)
     planned: PlannedInstance | None = None
     disks: tuple[Disk, ...] = ()
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """The pools that its disks name."""
+        planned = self.planned.disks if self.planned else ()
+        return tuple(pool for disk in (*planned, *self.disks) for pool in disk.backing.pools)
 
 
 class Promises:
