@@ -15,7 +15,7 @@ from common.errors import Conflict
 from common.luxi.client import ConnectionLost
 from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeName
-from coordinator.htools import execute, hbal, luxi_source
+from coordinator.htools import execute, hbal, hsqueeze, luxi_source
 from coordinator.htools.program import run
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
@@ -137,6 +137,31 @@ def test_what_does_not_run_is_failed_over(monkeypatch: pytest.MonkeyPatch) -> No
         assert stage.spread() == [2, 2, 2]
 
 
+def test_mirrored_instances_change_sides_and_get_other_secondary_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with playing(monkeypatch, *SIX[:3], second="beta", template=DiskTemplate.DRBD) as stage:
+        assert run_hbal() == 0
+        assert stage.spread() == [1, 1, 1]
+        jobs = stage.cluster.state.jobs.values()
+        done = {op.input["OP_ID"] for job in jobs for op in job.ops}
+        assert {"OP_INSTANCE_MIGRATE", "OP_INSTANCE_REPLACE_DISKS"} <= done
+        config = stage.cluster.config
+        assert {len(config.nodes_of(each)) for each in config.instances.values()} == {2}
+        assert not stage.cluster.pairs.lost
+
+
+def test_a_node_with_copies_of_disks_is_not_turned_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with playing(monkeypatch, "web1", second="gamma", template=DiskTemplate.DRBD) as stage:
+        web2 = create("web2", "beta", "alpha", template=DiskTemplate.DRBD)
+        stage.runner.run(stage.cluster.run(web2))
+        with pytest.raises(SystemExit):
+            run("hsqueeze", hsqueeze.OPTIONS, hsqueeze.squeeze, ("-L", "-X"))
+        assert capsys.readouterr().out == "'No action'\n"
+
+
 def test_local_disks_stay(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,15 +227,12 @@ def test_a_failed_job_is_named_and_ends_it(
 def test_what_the_cluster_cannot_do_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with playing(monkeypatch, "web1", "web2") as stage:
         move = {"OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": "web1", "target_node": "beta"}
-        replace = {
-            "OP_ID": "OP_INSTANCE_REPLACE_DISKS", "instance_name": "web2", "remote_node": "gamma",
-        }  # fmt: skip
+        power = {"OP_ID": "OP_OOB_COMMAND", "node_names": ["gamma"], "command": "power-off"}
         with pytest.raises(Conflict) as refused:
-            execute.run_jobs("", [[[move], [replace]], [[move]]], program="hbal", reason="")
+            execute.run_jobs("", [[[move], [power]], [[move]]], program="hsqueeze", reason="")
         told = refused.value.message
         assert "None of these jobs was accepted (" in told
-        assert "move the secondary of web2 to gamma): " in told
-        assert "OP_INSTANCE_REPLACE_DISKS" in told
+        assert "oob command): OP_OOB_COMMAND is Ganeti's" in told
         assert stage.homes() == {"web1": "alpha", "web2": "alpha"}
         assert stage.calls.count("SubmitManyJobs") == 1
 
