@@ -8,7 +8,7 @@ from common.errors import NodeFailure
 from common.messages import Order, Report
 from common.model.disk import Backing, Mode
 from common.model.pool import Pool
-from common.names import DiskId, Few, InstanceId, MiB, NodeId, Path, Word
+from common.names import DiskId, Few, InstanceId, MiB, NodeId, Path, Sentence, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -47,6 +47,27 @@ class DiskReport(Report):
     id: DiskId
     instance: InstanceId | None
     size: MiB
+
+
+class VolumeListing(Report):
+    """A logical volume as it is, a disk's or not.
+
+    Attributes:
+        group, name: of LVM.
+        size: rounded up to whole MiB.
+        disk: whose it is by its marks; None if Gantry has not made it.
+        instance: the disk's instance by its marks.
+        devices: the physical volumes that it is on.
+        problem: what keeps a guest from using it; empty if nothing does.
+    """
+
+    group: Word
+    name: Word
+    size: MiB
+    disk: DiskId | None = None
+    instance: InstanceId | None = None
+    devices: tuple[Path, ...] = ()
+    problem: Sentence = ""
 
 
 class Unfinished(NodeFailure):
@@ -116,6 +137,11 @@ class Disks(NodeService, prefix="disks"):
         Raises:
             NodeFailure: a guest of this node uses it.
         """
+
+    @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20, looks=True)
+    @abstractmethod
+    async def volumes(self, *, pools: tuple[Pool, ...]) -> tuple[VolumeListing, ...]:
+        """Return all volumes of those of ``pools`` that are volume groups, by group and name."""
 
     @rpc(timeout=60, safe_to_repeat=True, largest_answer=8 << 20, looks=True)
     @abstractmethod

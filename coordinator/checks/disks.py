@@ -9,7 +9,10 @@ from coordinator.state.config import Config
 
 def check_missing(seen: Seen) -> Iterator[Finding]:
     """Name disks that are not where they should be: on each node of their instance."""
-    files = {node.uuid: set(report.disk_files) for node, report in seen.answered()}
+    files = {
+        node.uuid: {*report.disk_files, *(f"{each.group}/{each.name}" for each in report.volumes)}
+        for node, report in seen.answered()
+    }
     for instance in seen.config.sorted_instances():
         nodes = [uuid for uuid in seen.config.nodes_of(instance) if uuid in files]
         for index, disk in enumerate(seen.config.disks_of(instance)):

@@ -21,6 +21,7 @@ from coordinator.checks.nodes import (
     check_versions,
 )
 from coordinator.checks.parameters import check_stored_parameters
+from coordinator.checks.volumes import check_groups, check_orphans, check_volumes
 
 Check = Callable[[Seen], Iterator[Finding]]
 
@@ -36,5 +37,11 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_whereabouts,
         check_strangers,
     ),
-    "Verifying disks": (check_missing, check_left_over),
+    "Verifying disks": (
+        check_missing,
+        check_left_over,
+        check_groups,
+        check_volumes,
+        check_orphans,
+    ),
 }

@@ -8,6 +8,7 @@ from common.errors import GntError
 from common.model.node import Node
 from common.model.stamp import Stamp
 from common.names import NodeId, NodeName
+from common.noderpc.disks import VolumeListing
 from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport
@@ -43,6 +44,7 @@ class NodeReport(NamedTuple):
     guests: Sequence[GuestReport]
     taps: Sequence[TapReport]
     disk_files: Sequence[str]
+    volumes: Sequence[VolumeListing]
     ssconf: Mapping[str, FileReport]
     ballot: Ballot
     roster: Roster

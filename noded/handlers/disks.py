@@ -3,7 +3,7 @@
 from common.errors import InvalidRequest
 from common.model.pool import Pool
 from common.names import is_uuid
-from common.noderpc.disks import Access, DiskReport, Disks, DiskSpec
+from common.noderpc.disks import Access, DiskReport, Disks, DiskSpec, VolumeListing
 from noded.storage.storages import Storages
 from noded.system.turns import Turns
 
@@ -47,6 +47,11 @@ class DiskHandlers(Disks):
     async def inventory(self, *, pools: tuple[Pool, ...]) -> tuple[str, ...]:
         found = [await self._storages.inventory(pool) for pool in pools]
         return tuple(sorted({path for each in found for path in each}))
+
+    async def volumes(self, *, pools: tuple[Pool, ...]) -> tuple[VolumeListing, ...]:
+        found = [each for pool in pools for each in await self._storages.volumes(pool)]
+        by_name = {(each.group, each.name): each for each in found}
+        return tuple(by_name[key] for key in sorted(by_name))
 
     async def _attach(self, disk: DiskSpec, access: Access) -> str:
         async with self._turns.of(disk.instance):

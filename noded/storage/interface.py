@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from common.model.pool import Pool
-from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.disks import Access, DiskReport, DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
 
 
@@ -82,6 +82,10 @@ class PoolDriver(Protocol):
         Raises:
             InvalidRequest: it is not set aside for disks.
         """
+
+    async def volumes(self, pool: Pool) -> tuple[VolumeListing, ...]:  # noqa: ARG002
+        """Return the logical volumes of a pool that is made of such; no others are."""
+        return ()
 
     async def space(self, pool: Pool) -> StorageReport:
         """Tell how much space a pool has; one that cannot be used says why."""

@@ -5,11 +5,11 @@ from common.messages import from_builtins
 from common.model.disk import LvmBacking, Mode
 from common.model.disk_parameters import PlainParameters
 from common.model.pool import Pool
-from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.disks import Access, DiskReport, DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
 from noded.storage.interface import PoolDriver, Storage
 from noded.storage.lvm import names
-from noded.storage.lvm.volumes import NewVolume, Volume, Volumes
+from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
 
 
 class PlainStorage(Storage, PoolDriver):
@@ -48,8 +48,28 @@ class PlainStorage(Storage, PoolDriver):
         found = await self._volumes.inventory(pool)
         return tuple(path for each in found for path in each.place.paths)
 
+    async def volumes(self, pool: Pool) -> tuple[VolumeListing, ...]:
+        return tuple(map(_listing, await self._volumes.inventory(pool)))
+
     async def space(self, pool: Pool) -> StorageReport:
         return await self._volumes.space(pool)
+
+
+def _listing(found: VolumeReport) -> VolumeListing:
+    problem = ""
+    if not found.is_whole:
+        problem = "it lacks a physical volume"
+    elif found.is_unfinished:
+        problem = "its creation was cut off"
+    return VolumeListing(
+        group=found.place.group,
+        name=found.place.name,
+        size=found.size,
+        disk=found.disk,
+        instance=found.instance,
+        devices=found.devices,
+        problem=problem,
+    )
 
 
 def _volume(disk: DiskSpec) -> Volume:

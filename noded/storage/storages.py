@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from common.errors import NodeFailure
 from common.model.disk import Backing
 from common.model.pool import Pool, PoolKind
-from common.noderpc.disks import DiskSpec
+from common.noderpc.disks import DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.interface import PoolDriver, Storage
@@ -37,6 +37,10 @@ class Storages:
     async def inventory(self, pool: Pool) -> tuple[str, ...]:
         """Return what is in a pool; see ``PoolDriver.inventory``."""
         return await self._driver(pool).inventory(pool)
+
+    async def volumes(self, pool: Pool) -> tuple[VolumeListing, ...]:
+        """Return the volumes of a pool; see ``PoolDriver.volumes``."""
+        return await self._driver(pool).volumes(pool)
 
     async def space(self, pool: Pool) -> StorageReport:
         """Return how much space a pool has; see ``PoolDriver.space``."""

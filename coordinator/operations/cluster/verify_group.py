@@ -8,6 +8,7 @@ from common.errors import InvalidRequest
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
+from common.model.pool import PoolKind
 from common.names import NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
@@ -105,6 +106,8 @@ def _nodes(config: Config, group: Group) -> list[Node]:
 async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeReport:
     config = cluster.config
     pools = pools_of(config)
+    groups = tuple(pool for pool in pools if pool.kind is PoolKind.VOLUME_GROUP)
+    directories = tuple(pool for pool in pools if pool not in groups)
     links = tuple(sorted(_links(config, node.name)))
     before = cluster.now()
     facts = await cluster.call(Facts, node).facts(storage=pools)
@@ -115,7 +118,8 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         facts=facts,
         guests=await cluster.call(Instances, node).guests(),
         taps=await cluster.call(Network, node).taps(),
-        disk_files=await cluster.call(Disks, node).inventory(pools=pools),
+        disk_files=await cluster.call(Disks, node).inventory(pools=directories),
+        volumes=await cluster.call(Disks, node).volumes(pools=groups),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.call(Mastership, node).vote(),
         roster=await cluster.call(Rosters, node).show(),

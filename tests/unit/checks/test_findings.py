@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure, Unreachable
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk, FileBacking, LvmBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.pool import Pool, PoolKind
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (
@@ -31,6 +32,7 @@ from common.names import (
     NodeName,
     Serial,
 )
+from common.noderpc.disks import VolumeListing
 from common.noderpc.facts import NodeFacts, StorageReport
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport, GuestState
@@ -71,7 +73,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
     runs_here = name == "alpha"
     report = NodeReport(
         facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
-        disk_files=(PATH,), ssconf={"master_node": FileReport(digest="digest")},
+        disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW,
     )  # fmt: skip
@@ -96,6 +98,32 @@ HEALTHY = State().apply(
         Nic(uuid=NIC, mac="aa:00:00:00:00:01"),
     )
 )  # fmt: skip
+
+
+# The same instance, with a disk that is a volume, too.
+ON_VOLUME = (
+    Put(replace(INSTANCE, disks=(DISK, DiskId("volume")))),
+    Put(Disk(
+        uuid=DiskId("volume"), size=MiB(64), nodes=(NodeId("alpha"),),
+        backing=LvmBacking(group="vg", name="volume.disk"),
+    )),
+)  # fmt: skip
+VOLUME = VolumeListing(
+    group="vg", name="volume.disk", size=MiB(64), disk=DiskId("volume"), instance=WEB1
+)
+LEFT = VolumeListing(
+    group="vg", name="old.disk", size=MiB(64), disk=DiskId("old"), instance=InstanceId("web9")
+)
+POOL = Pool(kind=PoolKind.VOLUME_GROUP, name="vg")
+
+
+def _with_volumes(
+    *volumes: VolumeListing, problem: str = "", usable: bool = True
+) -> dict[str, Any]:
+    """Return what a node says that has these, its volume group being in some state."""
+    space = StorageReport(pool=POOL, total=MiB(1024), free=MiB(512), usable=usable, problem=problem)
+    facts = replace(_report("alpha").facts, storage=(space,))
+    return {"facts": facts, "volumes": volumes}
 
 
 class Flaw(NamedTuple):
@@ -266,6 +294,42 @@ FLAWS = {
     ),
     "a disk is missing": Flaw(
         "EINSTANCEMISSINGDISK", f"disk 0 ({PATH}) is missing on alpha", alpha={"disk_files": ()}
+    ),
+    "a volume is missing": Flaw(
+        "EINSTANCEMISSINGDISK", "disk 1 (vg/volume.disk) is missing on alpha", ON_VOLUME,
+        alpha=_with_volumes(),
+    ),
+    "a volume is another disk's": Flaw(
+        "EINSTANCEFAULTYDISK", "disk 1 (vg/volume.disk) on alpha cannot be used: it is not marked",
+        ON_VOLUME, alpha=_with_volumes(replace(VOLUME, disk=None)),
+    ),
+    "a volume lacks a device": Flaw(
+        "EINSTANCEFAULTYDISK", "cannot be used: it lacks a physical volume",
+        ON_VOLUME,
+        alpha=_with_volumes(replace(VOLUME, problem="it lacks a physical volume")),
+    ),
+    "a volume is too small": Flaw(
+        "EINSTANCEFAULTYDISK", "cannot be used: it has 60 MiB instead of 64", ON_VOLUME,
+        alpha=_with_volumes(replace(VOLUME, size=MiB(60))),
+    ),
+    "a volume is left": Flaw(
+        "ENODEORPHANLV", "the volume vg/old.disk is left over of the disk old of the instance web9",
+        ON_VOLUME, alpha=_with_volumes(VOLUME, LEFT),
+    ),
+    "a volume is on another node, too": Flaw(
+        "ENODEORPHANLV", "the volume vg/volume.disk is of the disk volume of the instance web1, "
+        "which is not kept there; “lvremove vg/volume.disk” deletes it",
+        ON_VOLUME, alpha=_with_volumes(VOLUME), beta={"volumes": (VOLUME,)},
+    ),
+    "a volume group is broken": Flaw(
+        "ENODELVM", "the volume group vg is not usable: It is broken.", ON_VOLUME,
+        alpha=_with_volumes(VOLUME, problem="It is broken.", usable=False),
+
+    ),
+    "a thin pool is nearly full": Flaw(
+        "ENODELVM", "It is nearly full.", ON_VOLUME,
+        alpha=_with_volumes(VOLUME, problem="It is nearly full."),
+        severity=Severity.WARNING,
     ),
     "a file is nobody's": Flaw(
         "ENODEORPHANLV", "the file /srv/shared/x.raw belongs to no instance",
