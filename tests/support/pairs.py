@@ -7,8 +7,9 @@ if they have other names, numbers and addresses.
 import asyncio
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as copy
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,13 +31,13 @@ from noded.storage.drbd.module import DrbdModule
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.linux import LinuxVolumes
-from noded.storage.lvm.volumes import Volumes
+from noded.storage.lvm.volumes import NewVolume, Volumes
 from tests.support.clock import simulate
 
 GROUP = os.environ.get("GANTRY_TEST_GROUP", "")  # that tests may do anything with
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 SECRET = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
-SIZE = MiB(32)
+SIZE = MiB(16)
 POLL_S = 0.2
 PATIENCE_S = 60.0
 
@@ -197,6 +198,13 @@ class FakePair:
         self.pairs.reaches = lambda _source, _target: True
 
 
+class SmallVolumes(LinuxVolumes):
+    """Volumes none of which is larger than the data of tests: zeros take their time."""
+
+    async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
+        await super().ensure_present([copy(new, size=min(new.size, SIZE)) for new in wanted])
+
+
 class DrbdPair:
     """DRBD's module, both ends on this node. They talk over the loopback device."""
 
@@ -208,8 +216,8 @@ class DrbdPair:
         self._opened: list[int] = []
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
-        volumes, module = LinuxVolumes(), LinuxDrbd()
-        return side_of(node, volumes, module, disk)
+        module = LinuxDrbd()
+        return side_of(node, SmallVolumes(), module, disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
         try:
