@@ -41,6 +41,7 @@ class NodeFacts(Report):
     storage: tuple[StorageReport, ...] = ()
     memory_locked: bool = False
     guests: dict[InstanceId, MiB] | None = None
+    unmirrored: Sentence = ""  # why no disk can be mirrored here, and what to do
     unguarded: Sentence = ""  # why guests can send with addresses of others, if they can
 
 

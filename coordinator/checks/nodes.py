@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from common.errors import GntError
+from common.model.template import DiskTemplate
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
 
@@ -117,6 +118,10 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
             if not present:
                 message = f"has no bridge {link}, which its instances are plugged into"
                 yield Finding("ENODENET", "node", node.name, message)
+        templates = map(DiskTemplate, seen.config.cluster.enabled_disk_templates)
+        if report.facts.unmirrored and any(each.traits.is_mirrored for each in templates):
+            message = f"cannot mirror disks: {report.facts.unmirrored}"
+            yield Finding("ENODEDRBD", "node", node.name, message)
         if reason := report.facts.unguarded:
             message = f"its guests can send with the addresses of others: {reason}"
             yield Finding("ENODENET", "node", node.name, message, Severity.NOTICE)

@@ -89,6 +89,7 @@ class FactsHandlers(Facts):
             storage=await self._spaces(storage),
             memory_locked=self._memory_locked(),
             guests={guest.id: guest.memory for guest in guests},
+            unmirrored=await self._storages.unmirrored(),
             unguarded=self._network.unguarded,
         )
 

@@ -30,6 +30,10 @@ class Storages:
             raise NodeFailure("This node cannot keep such disks.", disk=disk.id)
         return self.by_backing[type(disk.backing)]
 
+    async def unmirrored(self) -> str:
+        """Say why this node cannot mirror disks, and what to do; empty if it can."""
+        return await self.mirrors.problem() if self.mirrors else "It has no driver for that."
+
     def open(self, disk: DiskSpec) -> int:
         """Open a guest's disk; see ``Storage.open``. Blocks."""
         return self.of(disk).open(disk)

@@ -34,7 +34,6 @@ class LinuxDrbd(DrbdModule):
         self._run = run
         self._proc = root / "proc/drbd"
         self._settings = root / "sys/module/drbd/parameters"
-        self._lacks_digest = False
 
     async def problem(self) -> str:
         try:
@@ -59,11 +58,6 @@ class LinuxDrbd(DrbdModule):
             return (
                 f"DRBD's kernel module has memory for {most} devices and has {there}; set "
                 "minor_count in /etc/modprobe.d, and load it anew."
-            )
-        if self._lacks_digest:
-            return (
-                f"The kernel has no HMAC of {DIGEST}: the two ends of a mirrored disk do not prove "
-                "to each other who they are. Run one with CONFIG_CRYPTO_HMAC."
             )
         return ""
 
@@ -110,9 +104,12 @@ class LinuxDrbd(DrbdModule):
         try:
             await in_thread(_connect, connection, proof | options)
         except netlink.DigestUnknown:
-            # Then no node with this kernel can; one that can refuses a peer that does not.
-            log.warning("%s is connected to a peer that proves nothing.", connection.resource)
-            self._lacks_digest = True
+            # Nobody can force that on us: it is our own kernel that lacks it, and a peer whose
+            # kernel has it refuses to go on without.
+            log.warning(
+                "The kernel has no HMAC of %s: the other end of %s does not prove who it is.",
+                DIGEST, connection.resource,
+            )  # fmt: skip
             await in_thread(_connect, connection, options)
         if custom := commands.custom_net_options(parameters):
             await self._do(commands.net_options(connection, *custom))

@@ -17,6 +17,10 @@ class MirrorUpkeep:
         self._volumes = devices.volumes
         self._module = devices.module
 
+    async def problem(self) -> str:
+        """Say why no disk can be mirrored on this node, and what to do; empty if all is well."""
+        return await self._module.problem()
+
     async def status(self, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
         """Return how each of some disks is, in their order; None where it is not set up."""
         devices = {device.resource: device for device in await self._module.look()}

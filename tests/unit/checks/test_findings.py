@@ -237,6 +237,11 @@ FLAWS = {
                           problem="not mounted"),
         )),
     ),
+    "a node cannot mirror disks": Flaw(
+        "ENODEDRBD", "cannot mirror disks: no module",
+        (Put(replace(CLUSTER, enabled_disk_templates=("sharedfile", "drbd"))),),
+        beta=_facts(unmirrored="no module"),
+    ),
     "guests can pretend to be others": Flaw(
         "ENODENET", "addresses of others: no nft", beta=_facts(unguarded="no nft"),
         severity=Severity.NOTICE,
