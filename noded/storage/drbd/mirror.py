@@ -1,6 +1,6 @@
 """This node's end of a mirrored disk, read from what it was told of the disk."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
@@ -8,14 +8,16 @@ from common.errors import InvalidRequest
 from common.messages import from_builtins
 from common.model.disk import META_SIZE, DrbdBacking
 from common.model.disk_parameters import DrbdParameters
-from common.names import NodeId, is_uuid
+from common.names import MiB, NodeId, is_uuid
 from common.noderpc.disks import DiskSpec
+from common.units import format_mib
 from noded.storage.drbd.module import Connection, Endpoint
 from noded.storage.lvm.volumes import NewVolume, Volume
 
 OURS = "gantry-"
 PORTS = range(1024, 2**16)
 SECRET = 64  # characters at most: the module's own limit
+LARGEST = MiB((META_SIZE - 1) * 32 * 1024)  # a bit for each 4 KiB, and some more
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Mirror:
     data: Volume
     meta: Volume
     connection: Connection | None  # None: there is no other copy
-    secret: str
+    secret: str = field(repr=False)
     parameters: DrbdParameters
 
     @property
@@ -83,6 +85,11 @@ def read_mirror(disk: DiskSpec, me: NodeId) -> Mirror:
         )
     if backing.port not in PORTS or not 0 < len(backing.secret) <= SECRET:
         raise InvalidRequest(f"The disk {disk.id} lacks a port or a secret.", disk=disk.id)
+    if disk.size > LARGEST:
+        raise InvalidRequest(
+            f"A mirrored disk has at most {format_mib(LARGEST)}, not {format_mib(disk.size)}.",
+            disk=disk.id,
+        )
     resource = resource_of(disk.id)
     here = Endpoint(own[0].address, backing.port)
     connections = [

@@ -1,0 +1,173 @@
+"""The module of a node: how many programs are run for it, and what is said when they fail."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from common.model.disk_parameters import DrbdParameters
+from common.names import MiB
+from noded.storage.drbd import netlink
+from noded.storage.drbd.linux import LinuxDrbd
+from noded.storage.drbd.messages import (
+    NET,
+    Message,
+    connection,
+    pack_address,
+    unpack_address,
+    unpack_all,
+)
+from noded.storage.drbd.module import Connection, Endpoint, InUse
+from noded.system.execute import CommandFailed, Finished
+
+T = TypeVar("T")
+SECRET = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
+LINK = Connection("gantry-d", Endpoint("192.0.2.1", 11000), Endpoint("192.0.2.2", 11000))
+
+
+class Programs:
+    """Runs nothing, and remembers what."""
+
+    def __init__(self, *failing: str, status: int = 10, stderr: str = "") -> None:
+        self.ran: list[str] = []
+        self._failing, self._status, self._stderr = failing, status, stderr
+
+    async def __call__(self, *argv: str, timeout_s: float) -> Finished:
+        self.ran.append(" ".join(argv))
+        if any(word in argv for word in self._failing):
+            raise CommandFailed("It failed.", status=self._status, stderr=self._stderr)
+        return Finished(b"", b"")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, bytes]]:
+    """What connections the module was told to make."""
+    made: list[dict[int, bytes]] = []
+
+    def connect(_: str, __: object, ___: object, options: dict[int, bytes]) -> None:
+        made.append(options)
+
+    monkeypatch.setattr(netlink, "connect", connect)
+    return made
+
+
+def test_a_device_takes_four_programs_and_its_promotion_one(
+    told: list[dict[int, bytes]],
+) -> None:
+    async def activate(minor: int) -> None:
+        await drbd.create("gantry-d", minor)
+        await drbd.attach(minor, "/dev/d", "/dev/m", MiB(64), DrbdParameters())
+        await drbd.connect(LINK, SECRET, DrbdParameters(), discard=False)
+        await drbd.promote(minor, force=False)
+
+    drbd = LinuxDrbd(programs := Programs())
+    run(activate(7))
+    words = [line.split()[:2] for line in programs.ran]
+    assert words == [
+        ["drbdsetup", "new-resource"], ["drbdsetup", "new-minor"], ["drbdmeta", "7"],
+        ["drbdsetup", "attach"], ["drbdsetup", "primary"],
+    ]  # fmt: skip
+    assert len(told) == 1
+
+
+def test_secret_is_on_no_command_line(told: list[dict[int, bytes]]) -> None:
+    drbd = LinuxDrbd(programs := Programs())
+    run(drbd.connect(LINK, SECRET, DrbdParameters(net_custom="--ping-int=1"), discard=False))
+    assert SECRET not in " ".join(programs.ran)
+    assert told[0][1] == SECRET.encode() + b"\0"
+
+
+def test_kernel_without_digests_connects_without_proof(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made: list[dict[int, bytes]] = []
+
+    def connect(_: str, __: object, ___: object, options: dict[int, bytes]) -> None:
+        made.append(options)
+        if 2 in options:
+            raise netlink.DigestUnknown("This node's kernel has no HMAC for DRBD to use.")
+
+    monkeypatch.setattr(netlink, "connect", connect)
+    run(LinuxDrbd(Programs()).connect(LINK, SECRET, DrbdParameters(), discard=True))
+    assert [1 in options for options in made] == [True, False]
+    assert [options[25] for options in made] == [b"\1", b"\1"]
+    assert "does not prove who it is" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_metadata_is_made_only_where_there_is_none() -> None:
+    drbd = LinuxDrbd(programs := Programs())
+    run(drbd.ensure_meta(3, "/dev/m"))
+    assert [line.split()[-1] for line in programs.ran] == ["get-gi"]
+    drbd = LinuxDrbd(programs := Programs("get-gi", status=1))
+    run(drbd.ensure_meta(3, "/dev/m"))
+    assert [line.split()[-1] for line in programs.ran] == ["get-gi", "create-md"]
+    drbd = LinuxDrbd(programs := Programs("get-gi", status=20))
+    with pytest.raises(CommandFailed):
+        run(drbd.ensure_meta(3, "/dev/m"))
+    assert [line.split()[-1] for line in programs.ran] == ["get-gi"]
+
+
+def test_device_that_is_open_is_told_from_other_failures() -> None:
+    open_one = "0: State change failed: (-12) Device is held open by someone"
+    with pytest.raises(InUse):
+        run(LinuxDrbd(Programs("secondary", stderr=open_one)).demote(0))
+    with pytest.raises(CommandFailed):
+        run(LinuxDrbd(Programs("secondary", stderr="0: Failure: (127)")).demote(0))
+
+
+def system(
+    root: Path, *, version: str = "8.4.11", helper: str = "/bin/true", most: int = 1
+) -> Path:
+    (root / "proc").mkdir()
+    (root / "proc/drbd").write_text(f"version: {version} (api:1/proto:86-101)\n")
+    settings = root / "sys/module/drbd/parameters"
+    settings.mkdir(parents=True)
+    (settings / "usermode_helper").write_text(f"{helper}\n")
+    (settings / "minor_count").write_text(f"{most}\n")
+    return root
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    there: list[Message] = []
+    monkeypatch.setattr(netlink, "devices", lambda: tuple(there))
+    return there
+
+
+def test_module_that_serves_is_not_complained_of(tmp_path: Path, devices: list[Message]) -> None:
+    devices.append(Message(0, 101, {}))
+    assert run(LinuxDrbd(root=system(tmp_path)).problem()) == ""
+
+
+def test_what_is_wrong_with_the_module_is_told_with_what_to_do(
+    tmp_path: Path, devices: list[Message]
+) -> None:
+    assert "modprobe drbd" in run(LinuxDrbd(root=tmp_path).problem())
+    for number, (change, words) in enumerate(
+        (
+            ({"version": "9.1.2"}, "version 9.1.2; needed is 8.4"),
+            ({"helper": "/sbin/drbdadm"}, "runs /sbin/drbdadm when something happens"),
+            ({"most": 0}, "has memory for 0 devices and has 1"),
+        )
+    ):
+        devices[:] = [Message(0, 101, {})]
+        (root := tmp_path / str(number)).mkdir()
+        assert words in run(LinuxDrbd(root=system(root, **change)).problem())  # type: ignore[arg-type]
+
+
+def test_what_the_module_is_sent_can_be_read_again() -> None:
+    sent = dict(unpack_all(connection("gantry-d", ("192.0.2.1", 11000), ("::1", 11001), {1: b"x"})))
+    context = dict(unpack_all(sent[2]))
+    assert context[2] == b"gantry-d\0"
+    assert unpack_address(context[3]) == ("192.0.2.1", 11000)
+    assert unpack_address(context[4]) == ("::1", 11001)
+    assert dict(unpack_all(sent[NET])) == {1: b"x"}
+    assert len(pack_address("192.0.2.1", 1)) == 16
+    assert len(pack_address("::1", 1)) == 28
