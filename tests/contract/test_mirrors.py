@@ -1,6 +1,6 @@
 """What mirrored disks promise, kept by DRBD's module and by the fake, through the same driver."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +20,13 @@ Story = Callable[[Pair], Coroutine[Any, Any, None]]
 def pair(request: pytest.FixtureRequest) -> Pair:
     kind: Callable[[], Pair] = request.param
     return kind()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emptied() -> Iterator[None]:
+    """Leave no volume behind."""
+    yield
+    DrbdPair.remove()
 
 
 async def begun(pair: Pair) -> tuple[Side, Side]:

@@ -206,7 +206,10 @@ class SmallVolumes(LinuxVolumes):
 
 
 class DrbdPair:
-    """DRBD's module, both ends on this node. They talk over the loopback device."""
+    """DRBD's module, both ends on this node. They talk over the loopback device.
+
+    Volumes are kept from one story to the next, as making them takes longer than most stories.
+    """
 
     def __init__(self) -> None:
         if not GROUP or not Path("/proc/drbd").exists():
@@ -220,10 +223,20 @@ class DrbdPair:
         return side_of(node, SmallVolumes(), module, disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
+        for side, minor in ((self.one, "100"), (self.other, "101")):
+            meta = f"/dev/{GROUP}/{side.disk.id}.meta"
+            run("lvchange", "--activate", "y", "--ignoreactivationskip", meta)
+            run("drbdmeta", "--force", minor, "v08", meta, "flex-external", "create-md")
         try:
             asyncio.run(story)
         finally:
             self._clean()
+
+    @staticmethod
+    def remove() -> None:
+        """Leave no volume behind."""
+        if GROUP:
+            run("lvremove", "--yes", "--quiet", GROUP)
 
     def _clean(self) -> None:
         for descriptor in self._opened:
@@ -231,7 +244,9 @@ class DrbdPair:
         run("ip", "link", "set", "lo", "up")
         for name in (self.one.resource, self.other.resource, "precious"):
             run("drbdsetup", "down", name)
-        run("lvremove", "--yes", "--quiet", GROUP)
+        for side in (self.one, self.other):
+            for name in ("data", "meta"):
+                run("lvremove", "--yes", "--quiet", f"{GROUP}/{side.disk.id}.{name}.aside")
 
     async def write(self, side: Side) -> object:
         written = os.urandom(1 << 20)
