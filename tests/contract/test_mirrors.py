@@ -375,6 +375,38 @@ def test_old_volumes_are_taken_back(pair: Pair) -> None:
     pair.run(story())
 
 
+def test_volumes_are_set_aside_once(pair: Pair) -> None:
+    async def story() -> None:
+        one, _ = await begun(pair)
+        await one.upkeep.set_aside(one.disk)
+        await one.storage.ensure_present(one.disk)
+        await one.attach(Access.SOLE)
+        await one.is_whole()
+        await one.upkeep.set_aside(one.disk)  # the same wish, by whoever goes on with a job
+        assert await one.storage.find(one.disk) is not None
+        assert (await one.report()).own is CopyState.UP_TO_DATE
+
+    pair.run(story())
+
+
+def test_new_data_is_not_what_old_metadata_tells_of(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        written = await pair.write(one)
+        await one.attach(Access.STANDBY)
+        await one.detach()
+        devices = one.storage.devices
+        await devices.volumes.ensure_absent([devices.read(one.disk).data])  # by somebody else
+        assert await one.storage.find(one.disk) is None
+        await one.storage.ensure_present(one.disk)
+        await one.attach(Access.STANDBY)
+        await other.is_whole()
+        await one.attach(Access.SOLE)
+        assert await pair.has(one, written)
+
+    pair.run(story())
+
+
 def test_good_copy_is_not_set_aside_for_want_of_another(pair: Pair) -> None:
     async def story() -> None:
         one, other = await begun(pair)

@@ -12,35 +12,39 @@ class MirrorStorage(Storage):
     """The disks of this node that are mirrored."""
 
     def __init__(self, devices: MirrorDevices) -> None:
-        self._devices = devices
+        self.devices = devices
         self._volumes = devices.volumes
         self._module = devices.module
 
     def check_place(self, disk: DiskSpec) -> None:
-        names.check(*self._devices.read(disk).volumes)
+        names.check(*self.devices.read(disk).volumes)
 
     async def ensure_present(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
+        mirror = self.devices.read(disk)
+        data, meta = await self._volumes.find(mirror.volumes)
+        if data is None and meta is not None:
+            # It tells of other data, and might call what is made now a good copy.
+            await self._volumes.ensure_absent([mirror.meta])
         await self._volumes.ensure_present(mirror.new_volumes)
-        (meta,) = await self._volumes.activate([mirror.meta])
-        await self._module.ensure_meta(mirror.minor, meta)
+        (path,) = await self._volumes.activate([mirror.meta])
+        await self._module.ensure_meta(mirror.minor, path)
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        if await self._devices.find(mirror) is not None:
+        mirror = self.devices.read(disk)
+        if await self.devices.find(mirror) is not None:
             raise NodeFailure(f"The disk {mirror.name} is attached; detach it first.")
         await self._volumes.ensure_absent([*mirror.volumes, *mirror.set_aside])
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
-        data, meta = await self._volumes.find(self._devices.read(disk).volumes)
+        data, meta = await self._volumes.find(self.devices.read(disk).volumes)
         if data is None or meta is None:
             return None
         return DiskReport(id=disk.id, instance=data.instance, size=data.size)
 
     async def grow(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
+        mirror = self.devices.read(disk)
         await self._volumes.grow(mirror.data, disk.size)
-        device = await self._devices.find(mirror)
+        device = await self.devices.find(mirror)
         if device is not None and device.volumes is not None and device.size < disk.size:
             report = device.report
             is_last = report.primary or not report.peer_primary
@@ -48,27 +52,27 @@ class MirrorStorage(Storage):
                 await self._module.resize(mirror.minor, disk.size)
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:
-        mirror = self._devices.read(disk)
-        device = await self._devices.set_up(mirror)
+        mirror = self.devices.read(disk)
+        device = await self.devices.set_up(mirror)
         is_primary = device is not None and device.report.primary
         if is_primary and access is Access.STANDBY:
-            await self._devices.demote(mirror)
-        await self._devices.link(mirror, device, allow_two=access is Access.SHARED)
+            await self.devices.demote(mirror)
+        await self.devices.link(mirror, device, allow_two=access is Access.SHARED)
         if not is_primary and access is not Access.STANDBY:
-            await self._devices.promote(mirror, access)
+            await self.devices.promote(mirror, access)
         return f"/dev/drbd{mirror.minor}"
 
     async def detach(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        device = await self._devices.find(mirror)
+        mirror = self.devices.read(disk)
+        device = await self.devices.find(mirror)
         if device is not None:
             if device.report.primary:
-                await self._devices.demote(mirror)
+                await self.devices.demote(mirror)
             await self._module.remove(mirror.resource)
-            self._devices.parted.discard(mirror.resource)
+            self.devices.parted.discard(mirror.resource)
         await self._volumes.deactivate(mirror.volumes)
 
     def open(self, disk: DiskSpec) -> int:
-        mirror = self._devices.read(disk)
+        mirror = self.devices.read(disk)
         read_only = disk.mode is Mode.READ_ONLY
         return self._module.open(mirror.resource, mirror.minor, read_only=read_only)

@@ -66,10 +66,11 @@ class FakeDrbd(DrbdModule):
         end = self._end(minor)
         if end.copy is not None:
             raise _refusal("Device is attached to a disk (use detach first)")
-        self._uuid(data)
-        copy = self._copies.get(self._uuid(meta))
+        content, copy = self._uuid(data), self._copies.get(self._uuid(meta))
         if copy is None:
             raise _refusal("No valid meta-data signature found.")
+        if copy.data != content:
+            copy.data, copy.written = content, 0.0
         end.volumes, end.copy, end.size = (data, meta), copy, size
         end.rate_kib = parameters.resync_rate
         end.state = CopyState.INCONSISTENT

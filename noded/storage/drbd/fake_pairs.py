@@ -30,7 +30,8 @@ class Copy:
     peer_is_outdated: bool = False
     dirty_kib: int = 0
     is_all_dirty: bool = True
-    written: float = 0.0  # until when it has what guests wrote
+    data: str = ""  # which volume it tells of: LVM's UUID
+    written: float = 0.0  # until when that has what guests wrote
     has_crashed: bool = False  # while it was primary; it has not met its peer since
 
 
@@ -176,11 +177,11 @@ class FakePairs:
                 end.copy.dirty_kib = min(more, end.size * KIB)
 
     def _begin_to_use(self, end: End, good: list[End]) -> None:
-        newest = max((each.copy.written for each in good if each.copy), default=-1.0)
-        if newest < self._acknowledged.get(end.resource, 0.0):
+        read = next((each.copy.written for each in good if each.copy), -1.0)  # its own, if good
+        if read < self._acknowledged.get(end.resource, 0.0):
             if end.resource not in self.given_up:
                 self.lost.append(f"{end.resource} on {end.address}")
-            self._acknowledged[end.resource] = newest
+            self._acknowledged[end.resource] = read
 
     def _copy(self, one: End, other: End, seconds: float) -> None:
         target = next((e for e in (one, other) if e.copying is Copying.FROM_PEER), None)

@@ -98,8 +98,11 @@ class MirrorUpkeep:
 
     async def set_aside(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
-        if any(await self._volumes.find(mirror.set_aside)):
-            await self._rename(mirror, back=False)  # the rest of them
+        data, meta = await self._volumes.find(mirror.set_aside)
+        if data is not None:
+            return
+        if meta is not None:
+            await self._volumes.rename(mirror.data, mirror.set_aside[0])
             return
         device = await self._devices.there(mirror)
         report = device.report
@@ -110,26 +113,26 @@ class MirrorUpkeep:
             )
         if device.volumes is not None:
             await self._module.detach(mirror.minor)
-        await self._rename(mirror, back=False)
+        # The metadata goes first, and comes back last: there must be none beside other data, which
+        # it would call a good copy.
+        for volume, aside in zip(reversed(mirror.volumes), reversed(mirror.set_aside), strict=True):
+            await self._volumes.rename(volume, aside)
 
     async def take_back(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
-        if not any(await self._volumes.find(mirror.set_aside)):
+        aside = await self._volumes.find(mirror.set_aside)
+        if not any(aside):
             return
         device = await self._devices.find(mirror)
         if device is not None and device.volumes is not None:
             await self._module.detach(mirror.minor)
-        await self._rename(mirror, back=True)
+        pairs = [*zip(mirror.volumes, mirror.set_aside, aside, strict=True)]
+        await self._volumes.ensure_absent([volume for volume, _, there in pairs if there])
+        for volume, name, _ in pairs:
+            await self._volumes.rename(name, volume)
 
     async def drop_aside(self, disk: DiskSpec) -> None:
         await self._volumes.ensure_absent(self._devices.read(disk).set_aside)
-
-    async def _rename(self, mirror: Mirror, *, back: bool) -> None:
-        for volume, aside in zip(mirror.volumes, mirror.set_aside, strict=True):
-            old, new = (aside, volume) if back else (volume, aside)
-            if back and any(await self._volumes.find([old])):
-                await self._volumes.ensure_absent([new])
-            await self._volumes.rename(old, new)
 
     def _report(self, mirror: Mirror, device: Device | None) -> MirrorReport | None:
         if device is None or device.minor != mirror.minor:
