@@ -6,6 +6,7 @@ if they have other names, numbers and addresses.
 
 import asyncio
 import os
+import socket
 import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
-from noded.storage.drbd.linux import LinuxDrbd
+from noded.storage.drbd.linux import DIGEST, LinuxDrbd
 from noded.storage.drbd.mirror import resource_of
 from noded.storage.drbd.module import DrbdModule
 from noded.storage.drbd.upkeep import MirrorUpkeep
@@ -94,6 +95,7 @@ class Pair(Protocol):
 
     one: Side
     other: Side
+    proves: bool  # whether the kernel can have ends prove that they know a secret
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
         """Tell a story, and leave nothing behind."""
@@ -143,6 +145,7 @@ class FakePair:
 
     def __init__(self) -> None:
         self.pairs = FakePairs()
+        self.proves = True
         self._used: set[str] = set()
         one, other = specs("gantry", ("10.0.0.1", "10.0.0.2"), (0, 7))
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
@@ -216,6 +219,7 @@ class DrbdPair:
             pytest.skip("GANTRY_TEST_GROUP names no volume group for tests, or there is no DRBD")
         one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101))
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
+        self.proves = has_hmac()
         self._opened: list[int] = []
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
@@ -279,6 +283,16 @@ class DrbdPair:
 
     async def heal(self) -> None:
         run("ip", "link", "set", "lo", "up")
+
+
+def has_hmac() -> bool:
+    """Tell whether this kernel can make the digests that DRBD asks for."""
+    try:
+        with socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET) as algorithm:
+            algorithm.bind(("hash", f"hmac({DIGEST})"))
+    except OSError:
+        return False
+    return True
 
 
 def run(*argv: str) -> None:

@@ -120,6 +120,9 @@ class FakeDrbd(DrbdModule):
             behind = end if peer.primary else peer
             if end.primary != peer.primary:
                 self._pairs.outdate(behind)
+                ahead = peer if behind is end else end
+                if ahead.copy is not None:
+                    ahead.copy.peer_is_outdated = True
         self._pairs.settle()
 
     async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
@@ -315,7 +318,7 @@ class FakeDrbd(DrbdModule):
             primary=end.primary,
             peer_primary=peer is not None and peer.primary,
             own=end.state,
-            peer=peer.state if peer else CopyState.UNKNOWN,
+            peer=peer.state if peer else _last_heard(end),
             link=end.link,
             copying=end.copying,
             paused=paused and end.copying is not Copying.NOTHING,
@@ -324,6 +327,11 @@ class FakeDrbd(DrbdModule):
             rate_kib=0 if end.copying is Copying.NOTHING or paused else rate,
             generations=tuple(end.copy.generations) if end.copy else (),
         )
+
+
+def _last_heard(end: End) -> CopyState:
+    is_known = end.copy is not None and end.copy.peer_is_outdated
+    return CopyState.OUTDATED if is_known else CopyState.UNKNOWN
 
 
 def _access(end: End) -> Access:
