@@ -5,12 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints
-
-TOLERANCE = 1e-6
-"""More than twice the error of an estimated score.
-
-An error of 1e-15 in a variance, which rounding makes, is one of 3e-8 in its root.
-"""
+from coordinator.allocator.model.terms import TOLERANCE
 
 
 def from_best(

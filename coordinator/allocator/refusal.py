@@ -49,6 +49,9 @@ class Reason(IntEnum):
         return one if count == 1 else many
 
 
+REASONS = tuple(Reason)
+"""By code; looking one up is faster than making it."""
+
 _HAIL_NAMES = {
     Reason.MEMORY: "FailMem",
     Reason.MEMORY_N1: "FailMem",

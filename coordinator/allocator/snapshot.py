@@ -4,7 +4,7 @@ Nodes, groups and instances are known by their index. Their order counts: it bre
 hail. Memory and disk are in MiB.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -212,11 +212,6 @@ class Snapshot:
     def columns(self) -> tuple[NodeColumns, InstanceColumns]:
         """The same as columns."""
         return node_columns(self.nodes), instance_columns(self.instances)
-
-    @cached_property
-    def node_index(self) -> Mapping[str, int]:
-        """Indices of nodes by name."""
-        return {name: index for index, name in enumerate(self.columns[0].names)}
 
 
 def snapshot_of(

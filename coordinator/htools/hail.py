@@ -152,28 +152,10 @@ def _request_text(parsed: Parsed, stdin: TextIO) -> str:
     return text
 
 
-# What makes a request more than a small matter, whatever it asks.
-_DEMANDING = ("print_nodes", "save", "text", "simulate", "verbose", "mond", "mond_data")
-
-
 def _answer(text: str, parsed: Parsed, stderr: TextIO) -> str:
     from coordinator.iallocator.jsontext import parse
 
     message = parse(text)
-    if all(parsed.values[key] in {None, (), False} for key in _DEMANDING):
-        from coordinator.iallocator.quick import QuickOptions, quick_answer
-
-        options = QuickOptions(
-            kvm_node_memory=parsed.kvm_node_memory,
-            check_capacity=not parsed.no_capacity_checks,
-            ignore_soft_errors=parsed.ignore_soft_errors,
-            among=None if parsed.among is None else frozenset(parsed.among.split(",")),
-        )
-        found = quick_answer(message, options)
-        if found is not None:
-            line, warnings = found
-            stderr.writelines(f"{warning}\n" for warning in warnings)
-            return line
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting more costs 50 ms
     from coordinator.htools.hail_work import answer
 

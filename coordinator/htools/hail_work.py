@@ -124,10 +124,10 @@ def _print_nodes(
     everyone = np.arange(len(cluster.nodes))
     state, before = GroupState(ClusterModel(cluster), everyone), ClusterModel(start)
     # Nobody has measured again what is free: it is less by what has come since.
-    came = before.missing - state.model.missing
+    came = np.array(before.missing) - np.array(state.model.missing)
     resources = state.resources.changed(memory=before.resources.memory - came)
     now = nodes_now(state, cluster, lambda name: name.removesuffix(suffix))
-    now = replace(now, resources=resources, missing=before.missing.tolist())
+    now = replace(now, resources=resources, missing=list(before.missing))
     stderr.write(f"\n{when} cluster status:\n")
     stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
 

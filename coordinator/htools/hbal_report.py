@@ -54,7 +54,7 @@ class Report:
         # Also of instances that belong to another group, and only have their secondary here.
         model, spoiled = state.model, state.nodes[bad]
         touched = np.isin(model.primary_of, spoiled) | np.isin(model.secondary_of, spoiled)
-        touched &= model.real
+        touched &= np.array(model.real) > 0
         if options.verbosity > 0:
             spoilt = int(np.count_nonzero(touched))
             say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")

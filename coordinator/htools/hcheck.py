@@ -10,7 +10,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products
 import numpy as np
 
 from coordinator.allocator.allocation.emptying import stuck_nodes
-from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -156,8 +155,9 @@ def stuck_in_group(state: GroupState, moved: Sequence[int] = ()) -> set[int]:
     model = state.settled(moved)
     lonely = state.demands.mirrored & (state.demands.count > 0) & (state.secondary < 0)
     stuck = set(state.nodes[state.primary[lonely]].tolist())
-    others: Ints = np.array([n for n in state.nodes.tolist() if n not in stuck], dtype=np.int64)
-    return stuck | set(stuck_nodes(model, others, state.nodes))
+    members: list[int] = state.nodes.tolist()
+    others = [node for node in members if node not in stuck]
+    return stuck | set(stuck_nodes(model, others, members))
 
 
 def _totals(groups: Sequence[_Health]) -> list[int]:

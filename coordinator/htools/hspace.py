@@ -69,8 +69,7 @@ class _Run:
         model = ClusterModel(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
         if options.independent or options.verbosity > 3:
-            groups = np.unique(model.group_of).tolist()
-            self._stuck = [index for index in groups if self._is_stuck(model, index)]
+            self._stuck = [index for index in model.groups if self._is_stuck(model, index)]
         self._rules, self._is_hopeless = self._rules_for(model)
         self._start = Filling(model, self._rules)
         self._initial = self._resources(self._start)
@@ -79,7 +78,7 @@ class _Run:
 
     def _rules_for(self, model: ClusterModel) -> tuple[Rules, bool]:
         """Which groups are open, which nodes count; and whether trying is of no use."""
-        options, a, group = self._options, model.resources, model.group_of
+        options, a, group = self._options, model.resources, np.array(model.group_of)
         bad: set[int] = set(group[a.fails_n1 & ~a.offline].tolist())
         closed = set[int]() if options.accept else set(bad)
         emptied: Bools = np.ones(model.size, dtype=np.bool_)
@@ -97,15 +96,14 @@ class _Run:
         is_hopeless = bool(bad) and not options.accept and not (options.independent and is_open)
         rules = Rules(
             closed=frozenset(closed),
-            emptied=np.flatnonzero(emptied) if options.check else None,
+            emptied=np.flatnonzero(emptied).tolist() if options.check else None,
         )
         return rules, is_hopeless
 
     def _is_stuck(self, model: ClusterModel, group: int) -> bool:
-        members = np.flatnonzero(model.group_of == group)
-        emptied = members
+        emptied = members = model.groups[group]
         if self._options.accept:  # what sits on a node that is offline is an existing error
-            emptied = members[~model.resources.offline[members]]
+            emptied = [node for node in members if not model.rows[node].offline]
         return next(stuck_nodes(model, emptied, members), None) is not None
 
     def go(self) -> int:

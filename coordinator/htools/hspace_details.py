@@ -32,7 +32,7 @@ def tell_bad(cluster: Snapshot, filling: Filling, groups: Sequence[int]) -> None
 
 def tell_candidates(filling: Filling, *, pair: bool) -> None:
     """Numbers of the nodes to try, or of each primary with its secondaries."""
-    nodes, group_of = filling.candidates.tolist(), filling.start.group_of.tolist()
+    nodes, group_of = filling.candidates.tolist(), filling.start.group_of
     if pair:
         others = {
             one: [each for each in nodes if each != one and group_of[each] == group_of[one]]

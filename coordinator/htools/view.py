@@ -64,7 +64,7 @@ def nodes_now(
         primaries=[lists.primaries[node] for node in nodes],
         secondaries=[lists.secondaries[node] for node in nodes],
         used_memory=[used[node] for node in nodes],
-        missing=state.model.missing[state.nodes].tolist(),
+        missing=[state.model.missing[node] for node in nodes],
         tags=[sorted(tags[node].items()) for node in nodes],
         peers=[lists.peers[node] for node in nodes],
         alias=alias,

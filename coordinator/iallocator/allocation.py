@@ -152,7 +152,7 @@ class Placer:
         groups = self._cluster.groups
         if group is not None:
             return _why_not(groups[group], new)
-        among = [groups[at] for at in sorted({*model.group_of.tolist()})]
+        among = [groups[at] for at in model.groups]
         first: list[str] = []
         if not self.is_dedicated:
             first = [

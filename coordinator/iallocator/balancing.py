@@ -83,9 +83,9 @@ def _best_first(model: ClusterModel, groups: list[int], options: Options) -> Ite
     """Merge the groups' moves, which keep their order within each group."""
     limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
     ways = [
-        _steps(Balance(model, members, limits))
+        _steps(Balance(model, np.array(members), limits))
         for group in groups
-        if len(members := np.flatnonzero(model.group_of == group))
+        if (members := model.groups.get(group))
     ]
     coming = {at: step for at, way in enumerate(ways) if (step := next(way, None))}
     while coming:

@@ -1,13 +1,12 @@
 """Choosing group and nodes for one instance, and telling it in hail's words."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from common.model.group import AllocationPolicy
 from common.names import NodeName
-from coordinator.allocator.allocation.dedicated import DedicatedOutcome, choose_dedicated
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.allocation.search import NOT_CONNECTED
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -16,6 +15,10 @@ from coordinator.allocator.request import Allocate, GroupOutcome
 from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coordinator.allocator.allocation.dedicated import DedicatedOutcome
 
 UNSUPPORTED = "Unsupported number of nodes, only one or two  supported"
 
@@ -90,11 +93,7 @@ def choose_by_loss(cluster: Snapshot, model: ClusterModel, request: Allocate) ->
     Raises:
         NothingFits: as ``choose``.
     """
-    wanted = [
-        index
-        for index in sorted({*model.group_of.tolist()})
-        if request.groups is None or index in request.groups
-    ]
+    wanted = [index for index in model.groups if request.groups is None or index in request.groups]
     if request.group is not None:
         wanted = [request.group]
     messages: list[str] = []
@@ -130,14 +129,16 @@ def _try_dedicated(
 ) -> tuple[str, DedicatedOutcome | None]:
     if not request.networks <= set(group.networks):
         return not_connected(f"The group {group.name}", request), None
-    candidates = np.flatnonzero((model.group_of == index) & model.usable)
-    if request.among is not None:
-        candidates = np.array(
-            [node for node in candidates.tolist() if model.names[node] in request.among],
-            dtype=np.int64,
-        )
+    among = request.among
+    candidates = [
+        node
+        for node in model.groups.get(index, [])
+        if model.usable[node] and (among is None or model.names[node] in among)
+    ]
     if len(candidates) < (2 if request.pair else 1):
         return _too_few(request), None
+    from coordinator.allocator.allocation.dedicated import choose_dedicated  # loads NumPy
+
     return "", choose_dedicated(model, request, candidates)
 
 
@@ -171,7 +172,7 @@ def _described_loss(outcome: DedicatedOutcome, model: ClusterModel) -> str:
 
 
 def _nodes(outcome: GroupOutcome, model: ClusterModel) -> tuple[int, ...]:
-    return tuple(model.snapshot.node_index[name] for name in outcome.choices[0].nodes)
+    return tuple(model.index[name] for name in outcome.choices[0].nodes)
 
 
 def _no_groups(cluster: Snapshot, request: Allocate) -> str:

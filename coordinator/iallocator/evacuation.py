@@ -1,15 +1,12 @@
 """Existing instances: relocate, node-evacuate and change-group."""
 
-from collections.abc import Callable
-
-import numpy as np
+from collections.abc import Callable, Sequence
 
 from common.names import NodeName
-from coordinator.allocator.arrays import Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
 from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import Reason
+from coordinator.allocator.refusal import REASONS
 from coordinator.allocator.relocation.assignment import (
     Assignment,
     Refusal,
@@ -60,8 +57,7 @@ def relocate(
     movers = _Movers(cluster, model, options)
     targets = movers.targets(request.instance, frozenset(request.leaving))
     if request.among is not None:
-        allowed = [cluster.nodes[node].name in request.among for node in targets.tolist()]
-        targets = targets[np.array(allowed, dtype=np.bool_)]
+        targets = [node for node in targets if cluster.nodes[node].name in request.among]
     movers.evacuate(request.instance, mode, targets)
     nodes = movers.nodes_of(request.instance)
     chosen = nodes[-1] if instance.is_mirrored else nodes[0]
@@ -143,7 +139,7 @@ class _Move:
             raise Refused(refusal.reason.hail_name) from refusal
         self._note_migration(None)
 
-    def to_best_home(self, targets: Ints, scored: Ints) -> None:
+    def to_best_home(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Start on another node."""
         found = new_homes(
             self.state, self._instance, self.assignment, targets, scored, force=self._force
@@ -154,14 +150,14 @@ class _Move:
         )
         self._note_migration(target)
 
-    def to_best_secondary(self, targets: Ints, scored: Ints) -> None:
+    def to_best_secondary(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Keep the second copy elsewhere."""
         found = new_secondaries(
             self.state, self._instance, self.assignment, targets, scored, force=self._force
         )
         self._replace_secondary(self._chosen(found))
 
-    def to_best_pair(self, targets: Ints, scored: Ints) -> None:
+    def to_best_pair(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Leave both nodes."""
         found = new_pair(
             self.state, self._instance, self.assignment, targets, scored, force=self._force
@@ -192,8 +188,9 @@ class _Move:
 
     def _chosen(self, found: Targets) -> int:
         if found.best is None:
-            codes = zip(found.nodes.tolist(), map(Reason, found.codes.tolist()), strict=True)
-            refused = {NodeName(self._cluster.nodes[node].name): why for node, why in codes}
+            codes = [REASONS[code] for code in found.codes]
+            names = [NodeName(self._cluster.nodes[node].name) for node in found.nodes]
+            refused = dict(zip(names, codes, strict=True))
             told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
             raise Refused(f"Can't find any good node: {''.join(told)}", refused)
         return found.best
@@ -242,26 +239,26 @@ class _Movers:
             index: (assignment.primary, assignment.secondary)
             for index, assignment in self._assignments.items()
         }
-        return with_moved(self._model, self._state.resources, assignments)
+        return with_moved(self._model, assignments, rows=self._state.rows)
 
     def nodes_of(self, index: int) -> tuple[int, ...]:
         """Where an instance is; its secondary counts only if it is mirrored."""
         nodes = self._assignment(index).nodes
         return nodes if self._cluster.instances[index].is_mirrored else nodes[:1]
 
-    def nodes_in(self, group: int) -> Ints:
+    def nodes_in(self, group: int) -> list[int]:
         """Nodes of a group that take instances."""
-        return np.flatnonzero((self._model.group_of == group) & self._model.usable)
+        return [node for node in self._model.groups[group] if self._model.usable[node]]
 
-    def targets(self, index: int, excluded: frozenset[int]) -> Ints:
+    def targets(self, index: int, excluded: frozenset[int]) -> list[int]:
         """Nodes of an instance's group that it may go to."""
         primary = self._assignment(index).primary
-        nodes = self.nodes_in(int(self._model.group_of[primary]))
+        nodes = self.nodes_in(self._model.group_of[primary])
         out = {*excluded, primary}
-        return np.array([node for node in nodes.tolist() if node not in out], dtype=np.int64)
+        return [node for node in nodes if node not in out]
 
     def evacuate(
-        self, index: int, mode: EvacuationMode, targets: Ints, group: int | None = None
+        self, index: int, mode: EvacuationMode, targets: Sequence[int], group: int | None = None
     ) -> list[Opcode]:
         """Move one instance.
 
@@ -276,8 +273,8 @@ class _Movers:
         """
         instance = self._cluster.instances[index]
         assignment = self._assignment(index)
-        own = int(self._model.group_of[assignment.primary])
-        scored = np.flatnonzero(self._model.group_of == (own if group is None else group))
+        own = self._model.group_of[assignment.primary]
+        scored = self._model.groups[own if group is None else group]
         move = _Move(self._state, self._cluster, index, assignment, force=self._force)
         if instance.traits.is_external:
             if mode is EvacuationMode.SECONDARY:

@@ -159,7 +159,7 @@ def survey_afresh(snapshot: Snapshot, request: Allocate) -> None:
 
 def one_after_the_other(model: ClusterModel, request: Allocate, count: int) -> None:
     """Place equal instances, each on what the others leave."""
-    index = model.snapshot.node_index
+    index = model.index
     for _ in range(count):
         found = survey(model, request).best
         assert found is not None

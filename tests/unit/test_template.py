@@ -47,7 +47,6 @@ OWNERS = ("common/model/template.py", "common/model/disk_parameters.py", "coordi
 EXCEPTED = frozenset({
     "coordinator/allocator/placing/second_node.py",  # asks for a mirrored instance, of that name
     "coordinator/allocator/policy.py",  # is read for small requests, where every import counts
-    "coordinator/iallocator/quick.py",  # so is this, which takes the commonest request only
 })  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def room_for(model: ClusterModel, request: Allocate, limit: int = MOST) -> Capac
         request: made again for each.
         limit: at most so many.
     """
-    index = model.snapshot.node_index
+    index = model.index
     placements: list[tuple[NodeName, ...]] = []
     while len(placements) < limit:
         name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")

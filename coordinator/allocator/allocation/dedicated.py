@@ -6,6 +6,7 @@ they could have taken, and cannot any more: the lost allocations; then by the di
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from common.model.policy import InstancePolicy
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.occupy import add_primary, add_secondary
-from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.resources import NodeResources, asked_arrays
+from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
@@ -49,20 +50,26 @@ class DedicatedOutcome:
     failures: Counter[Reason]
 
 
-def choose_dedicated(model: ClusterModel, request: Allocate, candidates: Ints) -> DedicatedOutcome:
-    """Choose among ``candidates`` (rising indices of one group's nodes) the least loss.
+def choose_dedicated(
+    model: ClusterModel, request: Allocate, members: Sequence[int]
+) -> DedicatedOutcome:
+    """Choose among ``members`` (rising indices of one group's nodes) the least loss.
 
     Whether nodes could still be emptied plays no part. Among equals the last is taken.
     """
-    state, demand = State(model), request.instance
-    policy = model.snapshot.groups[int(model.group_of[candidates[0]])].policy
+    state, demand, candidates = State(model), request.instance, np.array(members)
+    policy = model.snapshot.groups[model.group_of[members[0]]].policy
     resources = state.at(candidates)
     force = request.ignore_soft_limits
-    clashes = state.clashes(demand, candidates)
+    clashes = np.array(state.clashes(demand, members))
     codes, after = add_primary(
-        resources, demand, clashes=clashes, location=np.zeros_like(clashes), force=force
+        resources,
+        asked_arrays(demand),
+        clashes=clashes,
+        location=np.zeros_like(clashes),
+        force=force,
     )
-    forbidden = model.forbidden(demand, candidates)
+    forbidden = np.array(model.forbidden(demand, members))
     codes = np.where(forbidden > 0, forbidden, codes)
     before = _room(resources, policy)
     lost = before - _room(after, policy)
@@ -98,16 +105,17 @@ def _choose_pair(
     best: tuple[Loss, tuple[int, int]] | None = None
     successes = 0
     nothing = np.zeros(size, dtype=np.int64)
-    usual_codes, usual = add_secondary(resources, request.instance, promised=nothing)
+    asks = asked_arrays(request.instance)
+    usual_codes, usual = add_secondary(resources, asks, promised=nothing, force=False)
     usual_lost = before - _room(usual, policy)
     for row, primary in enumerate(candidates.tolist()):
         if codes[row]:
             failures[Reason(int(codes[row]))] += size - 1
             continue
-        promised = state.promised(candidates, primary)
+        promised = np.array(state.promised(candidates.tolist(), primary))
         second_codes, second, second_lost = usual_codes, usual, usual_lost
         if promised.any():
-            second_codes, second = add_secondary(resources, request.instance, promised=promised)
+            second_codes, second = add_secondary(resources, asks, promised=promised, force=False)
             second_lost = before - _room(second, policy)
         others: Bools = np.arange(size) != row
         failures.update(Reason(code) for code in second_codes[others].tolist() if code)
@@ -155,7 +163,11 @@ def _count(resources: NodeResources, sample: Instance) -> Ints:
     nothing, left = np.zeros_like(counts), np.arange(len(counts))
     while len(left):
         codes, resources = add_primary(
-            resources, sample, clashes=nothing[left], location=nothing[left]
+            resources,
+            asked_arrays(sample),
+            clashes=nothing[left],
+            location=nothing[left],
+            force=False,
         )
         fits = codes == 0
         left, resources = left[fits], resources.at(np.flatnonzero(fits))

@@ -5,65 +5,66 @@ place to go, are a matter of arithmetic; for the others counting (see ``evacuati
 almost all nodes, and only the rest are simulated (see ``evacuation``).
 """
 
-from collections.abc import Iterator
-
-import numpy as np
+from __future__ import annotations
 
 from coordinator.allocator.allocation.evacuation import can_evacuate
-from coordinator.allocator.arrays import Bools, Ints, among
-from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State, residents_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
 
-def stuck_nodes(model: ClusterModel, nodes: Ints, scored: Ints) -> Iterator[int]:
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.model.evacuation_load import Outlook
+
+
+def stuck_nodes(
+    model: ClusterModel, nodes: Collection[int], scored: Sequence[int]
+) -> Iterator[int]:
     """Yield those of ``nodes`` that could not be emptied, those that counting tells first.
 
     Args:
         model: the cluster.
-        nodes: rising indices.
+        nodes: indices.
         scored: nodes whose score decides where instances go while a node is emptied.
     """
-    lost = set(lost_nodes(model, nodes).tolist())
+    outlook = outlook_of(model, nodes)
+    lost = lost_nodes(model, nodes, outlook)
     yield from sorted(lost)
-    resources = model.resources
-    outlook = model.evacuation_load.judge(model.group_of, nodes, resources.memory, resources.disk)
-    for node in nodes[~outlook.safe[nodes]].tolist():
+    for node in outlook.doubtful:
         residents = residents_of(model, node)
         if node not in lost and not can_evacuate(State(model), node, residents, scored):
             yield node
 
 
-def lost_nodes(model: ClusterModel, nodes: Ints) -> Ints:
-    """Those of ``nodes`` that for sure cannot be emptied; one may be told more than once."""
-    resources, peers = model.resources, model.peers
-    stuck = (
-        (resources.memory[peers.secondary] <= peers.arriving)
-        | (resources.disk[peers.secondary] <= 0)
-        | (~resources.offline[peers.primary] & (resources.disk[peers.primary] <= 0))
-        | _forbidden_failovers(model)
-        | _lacking_spindles(model)
-    ) & among(peers.primary, nodes, model.size)
-    outlook = model.evacuation_load.judge(model.group_of, nodes, resources.memory, resources.disk)
-    return np.concatenate((peers.primary[stuck], np.flatnonzero(outlook.lost)))
+def outlook_of(model: ClusterModel, nodes: Collection[int]) -> Outlook:
+    """What counting tells of ``nodes`` as they stand."""
+    memory, disk = [row.memory for row in model.rows], [row.disk for row in model.rows]
+    return model.evacuation_load.judge(model.groups, nodes, memory, disk)
 
 
-def _lacking_spindles(model: ClusterModel) -> Bools:
-    """Per pair of peers: whether exclusive storage has no spindles for a failover."""
-    peers, resources = model.peers, model.resources
-    lacking = np.zeros(len(peers.key), dtype=np.bool_)
-    if model.exclusive.any():
-        for end in (peers.primary, peers.secondary):
-            lacking |= resources.exclusive[end] & (
-                peers.unknown | (resources.free_spindles[end] < 0)
-            )
-    return lacking
+def lost_nodes(model: ClusterModel, nodes: Collection[int], outlook: Outlook) -> set[int]:
+    """Those of ``nodes`` that for sure cannot be emptied, by what counting tells and by peers."""
+    rows, lost, some = model.rows, set(outlook.lost), frozenset(nodes)
+    for (primary, secondary), arriving in model.peers.arriving.items():
+        if primary not in some or primary in lost:
+            continue
+        here, there = rows[primary], rows[secondary]
+        if (
+            there.memory <= arriving
+            or there.disk <= 0
+            or (here.disk <= 0 and not here.offline)
+            or (model.tied[primary] and not model.may_migrate(primary, [secondary])[0])
+            or _lacks_spindles(model, primary, secondary)
+        ):
+            lost.add(primary)
+    return lost
 
 
-def _forbidden_failovers(model: ClusterModel) -> Bools:
-    """Per pair of peers: whether migration tags forbid the way to the secondary."""
-    peers = model.peers
-    forbidden = np.zeros(len(peers.key), dtype=np.bool_)
-    for pair in np.flatnonzero(model.tied[peers.primary]).tolist():
-        primary, secondary = peers.primary[pair], peers.secondary[pair]
-        forbidden[pair] = not model.may_migrate(int(primary), [int(secondary)])[0]
-    return forbidden
+def _lacks_spindles(model: ClusterModel, primary: int, secondary: int) -> bool:
+    """Whether exclusive storage has no spindles for a failover."""
+    return any(
+        model.exclusive[end]
+        and ((primary, secondary) in model.peers.unknown or model.rows[end].free_spindles < 0)
+        for end in (primary, secondary)
+    )

@@ -12,8 +12,14 @@ import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.model.score import Score
-from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term, TermKind, kind_of
-from coordinator.allocator.rank import TOLERANCE
+from coordinator.allocator.model.terms import (
+    SPREADS,
+    TOLERANCE,
+    WEIGHTS,
+    Term,
+    TermKind,
+    kind_of,
+)
 
 SPREAD_ROWS = np.array(SPREADS)
 SUM_ROWS = np.array([term for term in Term if kind_of(term) is TermKind.SUM])

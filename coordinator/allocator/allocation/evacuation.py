@@ -4,16 +4,20 @@ It decides only where counting cannot (see ``capacity``), since it takes one ins
 the other and each choice depends on the score after the one before.
 """
 
-import numpy as np
+from __future__ import annotations
 
-from coordinator.allocator.allocation.few_targets import Best, best_of_few
-from coordinator.allocator.allocation.single import Singles
-from coordinator.allocator.arrays import Ints
-from coordinator.allocator.model.state import Resident, State
-from coordinator.allocator.snapshot import NOWHERE, Instance
+from coordinator.allocator.model.trials import as_primary
+from coordinator.allocator.snapshot import NOWHERE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.allocator.model.state import Resident, State
+    from coordinator.allocator.snapshot import Instance
 
 
-def can_evacuate(state: State, node: int, residents: list[Resident], scored: Ints) -> bool:
+def can_evacuate(state: State, node: int, residents: list[Resident], scored: Sequence[int]) -> bool:
     """Empty ``node`` within its group, soft limits aside; spoils ``state``.
 
     Mirrored instances fail over first; those on shared storage then move to the node that is
@@ -27,8 +31,8 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Int
         scored: the nodes whose score chooses where instances are made anew.
     """
     model = state.model
-    in_group = np.flatnonzero(model.group_of == model.group_of[node])
-    targets = in_group[in_group != node]
+    in_group = model.groups[model.group_of[node]]
+    targets = [each for each in in_group if each != node]
 
     mirrored = [r for r in residents if r.demand.is_mirrored and r.secondary != NOWHERE]
     if not all(_fail_over(state, resident) for resident in mirrored):
@@ -55,37 +59,34 @@ def _fail_over(state: State, resident: Resident) -> bool:
     return not state.put_secondary(demand, node, target, ignore_disk=offline)
 
 
-def _move(state: State, resident: Resident, targets: Ints, in_group: Ints) -> bool:
+def _move(
+    state: State, resident: Resident, targets: Sequence[int], in_group: Sequence[int]
+) -> bool:
     node = resident.primary
     state.take_primary(resident.demand, node, resident.location)
-    allowed = state.model.may_migrate(node, targets.tolist())
-    return _put_on_best(state, resident.demand, targets[allowed], in_group, is_move=True)
+    allowed = zip(targets, state.model.may_migrate(node, targets), strict=True)
+    open_ones = [target for target, may_migrate in allowed if may_migrate]
+    return _put_on_best(state, resident.demand, open_ones, in_group, is_move=True)
 
 
 def _put_on_best(
-    state: State, demand: Instance, targets: Ints, scored: Ints, *, is_move: bool
+    state: State,
+    demand: Instance,
+    targets: Sequence[int],
+    scored: Sequence[int],
+    *,
+    is_move: bool,
 ) -> bool:
-    found = best_of_few(state, demand, targets, scored, is_move=is_move)
-    if found is None:
-        found = _best_of_many(state, demand, targets, scored, is_move=is_move)
-    if found.target is None:
+    """Put an instance on the last of the targets that are best, soft limits aside."""
+    model, scope = state.model, state.scope(scored)
+    if not is_move:  # policies forbid what is new only
+        codes = zip(targets, model.forbidden(demand, targets), strict=True)
+        targets = [target for target, code in codes if not code]
+    location = model.unmet_locations(demand, targets)
+    trials = as_primary(state, scope, targets, demand, location=location, force=True)
+    ranked = trials.ranked(scope, state.crowding(demand, scope, targets), last_if_nan=is_move)
+    best = next((target for target, _ in ranked), None)
+    if best is None:
         return False
-    state.put_primary(demand, found.target, found.location)
+    state.put_primary(demand, best, location[targets.index(best)])
     return True
-
-
-def _best_of_many(
-    state: State, demand: Instance, targets: Ints, scored: Ints, *, is_move: bool
-) -> Best:
-    location = state.model.unmet_locations(demand, targets)
-    singles = Singles.of(
-        state,
-        state.scope(scored),
-        targets,
-        demand,
-        location=location,
-        force=True,
-        check_policy=not is_move,
-    )
-    target = next((node for node, _ in singles.from_best(is_move=is_move)), None)
-    return Best(target, 0 if target is None else int(location[targets == target][0]))

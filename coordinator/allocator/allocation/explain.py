@@ -1,12 +1,9 @@
 """Why these nodes: what a placement does to each part of the score, and what else there was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from common.names import NodeName
-from coordinator.allocator.arrays import Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.model.state import State
@@ -88,15 +85,13 @@ def parts_of(
     model: ClusterModel, request: Allocate, nodes: tuple[NodeName, ...]
 ) -> tuple[Part, ...]:
     """What an instance does to the score on ``nodes``; see ``Explanation.parts``."""
-    index = model.snapshot.node_index
-    taken = with_instance(model, request.instance, tuple(index[name] for name in nodes))
+    where = tuple(model.index[name] for name in nodes)
+    taken = with_instance(model, request.instance, where)
     scored = _scored(model, request)
     before, after = (State(one).scope(scored).standing.parts() for one in (model, taken))
     parts = [Part(term, before[term], after[term]) for term in Term if before[term] or after[term]]
     return tuple(sorted(parts, key=lambda part: -max(part.before, part.after)))
 
 
-def _scored(model: ClusterModel, request: Allocate) -> Ints:
-    if request.group is None:
-        return np.arange(model.size)
-    return np.flatnonzero(model.group_of == request.group)
+def _scored(model: ClusterModel, request: Allocate) -> Sequence[int]:
+    return range(model.size) if request.group is None else model.groups[request.group]

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from common.errors import NoCapacity
 from common.model.group import AllocationPolicy
 from common.names import NodeName
@@ -49,9 +47,7 @@ def place(
 def survey(model: ClusterModel, request: Allocate) -> Survey:
     """Try every group that may take the instance, and say what came of each."""
     wanted = _wanted_groups(model, request)
-    scored = np.arange(model.size)
-    if request.group is not None:
-        scored = np.flatnonzero(model.group_of == wanted[0])
+    scored = range(model.size) if request.group is None else model.groups.get(wanted[0], [])
     search = Search(model, request, scored)
     found = [search.in_group(group) for group in wanted]
 
@@ -60,7 +56,7 @@ def survey(model: ClusterModel, request: Allocate) -> Survey:
         group for group, one in zip(wanted, found, strict=True) if _is_closed(one.outcome, request)
     }
     if closed or len(wanted) < len(model.snapshot.groups):
-        for name, group in zip(model.names, model.group_of.tolist(), strict=True):
+        for name, group in zip(model.names, model.group_of, strict=True):
             if group not in wanted:
                 refused[name] = Reason.GROUP
             elif group in closed:
@@ -80,8 +76,8 @@ def _wanted_groups(model: ClusterModel, request: Allocate) -> list[int]:
     """The group asked for, else all that have nodes and are not ruled out."""
     if request.group is not None:
         return [request.group]
-    indices: list[int] = sorted({*model.group_of.tolist()})
-    return [index for index in indices if request.groups is None or index in request.groups]
+    allowed = request.groups
+    return [index for index in model.groups if allowed is None or index in allowed]
 
 
 def _is_closed(outcome: GroupOutcome, request: Allocate) -> bool:

@@ -4,16 +4,22 @@ hail simulates emptying each node for each candidate. Here it is told as in ``em
 candidates at once as far as possible.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
-import numpy as np
-
-from coordinator.allocator.allocation.emptying import lost_nodes
+from coordinator.allocator.allocation.emptying import lost_nodes, outlook_of
 from coordinator.allocator.allocation.evacuation import can_evacuate
-from coordinator.allocator.arrays import Bools, Ints, among
-from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.state import Resident, State, residents_of
-from coordinator.allocator.snapshot import NOWHERE, Instance
+from coordinator.allocator.snapshot import NOWHERE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.snapshot import Instance
 
 
 class Redundancy:
@@ -33,96 +39,94 @@ class Redundancy:
     def __init__(
         self,
         model: ClusterModel,
-        scored: Ints,
+        scored: Sequence[int],
         demand: Instance,
         resides: int | None = None,
         *,
-        emptied: Ints | None = None,
+        emptied: Sequence[int] | None = None,
     ) -> None:
         self._resides = resides
         self._model = model
         self._scored = scored
         self._emptied = scored if emptied is None else emptied
         self._demand = demand
-        self._peers = model.peers
         self._evacuation_load = model.evacuation_load
         self._used = demand.used_memory
+        self._memory: list[int] = [row.memory for row in model.rows]
+        self._disk: list[int] = [row.disk for row in model.rows]
         self.culprit = NOWHERE
 
     @cached_property
     def is_hopeless(self) -> bool:
         """Whether some node cannot be emptied wherever the instance goes."""
-        lost = lost_nodes(self._model, self._emptied)
-        if len(lost):
-            self.culprit = int(lost.min())
-        return bool(len(lost))
+        lost = lost_nodes(self._model, self._emptied, outlook_of(self._model, self._emptied))
+        if lost:
+            self.culprit = min(lost)
+        return bool(lost)
 
     @cached_property
     def is_assured(self) -> bool:
         """Whether counting shows that unmirrored instances find room wherever it goes."""
-        resources, evacuation_load, demand = (
-            self._model.resources,
-            self._evacuation_load,
-            self._demand,
-        )
-        memory, disk = resources.memory, resources.disk
-        if not demand.forthcoming:
-            memory = memory - self._used
-            disk = disk - (demand.disk if demand.is_local else 0)
-            evacuation_load = evacuation_load.with_instance(demand, np.arange(self._model.size))
-        return bool(
-            evacuation_load.judge(self._model.group_of, self._emptied, memory, disk).safe.all()
-        )
+        everyone = range(self._model.size)
+        return not any(self._outlook(everyone, everyone))
 
-    def primaries(self, nodes: Ints) -> Bools:
-        """Per node: whether, with the instance on it, it could still take its peers' instances."""
-        memory = self._model.resources.memory[nodes] - self._used
-        ok: Bools = memory > self._arriving[nodes]
-        return ok
-
-    def pairs(self, primaries: Ints, secondaries: Ints) -> Bools:
-        """Matrix: whether the instance could fail over, and its primary take its peers' ones.
+    def _outlook(
+        self, primaries: Sequence[int], nodes: Sequence[int]
+    ) -> tuple[list[int], list[int]]:
+        """Nodes that are lost, or in doubt, with the instance on each of these at once.
 
         Args:
-            primaries: rising node indices, the rows.
-            secondaries: rising node indices, the columns.
+            primaries: where it runs.
+            nodes: where its disks are.
         """
-        ok = np.repeat(self.primaries(primaries)[:, None], len(secondaries), axis=1)
-        if self._demand.forthcoming or self._resides is not None:
-            return ok  # what is there already fails over between its old nodes, and could
-        peers, memory = self._peers, self._model.resources.memory
-        ok &= memory[secondaries] > self._used
-        size = self._model.size
-        here = among(peers.primary, primaries, size) & among(peers.secondary, secondaries, size)
-        rows = np.searchsorted(primaries, peers.primary[here])
-        columns = np.searchsorted(secondaries, peers.secondary[here])
-        ok[rows, columns] &= memory[peers.secondary[here]] > peers.arriving[here] + self._used
-        for row in np.flatnonzero(self._evacuation_load.tied[primaries]).tolist():
-            ok[row] &= self._model.may_migrate(int(primaries[row]), secondaries.tolist())
-        return ok
+        memory, disk, load = self._memory, self._disk, self._evacuation_load
+        if not self._demand.forthcoming:
+            memory, disk = [*memory], [*disk]
+            for node in primaries:
+                memory[node] -= self._used
+            for node in nodes if self._demand.is_local else ():
+                disk[node] -= self._demand.disk
+            load = load.with_instance(asked(self._demand), primaries)
+        outlook = load.judge(self._model.groups, self._emptied, memory, disk)
+        return outlook.lost, outlook.doubtful
+
+    def may_run_on(self, node: int) -> bool:
+        """Whether, with the instance on it, a node could still take its peers' instances."""
+        return self._memory[node] - self._used > self._arriving[node]
+
+    def may_have_copy(self, node: int) -> bool:
+        """Whether the instance could fail over to a node that has no peer among its primaries."""
+        return not self._fails_over or self._memory[node] > self._used
+
+    @property
+    def _fails_over(self) -> bool:
+        """Whether it would; what is there already does between its old nodes, and could."""
+        return not self._demand.forthcoming and self._resides is None
+
+    @cached_property
+    def forbidden_pairs(self) -> set[tuple[int, int]]:
+        """Primary and secondary between which it could not fail over, though each might do."""
+        if not self._fails_over:
+            return set()
+        model = self._model
+        arriving = model.peers.arriving.items()
+        forbidden = {pair for pair, mib in arriving if self._memory[pair[1]] <= mib + self._used}
+        everyone = range(model.size)
+        for node in everyone:
+            if self._evacuation_load.tied[node]:
+                allowed = zip(everyone, model.may_migrate(node, everyone), strict=True)
+                forbidden.update((node, other) for other, may_migrate in allowed if not may_migrate)
+        return forbidden
 
     def holds(self, nodes: tuple[int, ...]) -> bool:
         """Whether each node's unmirrored instances find room with the instance on ``nodes``."""
         if self.is_assured:
             return True
-        resources, demand = self._model.resources, self._demand
-        memory, disk, evacuation_load = (
-            resources.memory.copy(),
-            resources.disk.copy(),
-            self._evacuation_load,
-        )
-        if not demand.forthcoming:
-            memory[nodes[0]] -= self._used
-            if demand.is_local:
-                disk[list(nodes)] -= demand.disk
-            evacuation_load = evacuation_load.with_instance(demand, np.array(nodes[:1]))
-        outlook = evacuation_load.judge(self._model.group_of, self._emptied, memory, disk)
-        lost = np.flatnonzero(outlook.lost).tolist()
+        lost, doubtful = self._outlook(nodes[:1], nodes)
         if lost:
             self.culprit = lost[0]
             return False
         # Where one place leaves a node stuck, the next one mostly does the same: it is tried first.
-        doubtful = np.flatnonzero(~outlook.safe).tolist()
         for node in sorted(doubtful, key=lambda node: node != self.culprit):
             if not self._simulate(node, nodes):
                 self.culprit = node
@@ -133,12 +137,13 @@ class Redundancy:
         """Whether every node could be emptied with the instance on ``nodes``, primary first."""
         if self.is_hopeless:
             return False
-        first, others = np.array(nodes[:1]), np.array(nodes[1:])
-        if len(others):
-            mirrored = bool(self.pairs(first, others)[0, 0])
-        else:
-            mirrored = bool(self.primaries(first)[0])
-        return mirrored and self.holds(nodes)
+        is_pair = len(nodes) > 1
+        return (
+            self.may_run_on(nodes[0])
+            and not (is_pair and not self.may_have_copy(nodes[1]))
+            and not (is_pair and nodes in self.forbidden_pairs)
+            and self.holds(nodes)
+        )
 
     def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
         """Whether every node could be emptied with the instance on ``nodes``, one by one.
@@ -155,7 +160,7 @@ class Redundancy:
             can_evacuate(
                 after.copy(), node, residents_of(self._model, node, self._resides), self._scored
             )
-            for node in self._emptied.tolist()
+            for node in self._emptied
         )
 
     def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
@@ -175,15 +180,16 @@ class Redundancy:
         if self._resides is None:
             secondary = nodes[1] if len(nodes) > 1 else NOWHERE
             return Resident(self._demand, nodes[0], secondary, location)
-        primary = int(self._model.primary_of[self._resides])
-        secondary = int(self._model.secondary_of[self._resides])
+        primary = self._model.primary_of[self._resides]
+        secondary = self._model.secondary_of[self._resides]
         location = self._model.location_score(self._demand, primary, secondary)
         return Resident(self._demand, primary, secondary, location)
 
     @cached_property
-    def _arriving(self) -> Ints:
+    def _arriving(self) -> list[int]:
         """Per node: most memory that one peer's failure brings."""
-        arriving = np.zeros(self._model.size, dtype=np.int64)
-        ours = among(self._peers.primary, self._emptied, self._model.size)
-        np.maximum.at(arriving, self._peers.secondary[ours], self._peers.arriving[ours])
+        arriving, ours = [0] * self._model.size, frozenset(self._emptied)
+        for (primary, secondary), memory in self._model.peers.arriving.items():
+            if primary in ours and memory > arriving[secondary]:
+                arriving[secondary] = memory
         return arriving

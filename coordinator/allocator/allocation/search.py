@@ -1,30 +1,34 @@
 """Trying one group: its candidates, the best choice, and why the others were refused."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-
-from common.names import NodeName
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.redundancy import Redundancy
-from coordinator.allocator.allocation.single import Singles
-from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import Reason
-from coordinator.allocator.request import Allocate, Choice, GroupOutcome
-from coordinator.allocator.snapshot import NOWHERE, Node
+from coordinator.allocator.model.trials import as_primary
+from coordinator.allocator.refusal import REASONS, Reason
+from coordinator.allocator.request import Choice, GroupOutcome
+from coordinator.allocator.snapshot import NOWHERE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from common.names import NodeName
+    from coordinator.allocator.allocation.pair import AllowedPairs
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.request import Allocate
+    from coordinator.allocator.snapshot import Node
+
+    _Options = Iterator[tuple[tuple[int, ...], float]]
 
 NOT_CONNECTED = "not connected to a network that the instance needs"
 TOO_FEW_NODES = "not enough online nodes"
 
 CHOICES = 5  # the best and its runners-up
-
-_REASONS = tuple(Reason)  # by code; faster than making one
-_Options = Iterator[tuple[tuple[int, ...], float]]
 
 
 def why_unusable(node: Node, among: frozenset[str] | None) -> Reason:
@@ -38,24 +42,26 @@ def why_unusable(node: Node, among: frozenset[str] | None) -> Reason:
     return Reason.RESTRICTED if among is not None and node.name not in among else Reason.NONE
 
 
-@dataclass(frozen=True, slots=True)
 class GroupResult:
     """The outcome of one group, the number of options, and why nodes were refused."""
 
-    outcome: GroupOutcome
-    considered: int
-    reasons: Mapping[NodeName, Reason]
+    __slots__ = ("considered", "outcome", "reasons")
+
+    def __init__(
+        self, outcome: GroupOutcome, considered: int, reasons: Mapping[NodeName, Reason]
+    ) -> None:
+        self.outcome, self.considered, self.reasons = outcome, considered, reasons
 
 
 class Search:
     """One allocation; each group is tried on the same state."""
 
-    def __init__(self, model: ClusterModel, request: Allocate, scored: Ints) -> None:
+    def __init__(self, model: ClusterModel, request: Allocate, scored: Sequence[int]) -> None:
         self._model = model
         self._request = request
         self._demand = request.instance
         self._state = State(model)
-        self._scope = self._state.scope(scored)
+        self._scope = self._state.scope(scored, for_pairs=request.pair)
         self._redundancy = Redundancy(model, scored, request.instance, request.resides)
 
     @property
@@ -71,21 +77,18 @@ class Search:
     def in_group(self, group: int) -> GroupResult:
         """Look for the best nodes of a group, given by index."""
         request, shown = self._request, self._model.snapshot.groups[group]
-        members = np.flatnonzero(self._model.group_of == group)
+        members = self._model.groups.get(group, [])
         reasons = self._why_unusable(members)
-        candidates = members
-        if reasons:
-            left = [node for node in members.tolist() if node not in reasons]
-            candidates = np.array(left, dtype=np.int64)
+        candidates = [node for node in members if node not in reasons]
         is_pair = request.pair
 
         problem = ""
         if not request.networks.issubset(shown.networks):
             problem = NOT_CONNECTED
-            reasons.update(dict.fromkeys(candidates.tolist(), Reason.NETWORK))
+            reasons.update(dict.fromkeys(candidates, Reason.NETWORK))
         elif len(candidates) < (2 if is_pair else 1):
             problem = TOO_FEW_NODES
-            reasons.update(dict.fromkeys(candidates.tolist(), Reason.PARTNER))
+            reasons.update(dict.fromkeys(candidates, Reason.PARTNER))
         if problem:
             outcome = GroupOutcome(group=group, alloc_policy=shown.alloc_policy, problem=problem)
             return GroupResult(outcome, 0, self._named(reasons))
@@ -105,14 +108,12 @@ class Search:
         )
         return GroupResult(outcome, considered, self._named(reasons))
 
-    def _why_unusable(self, nodes: Ints) -> dict[int, Reason]:
+    def _why_unusable(self, nodes: Sequence[int]) -> dict[int, Reason]:
         """The nodes that are no candidates, and why."""
         model, among = self._model, self._request.among
-        if among is None:
-            nodes = nodes[~model.usable[nodes]]
         reasons = {
             node: why_unusable(model.snapshot.nodes[node], among)
-            for node in nodes.tolist()
+            for node in nodes
             if not model.usable[node] or (among is not None and model.names[node] not in among)
         }
         return {node: why for node, why in reasons.items() if why}
@@ -121,30 +122,33 @@ class Search:
         return {self._model.names[node]: reasons[node] for node in sorted(reasons)}
 
     def _singles(
-        self, candidates: Ints, reasons: dict[int, Reason]
+        self, candidates: Sequence[int], reasons: dict[int, Reason]
     ) -> tuple[tuple[Choice, ...], Counter[Reason]]:
-        singles = Singles.of(
-            self._state,
-            self._scope,
+        model, demand, state, scope = self._model, self._demand, self._state, self._scope
+        trials = as_primary(
+            state,
+            scope,
             candidates,
-            self._demand,
-            location=self._model.unmet_locations(self._demand, candidates),
+            demand,
+            location=model.unmet_locations(demand, candidates),
             force=self._request.ignore_soft_limits,
-            check_policy=True,
         )
-        codes = singles.codes.copy()
+        trials.refuse(model.forbidden(demand, candidates))
+        codes = trials.codes
         choices: list[Choice] = []
         if self._request.check_redundancy and self._redundancy.is_hopeless:
-            codes[codes == 0] = Reason.REDUNDANCY
+            codes = [code or Reason.REDUNDANCY for code in codes]
         else:
-            options: _Options = (((node,), score) for node, score in singles.from_best())
-            choices, rejected = self._choose(options)
-            codes[np.searchsorted(candidates, [nodes[0] for nodes in rejected])] = Reason.REDUNDANCY
+            ranked = trials.ranked(scope, state.crowding(demand, scope, candidates))
+            choices, rejected = self._choose(((node,), score) for node, score in ranked)
+            refused = {nodes[0] for nodes in rejected}
+            pairs = zip(candidates, codes, strict=True)
+            codes = [Reason.REDUNDANCY if node in refused else code for node, code in pairs]
         reasons.update(_by_node(candidates, codes))
-        return tuple(choices), Counter(_REASONS[code] for code in codes.tolist() if code)
+        return tuple(choices), Counter(REASONS[code] for code in codes if code)
 
     def _pairs(
-        self, candidates: Ints, reasons: dict[int, Reason]
+        self, candidates: Sequence[int], reasons: dict[int, Reason]
     ) -> tuple[tuple[Choice, ...], Counter[Reason]]:
         pairs = Pairs(
             self._state,
@@ -172,12 +176,16 @@ class Search:
         reasons.update(_refused_by_pairs(pairs, is_possible, is_found=bool(choices)))
         return tuple(choices), +failures
 
-    def _redundant_pairs(self, pairs: Pairs) -> Bools | None:
+    def _redundant_pairs(self, pairs: Pairs) -> AllowedPairs | None:
         """Pairs whose mirrored instances stay safe; None for all of them."""
         if not self._request.check_redundancy:
             return None
-        allowed = self._redundancy.pairs(pairs.primaries, pairs.nodes)
-        return None if allowed.all() else allowed
+        redundancy = self._redundancy
+        return pairs.allowed(
+            [node for node in pairs.nodes if redundancy.may_run_on(node)],
+            [node for node in pairs.nodes if redundancy.may_have_copy(node)],
+            redundancy.forbidden_pairs,
+        )
 
     def _choose(self, options: _Options) -> tuple[list[Choice], list[tuple[int, ...]]]:
         """Take the best option that keeps the cluster redundant, and those that follow it.
@@ -196,7 +204,7 @@ class Search:
         return [], rejected
 
     def _stays_redundant(self, nodes: tuple[int, ...]) -> bool:
-        mirrored = len(nodes) > 1 or bool(self._redundancy.primaries(np.array(nodes[:1]))[0])
+        mirrored = len(nodes) > 1 or self._redundancy.may_run_on(nodes[0])
         return mirrored and self._redundancy.holds(nodes)
 
     def _names(self, nodes: tuple[int, ...]) -> tuple[NodeName, ...]:
@@ -205,20 +213,15 @@ class Search:
 
 def _refused_by_pairs(pairs: Pairs, is_possible: bool, *, is_found: bool) -> dict[int, Reason]:
     """Nodes that can be neither primary nor secondary; all of them if nothing was found."""
-    first, second = pairs.primary_codes, pairs.secondary_codes
-    codes = np.where(second > 0, first, 0)
-    if not is_found:
-        otherwise = Reason.REDUNDANCY if is_possible else Reason.PARTNER
-        codes = np.select(
-            [codes > 0, np.full(len(codes), is_possible), first > 0, second > 0],
-            [codes, otherwise, first, second],
-            otherwise,
-        )
+    codes = []
+    for first, second in zip(pairs.primary_codes, pairs.secondary_codes, strict=True):
+        code = first if second else 0
+        if not is_found and not code:
+            code = Reason.REDUNDANCY if is_possible else first or second or Reason.PARTNER
+        codes.append(code)
     return _by_node(pairs.nodes, codes)
 
 
-def _by_node(nodes: Ints, codes: Ints) -> dict[int, Reason]:
+def _by_node(nodes: Sequence[int], codes: Sequence[int]) -> dict[int, Reason]:
     """The nodes that are refused, and why."""
-    refused = np.flatnonzero(codes)
-    nodes, codes = nodes[refused], codes[refused]
-    return {node: _REASONS[code] for node, code in zip(nodes.tolist(), codes.tolist(), strict=True)}
+    return {node: REASONS[code] for node, code in zip(nodes, codes, strict=True) if code}

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from common.model.template import MIRRORED
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.redundancy import Redundancy
-from coordinator.allocator.arrays import Bools
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import Reason
@@ -40,17 +37,17 @@ def choose_second_node(
         check_redundancy: whether every node has to stay one that could be emptied.
         ignore_soft_limits: of the node where it is.
     """
-    instance, primary = model.snapshot.instances[index], int(model.primary_of[index])
+    instance, primary = model.snapshot.instances[index], model.primary_of[index]
     demand = replace(instance, template=MIRRORED)
     state = State(model)
     state.take_primary(instance, primary, model.location_score(instance, primary))
-    everyone = np.arange(model.size)
-    members = np.flatnonzero(model.group_of == model.group_of[primary])
-    pairs = Pairs(state, state.scope(everyone), members, demand, force=ignore_soft_limits)
+    everyone = range(model.size)
+    members = model.groups[model.group_of[primary]]
+    scope = state.scope(everyone, for_pairs=True)
+    pairs = Pairs(state, scope, members, demand, force=ignore_soft_limits)
     failures = pairs.count_of(primary)
     left = len(members) - 1 - sum(failures.values())
-    allowed: Bools = np.zeros((len(pairs.primaries), len(members)), dtype=np.bool_)
-    allowed[pairs.primaries == primary] = members != primary
+    allowed = pairs.allowed([primary], members)
     redundancy = Redundancy(model, everyone, demand, resides=index)
     for nodes, score in pairs.from_best(allowed, None):
         if not check_redundancy or redundancy.stays(state, nodes):

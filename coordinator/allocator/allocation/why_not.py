@@ -101,7 +101,7 @@ def _forbidding(
     """
     found: dict[int, tuple[set[NodeName], Reason]] = {}
     for name in (*refused, *missing):
-        group = int(model.group_of[model.snapshot.node_index[name]])
+        group = model.group_of[model.index[name]]
         policy = model.snapshot.groups[group].policy
         reason = check_policy(policy, demand) if name in missing else refused[name]
         if reason in _POLICY:
@@ -117,7 +117,7 @@ def _nearest(
 ) -> tuple[NodeName, Miss] | None:
     """Return the node that lacks the smallest part of what is needed, if that can be told."""
     found = {
-        name: missing.get(name) or _miss(model, model.snapshot.node_index[name], reason, demand)
+        name: missing.get(name) or _miss(model, model.index[name], reason, demand)
         for name, reason in reasons.items()
     }
     known = [(name, miss) for name, miss in found.items() if miss is not None]
@@ -125,19 +125,15 @@ def _nearest(
 
 
 def _miss(model: ClusterModel, node: int, reason: Reason, demand: Instance) -> Miss | None:
-    resources = model.resources
+    row = model.rows[node]
     match reason:
         case Reason.MEMORY:
-            return Miss(
-                int(resources.memory[node]), demand.memory, "MiB of memory free", is_strict=True
-            )
+            return Miss(row.memory, demand.memory, "MiB of memory free", is_strict=True)
         case Reason.DISK:
-            return Miss(
-                int(resources.disk[node]), demand.disk, "MiB of disk space free", is_strict=True
-            )
+            return Miss(row.disk, demand.disk, "MiB of disk space free", is_strict=True)
         case Reason.CPU:
-            most = float(resources.total_cpus[node]) * float(resources.cpu_ratio[node])
-            left = max(0.0, most - int(resources.cpus[node]))
+            most = row.total_cpus * row.cpu_ratio
+            left = max(0.0, most - row.cpus)
             return Miss(left, demand.vcpus, f"of {most:g} virtual processors left")
         case _:
             return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coordinator.allocator.arrays import Floats, Ints
+from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.group_state import GroupState, MoveKind
 from coordinator.allocator.balancing.move_matrix import Candidates
 from coordinator.allocator.balancing.outcomes import simulate
@@ -142,7 +142,7 @@ class Balance:
         state, some = self.state, self.movable
         if not self.limits.evacuate:
             return some
-        is_stranded = state.is_offline(state.primary[some]) | (
+        is_stranded: Bools = state.is_offline(state.primary[some]) | (
             state.demands.mirrored[some] & state.is_offline(state.secondary[some])
         )
         return some[is_stranded]

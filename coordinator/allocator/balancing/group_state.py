@@ -9,12 +9,12 @@ from copy import copy
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.arrays import Bools, Ints, ints
 from coordinator.allocator.balancing.moves import MoveKind as MoveKind
 from coordinator.allocator.balancing.moves import Outcome as Outcome
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
-from coordinator.allocator.model.resources import Demands, NodeResources
+from coordinator.allocator.model.resources import Demands, NodeResources, demand_arrays
 from coordinator.allocator.model.shift import remove_primary, remove_secondary
 from coordinator.allocator.snapshot import NOWHERE
 
@@ -42,28 +42,34 @@ class GroupState:
         self.nodes = nodes
         place = np.full(model.size, OUTSIDE, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))
-        here = place[model.primary_of] >= 0
+        primary, secondary = ints(model.primary_of), ints(model.secondary_of)
+        here = place[primary] >= 0
         self.instances = np.flatnonzero(here)
-        self.primary = place[model.primary_of[here]]
-        secondary = model.secondary_of[here]
+        self.primary, secondary = place[primary[here]], secondary[here]
         self.secondary = np.where(secondary == NOWHERE, NOWHERE, place[secondary])
-        self.demands: Demands = model.demands.at(self.instances)
+        self.demands: Demands = demand_arrays(model.demands).at(self.instances)
         self.resources: NodeResources = model.resources.at(nodes)
         self._count_reservations(place)
         self._read_tags()
-        self.location = model.location_scores[self.instances]
-        self.may_migrate = np.stack([model.may_migrate(node, nodes) for node in nodes.tolist()])
+        self.location = ints(model.location_scores)[self.instances]
+        members = nodes.tolist()
+        self.may_migrate = np.array(
+            [model.may_migrate(node, members) for node in members], dtype=np.bool_
+        )
 
     def _count_reservations(self, place: Ints) -> None:
         """What nodes keep free for the failure of nodes of this group, and of others."""
-        peers, size = self.model.peers, len(self.nodes)
-        first, second = place[peers.primary], place[peers.secondary]
+        size = len(self.nodes)
+        pairs = self.model.peers.promised
+        ends = np.array([*pairs], dtype=np.int64).reshape(-1, 2)
+        promised = ints([*pairs.values()])
+        first, second = place[ends].T
         inside, outside = (first >= 0) & (second >= 0), (first < 0) & (second >= 0)
         self.promised = np.zeros((size, size), dtype=np.int64)
-        self.promised[second[inside], first[inside]] = peers.promised[inside]
+        self.promised[second[inside], first[inside]] = promised[inside]
         self._from_outside = np.zeros(size, dtype=np.int64)
-        np.maximum.at(self._from_outside, second[outside], peers.promised[outside])
-        self._owed_outside = int(peers.promised[outside].sum())
+        np.maximum.at(self._from_outside, second[outside], promised[outside])
+        self._owed_outside = int(promised[outside].sum())
 
     def _read_tags(self) -> None:
         model, rules, nodes = self.model, self.model.rules, self.nodes.tolist()
@@ -111,12 +117,12 @@ class GroupState:
             moved: instances that have moved, in that order, as indices in the snapshot.
         """
         resources = self.model.resources.copy()
-        for name in NodeResources.__slots__:
+        for name in NodeResources.names:
             getattr(resources, name)[..., self.nodes] = getattr(self.resources, name)
         where = {index: at for at, index in enumerate(self.instances.tolist())}
         last = {index: turn for turn, index in enumerate(moved)}
         homes = {index: self.homes(where[index]) for index in sorted(last, key=last.__getitem__)}
-        return with_moved(self.model, resources, homes)
+        return with_moved(self.model, homes, resources=resources)
 
     def homes(self, one: int) -> tuple[int, int]:
         """Primary and secondary of the instance at a position, as indices in the snapshot."""
@@ -130,7 +136,8 @@ class GroupState:
 
     def is_offline(self, nodes: Ints) -> Bools:
         """Per position; what is not in the group counts as online."""
-        return (nodes >= 0) & self.resources.offline[nodes]
+        offline: Bools = (nodes >= 0) & self.resources.offline[nodes]
+        return offline
 
     def reserved_without(self, some: Ints) -> Ints:
         """What the secondaries of instances keep free once they let go of these, one each."""
@@ -145,7 +152,7 @@ class GroupState:
         held = table[secondary, primary]
         others = np.where(top[secondary] == primary, second[secondary], first[secondary])
         left = np.maximum(held - self.demands.needed[some], 0)
-        reserved = self.resources.reserved[secondary]
+        reserved: Ints = self.resources.reserved[secondary]
         return np.where(held >= reserved, np.maximum(others, left), reserved)
 
     def clashes(self, some: Ints, nodes: Ints) -> Ints:

@@ -16,8 +16,8 @@ from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.reserve import Holders
 from coordinator.allocator.balancing.step import Step
+from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import UNKNOWN
-from coordinator.allocator.model.score import figures
 from coordinator.allocator.model.terms import WEIGHTS, Term
 
 _BY_TARGET = frozenset({Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTAL, Term.N1_CNT})

@@ -6,8 +6,9 @@ from enum import IntEnum
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.score import Changed, figures
+from coordinator.allocator.model.score import Changed
 
 
 class MoveKind(IntEnum):

@@ -14,7 +14,7 @@ import numpy as np
 from common.model.policy import Spec
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import NodeResources, demands_of
+from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary
 from coordinator.allocator.snapshot import Instance, Snapshot
 
@@ -59,9 +59,8 @@ def have_room(resources: NodeResources, instance: Instance) -> bool:
     """Whether every node could take the instance, within soft limits too."""
     size = len(resources.offline)
     nothing = np.zeros(size, dtype=np.int64)
-    demands = demands_of([instance]).at(nothing)
     codes, _ = add_primary(
-        resources, demands, clashes=nothing, location=nothing, force=np.zeros(size, dtype=np.bool_)
+        resources, asked_arrays(instance), clashes=nothing, location=nothing, force=False
     )
     return not codes.any()
 

@@ -6,21 +6,21 @@ have the size for that: then all fit, whatever the order and the choices. Or the
 nowhere even now: then the node cannot be emptied. Between the two, counting does not tell.
 """
 
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-import numpy as np
+from copy import copy
 
-from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.model.resources import Demands
-from coordinator.allocator.snapshot import Instance
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
-_TARGETS = 32  # nodes of a group that are looked at for room; more are rarely needed
+    from coordinator.allocator.model.resources import Demands
+
 _NONE = -1
 
 
-@dataclass(frozen=True, slots=True)
 class EvacuationLoad:
-    """What would have to leave each node; arrays of shape (nodes,), in MiB.
+    """What would have to leave each node; lists with an element per node, in MiB.
 
     Attributes:
         memory: of all its running primaries.
@@ -30,139 +30,140 @@ class EvacuationLoad:
         tied: whether migration tags or exclusive storage restrict where its instances may go.
     """
 
-    memory: Ints
-    largest: Ints
-    disk: Ints
-    largest_disk: Ints
-    forbidden: Bools
-    tied: Bools
+    def __init__(self, forbidden: Sequence[bool], tied: Sequence[bool]) -> None:
+        size = len(tied)
+        self.memory, self.largest = [0] * size, [_NONE] * size
+        self.disk, self.largest_disk = [0] * size, [_NONE] * size
+        self.forbidden, self.tied = forbidden, tied
 
     @classmethod
     def of(
-        cls, demands: Demands, primary: Ints, *, forbidden: Bools, tied: Bools
-    ) -> "EvacuationLoad":
+        cls,
+        demands: Demands,
+        primary: Sequence[int],
+        *,
+        forbidden: Sequence[bool],
+        tied: Sequence[bool],
+    ) -> EvacuationLoad:
         """What instances make of it.
 
         Args:
-            demands: of the instances that are there, not forthcoming.
-            primary: the node of each, of shape (instances,).
+            demands: of all instances, as lists; forthcoming ones do not count.
+            primary: the node of each.
             forbidden: as of the class.
             tied: likewise.
         """
-        size = len(tied)
-        found = cls(
-            memory=np.zeros(size, dtype=np.int64),
-            largest=np.full(size, _NONE, dtype=np.int64),
-            disk=np.zeros(size, dtype=np.int64),
-            largest_disk=np.full(size, _NONE, dtype=np.int64),
-            forbidden=forbidden,
-            tied=tied,
-        )
-        np.add.at(found.memory, primary, demands.memory)
-        others = np.flatnonzero(~demands.mirrored)
-        np.maximum.at(found.largest, primary[others], demands.memory[others])
-        local = others[demands.local[others]]
-        np.add.at(found.disk, primary[local], demands.disk[local])
-        np.maximum.at(found.largest_disk, primary[local], demands.disk[local])
-        return found
+        columns = (
+            primary, demands.count, demands.memory, demands.disk, demands.mirrored, demands.local,
+        )  # fmt: skip
+        return cls(forbidden, tied).followed_by(zip(*columns, strict=True))
 
-    def with_instance(self, demand: Instance, nodes: Ints) -> "EvacuationLoad":
-        """The same with one more instance on each of ``nodes``."""
-        loaded = replace(
-            self,
-            memory=self.memory.copy(),
-            largest=self.largest.copy(),
-            disk=self.disk.copy(),
-            largest_disk=self.largest_disk.copy(),
-        )
-        loaded.memory[nodes] += demand.used_memory
-        if not demand.is_mirrored:
-            _load(loaded, nodes, demand)
+    def followed_by(self, more: Iterable[tuple[int, ...]]) -> EvacuationLoad:
+        """The same with more instances.
+
+        Args:
+            more: of each its node, and of its demands count, memory, disk, whether it is mirrored
+                and whether its disks are local.
+        """
+        loaded = copy(self)
+        loaded.memory, loaded.largest = [*self.memory], [*self.largest]
+        loaded.disk, loaded.largest_disk = [*self.disk], [*self.largest_disk]
+        for node, count, memory, disk, mirrored, local in more:
+            if count:
+                loaded.memory[node] += memory
+                if not mirrored:
+                    loaded.largest[node] = max(loaded.largest[node], memory)
+                    if local:
+                        loaded.disk[node] += disk
+                        loaded.largest_disk[node] = max(loaded.largest_disk[node], disk)
         return loaded
 
-    def judge(self, group_of: Ints, scored: Ints, memory: Ints, disk: Ints) -> "Outlook":
+    def with_instance(self, row: Demands, nodes: Iterable[int]) -> EvacuationLoad:
+        """The same with one more instance, given as a row, on each of ``nodes``."""
+        asked = row.count, row.memory, row.disk, row.mirrored, row.local
+        return self.followed_by((node, *asked) for node in nodes)
+
+    def judge(
+        self,
+        groups: Mapping[int, Sequence[int]],
+        scored: Iterable[int],
+        memory: Sequence[int],
+        disk: Sequence[int],
+    ) -> Outlook:
         """Judge the ``scored`` nodes by what is free on each node; the others are safe.
 
         Args:
-            group_of: the group of each node.
-            scored: rising node indices.
+            groups: the nodes of each group.
+            scored: node indices.
             memory: what is free on each node.
             disk: likewise.
         """
-        safe = np.ones(len(group_of), dtype=np.bool_)
-        lost = np.zeros(len(group_of), dtype=np.bool_)
-        laden = scored[self.largest[scored] > _NONE]
-        for group in set(group_of[laden].tolist()):
-            nodes = laden[group_of[laden] == group]
-            targets = np.flatnonzero(group_of == group)
-            safe[nodes] = _surely_fits(nodes, _roomiest(targets, memory), memory, disk, self)
-            lost[nodes] = (
-                self.forbidden[nodes]
-                | (_best_elsewhere(nodes, targets, memory) <= self.largest[nodes])
-                | (_best_elsewhere(nodes, targets, disk) <= self.largest_disk[nodes])
-            )
-        return Outlook(safe=safe & ~lost, lost=lost)
+        laden = {node for node in scored if self.largest[node] > _NONE}
+        lost, doubtful = [], []
+        for nodes in groups.values() if laden else ():
+            by_memory = sorted(nodes, key=memory.__getitem__, reverse=True)
+            by_disk = sorted(nodes, key=disk.__getitem__, reverse=True)
+            for node in nodes:
+                if node not in laden:
+                    continue
+                largest, on_disk = self.largest[node], self.largest_disk[node]
+                if (
+                    self.forbidden[node]
+                    or _best_elsewhere(node, by_memory, memory) <= largest
+                    or (on_disk > _NONE and _best_elsewhere(node, by_disk, disk) <= on_disk)
+                ):
+                    lost.append(node)
+                elif not self._surely_leaves(node, by_memory, memory, disk):
+                    doubtful.append(node)
+        return Outlook(sorted(lost), sorted(doubtful))
+
+    def _surely_leaves(
+        self, node: int, targets: Iterable[int], memory: Sequence[int], disk: Sequence[int]
+    ) -> bool:
+        """Whether what leaves a node is too small to block all targets for its largest piece.
+
+        Blocking a target for memory takes at least its room less the largest piece, as a part of
+        all the memory that moves; likewise for disk. The parts spent on all targets add up to at
+        most 1 for memory and 1 for disk.
+        """
+        if self.tied[node]:
+            return False
+        on_disk = self.largest_disk[node] > _NONE
+        left = (1 + on_disk) * (1 + 1e-9)
+        for target in targets:
+            if target != node:
+                part = _part(memory[target] - self.largest[node], self.memory[node])
+                if on_disk:
+                    room = disk[target] - self.largest_disk[node]
+                    part = min(part, _part(room, self.disk[node]))
+                left -= part
+                if left < 0:
+                    return True
+        return False
 
 
-@dataclass(frozen=True, slots=True)
 class Outlook:
-    """Per node: whether its instances find room for sure, or for sure do not."""
+    """What counting tells of nodes; those named in neither list can be emptied for sure.
 
-    safe: Bools
-    lost: Bools
-
-
-def _load(evacuation_load: EvacuationLoad, nodes: int | Ints, demand: Instance) -> None:
-    """Add an instance that is not mirrored to what has to leave ``nodes``, but for its memory."""
-    evacuation_load.largest[nodes] = np.maximum(evacuation_load.largest[nodes], demand.used_memory)
-    if demand.is_local:
-        evacuation_load.disk[nodes] += demand.disk
-        evacuation_load.largest_disk[nodes] = np.maximum(
-            evacuation_load.largest_disk[nodes], demand.disk
-        )
-
-
-def _roomiest(targets: Ints, memory: Ints) -> Ints:
-    """The targets with most memory; looking at these only errs on the careful side."""
-    return targets[np.argsort(-memory[targets], kind="stable")[:_TARGETS]]
-
-
-def _surely_fits(
-    nodes: Ints, targets: Ints, memory: Ints, disk: Ints, evacuation_load: EvacuationLoad
-) -> Bools:
-    """Per node: whether what leaves it is too small to block all targets for its largest piece.
-
-    Blocking a target for memory takes at least its room less the largest piece, as a part of
-    all the memory that moves; likewise for disk. The parts spent on all targets add up to at
-    most 1 for memory and 1 for disk.
+    Attributes:
+        lost: those that cannot be, rising.
+        doubtful: those of which it does not tell, rising.
     """
-    parts = _parts(
-        memory[targets] - evacuation_load.largest[nodes, None], evacuation_load.memory[nodes]
-    )
-    budget = np.ones(len(nodes))
-    on_disk = evacuation_load.largest_disk[nodes] > _NONE
-    if on_disk.any():
-        disk_parts = _parts(
-            disk[targets] - evacuation_load.largest_disk[nodes, None], evacuation_load.disk[nodes]
-        )
-        parts = np.where(on_disk[:, None], np.minimum(parts, disk_parts), parts)
-        budget += on_disk
-    parts[nodes[:, None] == targets] = 0
-    fits: Bools = parts.sum(axis=1) > budget * (1 + 1e-9)
-    return fits & ~evacuation_load.tied[nodes]
+
+    __slots__ = ("doubtful", "lost")
+
+    def __init__(self, lost: list[int], doubtful: list[int]) -> None:
+        self.lost, self.doubtful = lost, doubtful
 
 
-def _parts(room: Ints, total: Ints) -> Floats:
+def _part(room: int, total: int) -> float:
     """``room / total`` where there is room, else 0; of nothing, any room is infinitely much."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(room > 0, room / total[:, None], 0.0)
+    if room <= 0:
+        return 0.0
+    return room / total if total else float("inf")
 
 
-def _best_elsewhere(nodes: Ints, targets: Ints, amounts: Ints) -> Ints:
-    """Per node: the largest amount on a target other than itself; very small without one."""
-    ranked = targets[np.argsort(-amounts[targets], kind="stable")]
-    nothing = np.iinfo(np.int64).min
-    first = amounts[ranked[0]]
-    second = amounts[ranked[1]] if len(ranked) > 1 else nothing
-    best: Ints = np.where(nodes == ranked[0], second, first)
-    return best
+def _best_elsewhere(node: int, ranked: Sequence[int], amounts: Sequence[int]) -> float:
+    """The largest amount on a target other than the node; very small without one."""
+    others = (amounts[target] for target in ranked[:2] if target != node)
+    return next(others, float("-inf"))

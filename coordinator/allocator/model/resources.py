@@ -1,26 +1,105 @@
-"""Columns of figures, one per node and one per instance, for many moves side by side.
+"""What nodes have and instances ask, as figures of one of them or as columns for all.
 
-``NodeResources`` say what nodes have and keep free, ``Demands`` what instances ask; both are
-columns of equal length that numpy combines, broadcasting where shapes differ.
+``NodeResources`` say what nodes have and keep free, ``Demands`` what instances ask. Either may hold
+Python's numbers, of one node or instance (a *row*), or arrays of equal length, which combine,
+broadcasting where shapes differ. Nothing needs NumPy but what makes arrays.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
+from functools import lru_cache
 
 from common.model.template import TRAITS
-from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.columns import InstanceColumns
-from coordinator.allocator.snapshot import USES_MEMORY, Instance, instance_columns
+from coordinator.allocator.snapshot import USES_MEMORY, instance_columns
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from coordinator.allocator.columns import InstanceColumns
+    from coordinator.allocator.snapshot import Instance
+
+    # A number of Python's, a list of such, or an array.
+    Whole = Any
+    Real = Any
+    Flag = Any
 UNKNOWN = -1  # spindles of an instance whose disks do not tell
 
+# Figures in the order in which they are given; what is neither float nor flag is whole.
+_DEMANDS = (
+    "count", "memory", "cpus", "disk", "spindles", "needed", "load", "local", "mirrored",
+    "disk_spindles", "next_memory", "next_cpus", "next_disk", "next_spindles",
+)  # fmt: skip
+_RESOURCES = (
+    "total_memory", "disk_unit", "total_cpus", "speed", "cpu_ratio", "spindle_limit",
+    "least_disk", "exclusive", "offline", "memory", "reserved", "fails_n1", "disk", "cpus",
+    "spindles", "free_spindles", "primaries", "secondaries", "load", "conflicts", "location",
+    "next_memory", "next_disk", "next_cpus", "next_spindles", "next_free_spindles",
+)  # fmt: skip
+_FLOATS = frozenset(
+    ("total_memory", "disk_unit", "total_cpus", "speed", "cpu_ratio", "spindle_limit")
+)
+_BOOLS = frozenset(("exclusive", "offline", "fails_n1", "local", "mirrored"))
 
-@dataclass(frozen=True, slots=True)
-class Demands:
-    """What instances ask of their nodes; arrays of shape (instances,), memory and disk in MiB.
+
+class Loads(tuple[float, float, float, float]):
+    """The load of one node or instance: what an array of shape (4,) would be."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Loads:  # as of arrays, not of tuples
+        a, b, c, d = self
+        e, f, g, h = other
+        return Loads((a + e, b + f, c + g, d + h))
+
+    def __sub__(self, other: Any) -> Loads:
+        a, b, c, d = self
+        e, f, g, h = other
+        return Loads((a - e, b - f, c - g, d - h))
+
+
+_NO_LOAD, _EVEN_LOAD = Loads((0.0, 0.0, 0.0, 0.0)), Loads((1.0, 1.0, 1.0, 1.0))
+
+
+class _Figures:
+    """Figures of one or many, in the order of ``names``; kept so that a change costs little."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *figures: Any) -> None:
+        vars(self).update(zip(self.names, figures, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.figures == other.figures
+
+    __hash__ = None  # type: ignore[assignment] # numbers are compared, arrays are not
+
+    @property
+    def figures(self) -> list[Any]:
+        return [*vars(self).values()]
+
+    def at(self, some: Any) -> Self:
+        """Of arrays, some of their elements: copies, or views of a slice."""
+        return type(self)(*[column[..., some] for column in self.figures])
+
+    def copy(self) -> Self:
+        """The same with arrays of its own."""
+        return type(self)(*[column.copy() for column in self.figures])
+
+    def row(self, one: int) -> Self:
+        """Of arrays or lists, the figures of one as Python's numbers."""
+        return type(self)(*[_number(column, one) for column in self.figures])
+
+
+def _number(column: Any, at: int) -> Any:
+    if not hasattr(column, "dtype"):
+        return column[at]
+    return column[at].item() if column.ndim == 1 else Loads(column[:, at].tolist())
+
+
+class Demands(_Figures):
+    """What instances ask of their nodes, memory and disk in MiB; arrays of shape (instances,).
 
     Of a forthcoming instance the first block is 0: it counts only in what will be.
 
@@ -28,102 +107,75 @@ class Demands:
         count: 1, or 0 if forthcoming.
         needed: memory that the secondary keeps free.
         disk_spindles: where storage is exclusive; ``UNKNOWN`` if the disks do not tell.
-        load: shape (4, instances): processors, memory, disk, network.
+        load: processors, memory, disk, network: ``Loads``, or of shape (4, instances).
     """
 
-    count: Ints
-    memory: Ints
-    cpus: Ints
-    disk: Ints
-    spindles: Ints
-    needed: Ints
-    load: Floats
+    count: Whole
+    memory: Whole
+    cpus: Whole
+    disk: Whole
+    spindles: Whole
+    needed: Whole
+    load: Real
 
-    local: Bools
-    mirrored: Bools
-    disk_spindles: Ints
-    next_memory: Ints
-    next_cpus: Ints
-    next_disk: Ints
-    next_spindles: Ints
+    local: Flag
+    mirrored: Flag
+    disk_spindles: Whole
+    next_memory: Whole
+    next_cpus: Whole
+    next_disk: Whole
+    next_spindles: Whole
 
-    def at(self, some: Ints) -> "Demands":
-        return Demands(*(getattr(self, name)[..., some] for name in Demands.__slots__))
-
-    def row(self, one: int) -> "Demands":
-        """One instance as Python's numbers, which all of ``shift`` takes as well."""
-        return Demands(*[_number(getattr(self, name), one) for name in Demands.__slots__])
-
-    def followed_by(self, others: "Demands") -> "Demands":
-        """These and others after them."""
-        return Demands(
-            *(
-                np.concatenate((getattr(self, name), getattr(others, name)), axis=-1)
-                for name in Demands.__slots__
-            )
-        )
+    names = _DEMANDS
 
 
-class Loads(tuple[float, ...]):
-    """The load of one node or instance: what an array of shape (4,) would be."""
-
-    __slots__ = ()
-
-    def __add__(self, other: tuple[float, ...]) -> "Loads":  # type: ignore[override] # as of arrays
-        return Loads(one + two for one, two in zip(self, other, strict=True))
-
-    def __sub__(self, other: tuple[float, ...]) -> "Loads":
-        return Loads(one - two for one, two in zip(self, other, strict=True))
-
-
-def _number(column: Ints | Floats | Bools, at: int) -> Any:
-    return column[at].item() if column.ndim == 1 else Loads(column[:, at].tolist())
-
-
-def demands_of(instances: Sequence[Instance]) -> Demands:
-    """What these instances ask."""
-    return demands_in(instance_columns(instances))
-
-
-def demands_in(instances: InstanceColumns) -> Demands:
-    """What the instances of these columns ask."""
-
-    def ints(values: Sequence[int]) -> Ints:
-        return np.array(values, dtype=np.int64)
-
-    count = 1 - ints(instances.forthcoming)
-    memory = ints(instances.memory)
-    runs = ints([status in USES_MEMORY for status in instances.status])
-    is_kept = ints([status != "ADMIN_offline" for status in instances.status])
-    traits = [TRAITS[template] for template in instances.template]
-    local = np.array([one.is_in_volume_group for one in traits], dtype=np.bool_)
-    cpus = ints(instances.vcpus) * is_kept
-    disk = ints(instances.disk) * local
-    spindles = ints(instances.spindle_use) * local
-    load = np.ones((4, len(count)))
-    if instances.load is not None:
-        load = np.array(instances.load, dtype=np.float64).reshape(-1, 4).T
+def demand_columns(instances: InstanceColumns) -> Demands:
+    """What instances ask, as lists, of which ``row`` makes those of one."""
+    templates = instances.template
+    in_group = {each: TRAITS[each].is_in_volume_group for each in set(templates)}
+    has_mirror = {each: TRAITS[each].is_mirrored for each in set(templates)}
+    local = [in_group[each] for each in templates]
+    count = [1 - coming for coming in instances.forthcoming]
+    memory, is_kept = instances.memory, [each != "ADMIN_offline" for each in instances.status]
+    cpus = _times(instances.vcpus, is_kept)
+    disk, spindles = _times(instances.disk, local), _times(instances.spindle_use, local)
+    loads = instances.load or [_EVEN_LOAD] * len(local)
     return Demands(
-        count=count,
-        memory=memory * runs * count,
-        cpus=cpus * count,
-        disk=disk * count,
-        spindles=spindles * count,
-        needed=memory * is_kept * ints(instances.auto_balance),
-        load=np.where(count > 0, load, 0.0),
-        local=local,
-        mirrored=np.array([one.is_mirrored for one in traits], dtype=np.bool_),
-        disk_spindles=ints([UNKNOWN if s is None else s for s in instances.disk_spindles]),
-        next_memory=memory,
-        next_cpus=cpus,
-        next_disk=disk,
-        next_spindles=spindles,
+        count,
+        _times(_times(memory, [each in USES_MEMORY for each in instances.status]), count),
+        _times(cpus, count),
+        _times(disk, count),
+        _times(spindles, count),
+        _times(_times(memory, is_kept), instances.auto_balance),
+        [Loads(load) if real else _NO_LOAD for load, real in zip(loads, count, strict=True)],
+        local,
+        [has_mirror[each] for each in templates],
+        [UNKNOWN if each is None else each for each in instances.disk_spindles],
+        memory,
+        cpus,
+        disk,
+        spindles,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeResources:
-    """What nodes have, keep free and hold; an element each, of shape (nodes,), in MiB.
+def _times(amounts: Sequence[int], flags: Sequence[int]) -> Sequence[int]:
+    return amounts if all(flags) else [a * f for a, f in zip(amounts, flags, strict=True)]
+
+
+@lru_cache(maxsize=256)
+def asked(demand: Instance) -> Demands:
+    """What one instance asks, as a row."""
+    return demand_columns(instance_columns([demand])).row(0)
+
+
+@lru_cache(maxsize=256)
+def asked_arrays(demand: Instance) -> Demands:
+    """The same as arrays of length 1."""
+    return demand_arrays(demand_columns(instance_columns([demand])))
+
+
+class NodeResources(_Figures):
+    """What nodes have, keep free and hold, in MiB; arrays of shape (nodes,).
 
     The upper block never changes. The ``next_`` fields count forthcoming instances too.
 
@@ -133,62 +185,84 @@ class NodeResources:
         memory: not allocated.
         reserved: kept free for the peer whose failure would bring most.
         fails_n1: whether ``reserved`` is more than there is.
-        load: shape (4, nodes).
+        load: ``Loads``, or of shape (4, nodes).
         conflicts: exclusion tags held more often than once, counted above one.
         location: location tags that primaries share with their secondary, and desired
             locations not met.
     """
 
-    total_memory: Floats
-    disk_unit: Floats
-    total_cpus: Floats
-    speed: Floats
-    cpu_ratio: Floats
-    spindle_limit: Floats
-    least_disk: Ints
-    exclusive: Bools
-    offline: Bools
+    total_memory: Real
+    disk_unit: Real
+    total_cpus: Real
+    speed: Real
+    cpu_ratio: Real
+    spindle_limit: Real
+    least_disk: Whole
+    exclusive: Flag
+    offline: Flag
 
-    memory: Ints
-    reserved: Ints
-    fails_n1: Bools
-    disk: Ints
-    cpus: Ints
-    spindles: Ints
-    free_spindles: Ints
-    primaries: Ints
-    secondaries: Ints
-    load: Floats
-    conflicts: Ints
-    location: Ints
-    next_memory: Ints
-    next_disk: Ints
-    next_cpus: Ints
-    next_spindles: Ints
-    next_free_spindles: Ints
+    memory: Whole
+    reserved: Whole
+    fails_n1: Flag
+    disk: Whole
+    cpus: Whole
+    spindles: Whole
+    free_spindles: Whole
+    primaries: Whole
+    secondaries: Whole
+    load: Real
+    conflicts: Whole
+    location: Whole
+    next_memory: Whole
+    next_disk: Whole
+    next_cpus: Whole
+    next_spindles: Whole
+    next_free_spindles: Whole
 
-    def at(self, nodes: Ints | slice) -> "NodeResources":
-        """Some of the nodes: copies, or views of a slice."""
-        return NodeResources(*[getattr(self, name)[..., nodes] for name in NodeResources.__slots__])
+    names = _RESOURCES
 
-    def changed(self, **columns: Ints | Floats | Bools) -> "NodeResources":
-        """The same with other columns here and there; ``replace`` takes four times as long."""
-        names = NodeResources.__slots__
-        return NodeResources(*[columns[n] if n in columns else getattr(self, n) for n in names])  # type: ignore[arg-type]
+    def changed(self, **columns: Any) -> NodeResources:
+        """The same with other figures here and there."""
+        other = NodeResources.__new__(NodeResources)
+        vars(other).update(vars(self))
+        vars(other).update(columns)
+        return other
 
-    def put(self, node: int, other: "NodeResources") -> None:
-        """Overwrite one column by the only one of ``other``."""
-        for name in NodeResources.__slots__:
+    def put(self, node: int, other: NodeResources) -> None:
+        """Overwrite one element of the arrays by the only one of ``other``."""
+        for name in NodeResources.names:
             getattr(self, name)[..., node] = getattr(other, name)[..., 0]
 
-    def row(self, node: int) -> "NodeResources":
-        """One node as Python's numbers, which all of ``shift`` takes as well."""
-        return NodeResources(*[_number(getattr(self, n), node) for n in NodeResources.__slots__])
-
-    def put_row(self, node: int, row: "NodeResources") -> None:
-        """Overwrite one column by a row."""
-        for name in NodeResources.__slots__:
+    def put_row(self, node: int, row: NodeResources) -> None:
+        """Overwrite one element of the arrays by a row."""
+        for name in NodeResources.names:
             getattr(self, name)[..., node] = getattr(row, name)
 
-    def copy(self) -> "NodeResources":
-        return NodeResources(*[getattr(self, name).copy() for name in NodeResources.__slots__])
+
+def demand_arrays(columns: Demands) -> Demands:
+    """The same as arrays."""
+    return Demands(*map(_array, Demands.names, columns.figures))
+
+
+def arrays_of(rows: Sequence[NodeResources]) -> NodeResources:
+    """The arrays whose elements are these rows."""
+    names = NodeResources.names
+    return NodeResources(*[_array(name, [getattr(row, name) for row in rows]) for name in names])
+
+
+def _array(name: str, values: Sequence[Any]) -> Any:
+    import numpy as np
+
+    if name == "load":
+        return np.array(values, dtype=np.float64).reshape(-1, 4).T.copy()
+    dtype = np.float64 if name in _FLOATS else np.bool_ if name in _BOOLS else np.int64
+    return np.array(values, dtype=dtype)
+
+
+def rows_of(arrays: NodeResources) -> list[NodeResources]:
+    """The elements of arrays as rows."""
+    columns = [
+        list(map(Loads, column.T.tolist())) if column.ndim > 1 else column.tolist()
+        for column in arrays.figures
+    ]
+    return [NodeResources(*row) for row in zip(*columns, strict=True)]

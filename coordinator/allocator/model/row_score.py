@@ -1,92 +1,215 @@
-"""The score of a few nodes, for one change after the other: ``Score`` with Python's numbers.
+"""The score of a few nodes with Python's numbers: ``Score`` without arrays.
 
 The arithmetic is the same, in the same order, so the scores are the same to the last bit. Arrays
-take as long for ten nodes as for a hundred; below some thirty a loop has the answer first.
+take as long for ten nodes as for a hundred, and a program that does without them need not load
+NumPy.
 """
 
-from collections.abc import Sequence
-from math import sqrt
+from __future__ import annotations
 
-from coordinator.allocator.model.terms import WEIGHTS, Term, TermKind, kind_of
+from math import inf, isfinite, isnan, sqrt
 
-_Figures = Sequence[float]  # of one node, by term
+from coordinator.allocator.arithmetic import added
+from coordinator.allocator.model.terms import (
+    SPREADS,
+    TOLERANCE,
+    WEIGHTS,
+    Term,
+    TermKind,
+    kind_of,
+    parts_of,
+    total_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Figures = Sequence[float]  # of one node, by term
 
 _KINDS = tuple((term, kind_of(term), WEIGHTS[term]) for term in Term)
 
 
 class RowScore:
-    """Nodes as they stand, and what a change of one of them makes of their score."""
+    """Nodes as they stand, and what changes of them make of their score.
 
-    def __init__(self, figures: Sequence[_Figures], online: Sequence[bool], crowding: int) -> None:
+    Attributes:
+        before: figures of each node, see ``figures_of_row``.
+        sums, variances: per term; the latter of spreads only.
+        alike: per term that is a spread, the first that is equal to it on all nodes.
+        value: the score; NaN when a node has none of something.
+    """
+
+    def __init__(self, figures: Sequence[Figures], online: Sequence[bool], crowding: int) -> None:
         """Add up.
 
         Args:
-            figures: of each node, see ``figures_of_row``; finite where it is online.
+            figures: of each node.
             online: per node, whether it counts in spreads.
             crowding: count of crowded locations.
         """
         seen = [one for one, is_online in zip(figures, online, strict=True) if is_online]
-        self._figures, self._count, self._crowding = figures, len(seen), crowding
+        self.before, self.count, self.crowding = figures, len(seen), crowding
         place = 0
         self._place: list[int] = []  # among those online; -1 for others
         for is_online in online:
             self._place.append(place if is_online else -1)
             place += is_online
         self._columns = list(zip(*seen, strict=True))
-        self._sums = [_added(column) for column in zip(*figures, strict=True)]
-        # Terms that are equal on all nodes, known by the first of them.
+        self.sums = [added(column) for column in zip(*figures, strict=True)]
+        self.variances = [0.0] * len(Term)
+        self.alike = list(range(len(Term)))
         first: dict[tuple[float, ...], int] = {}
-        self._alike = [first.setdefault(column, at) for at, column in enumerate(self._columns)]
-        self._spreads = {at: _spread(column) for column, at in first.items()}
+        for term in SPREADS if seen else ():
+            column = self._columns[term]
+            self.alike[term] = at = first.setdefault(column, term)
+            if at == term:
+                self.sums[term], self.variances[term] = _moments(column)
+            else:
+                self.sums[term], self.variances[term] = self.sums[at], self.variances[at]
+        self.value = total_of(self.values())
 
-    def after(self, node: int, changed: _Figures, crowding: int) -> float:
-        """The score with other figures of one node, given by position."""
-        if not self._count:
+    def is_online(self, node: int) -> bool:
+        """Whether a node, given by position, counts in spreads."""
+        return self._place[node] >= 0
+
+    def values(self) -> list[float]:
+        """The terms as they stand, without weights; empty with no node online."""
+        if not self.count:
+            return []
+        values = list(self.sums)
+        for term in SPREADS:
+            values[term] = sqrt(self.variances[term])
+        values[Term.LOCATION_EXCLUSION_SCORE] = float(self.crowding)
+        return values
+
+    def parts(self) -> dict[Term, float]:
+        """What each term adds to the score."""
+        return parts_of(self.values())
+
+    def ranked(
+        self,
+        choices: Sequence[int],
+        nodes: Sequence[int],
+        figures: Sequence[Figures],
+        crowding: Sequence[int],
+        *,
+        last_if_nan: bool = False,
+    ) -> Iterator[tuple[int, float]]:
+        """Yield (candidate, score) by rising score; see ``rank.from_best``.
+
+        Args:
+            choices: the candidates in question.
+            nodes: per candidate, the position of the node it changes.
+            figures: per candidate, that node's figures then.
+            crowding: per candidate, what it adds to the count of crowded locations.
+            last_if_nan: as of ``from_best``.
+        """
+        changes = {one: (nodes[one], figures[one]) for one in choices}
+        estimates = [self.estimate(changes[one], crowding[one]) for one in choices]
+
+        def exact(at: int) -> float:
+            return self.after([changes[choices[at]]], crowding[choices[at]])
+
+        for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
+            yield choices[at], score
+
+    def estimate(self, change: tuple[int, Figures], crowding: int) -> float:
+        """The score after a change of one node, but for rounding; if there is one at all."""
+        if not self.count or not isfinite(self.value):
+            return self.value
+        node, after = change
+        before, n, is_online = self.before[node], float(self.count), self._place[node] >= 0
+        total = WEIGHTS[Term.LOCATION_EXCLUSION_SCORE] * (self.crowding + crowding)
+        for term, kind, weight in _KINDS:
+            if kind is TermKind.CROWDING:
+                continue
+            old, new, sum_ = before[term], after[term], self.sums[term]
+            if kind is TermKind.SUM:
+                total += weight * (sum_ + (new - old))
+                continue
+            variance = self.variances[term]
+            if is_online and new != old:
+                _, variance = replaced(n, sum_, variance, old, new)
+            total += weight * sqrt(variance)
+        return total
+
+    def after(self, changes: Sequence[tuple[int, Figures]], crowding: int) -> float:
+        """The score with other figures of some nodes, given by position."""
+        if not self.count:
             return 0.0
-        total, place, before = 0.0, self._place[node], self._figures[node]
-        known: dict[tuple[int, float], float] = {}
+        total = 0.0
+        known: dict[tuple[float, ...], float] = {}
         for term, kind, weight in _KINDS:
             if kind is TermKind.SPREAD:
-                alike, value = self._alike[term], changed[term]
-                if place < 0 or value == before[term]:
-                    value = self._spreads[alike]
-                elif (alike, value) in known:
-                    value = known[alike, value]
-                else:
-                    value = _spread(_with(self._columns[term], place, value))
-                    known[alike, changed[term]] = value
+                moved = self._moved(term, changes)
+                value = sqrt(self.variances[term])
+                if moved:
+                    key = (self.alike[term], *(new for _, new in moved))
+                    if key not in known:
+                        known[key] = sqrt(_moments(self._with(term, moved))[1])
+                    value = known[key]
             elif term is Term.RESERVED_MEM_RTOTAL:
-                value = self._sums[term]
-                if place >= 0 and changed[term] != before[term]:
-                    value = _added(_with(self._columns[term], place, changed[term]))
+                moved = self._moved(term, changes)
+                value = added(self._with(term, moved)) if moved else self.sums[term]
             elif kind is TermKind.SUM:
-                value = self._sums[term] + (changed[term] - before[term])
+                shift = added(new[term] - self.before[node][term] for node, new in changes)
+                value = self.sums[term] + shift
             else:
-                value = float(self._crowding + crowding)
+                value = float(self.crowding + crowding)
             total += weight * value
         return total
 
+    def _moved(self, term: Term, changes: Sequence[tuple[int, Figures]]) -> list[tuple[int, float]]:
+        """Places among those online with other figures of a term."""
+        return [
+            (self._place[node], new[term])
+            for node, new in changes
+            if self._place[node] >= 0 and new[term] != self.before[node][term]
+        ]
 
-def _with(column: Sequence[float], place: int, value: float) -> list[float]:
-    changed = list(column)
-    changed[place] = value
-    return changed
+    def _with(self, term: Term, moved: Sequence[tuple[int, float]]) -> list[float]:
+        column = list(self._columns[term])
+        for place, value in moved:
+            column[place] = value
+        return column
 
 
-def _added(values: Sequence[float]) -> float:
-    """Strictly one after the other; ``sum`` compensates from Python 3.12 on."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
+def replaced(
+    n: float, sum_: float, variance: float, before: float, after: float
+) -> tuple[float, float]:
+    """Sum and variance after one of ``n`` figures changed; rounding may not make it negative.
+
+    A figure that is no number makes the variance 0, as in hail.
+    """
+    shift = after - before
+    growth = after * after - before * before
+    variance += ((n * growth - (2 * sum_) * shift) - shift * shift) / (n * n)
+    return sum_ + shift, variance if variance > 0 else 0.0
 
 
-def _spread(values: Sequence[float]) -> float:
-    """The standard deviation."""
-    count = len(values)
-    mean = _added(values) / count
-    total = 0.0
-    for value in values:
-        deviation = value - mean
-        total += deviation * deviation
-    return sqrt(total / count)
+def from_best(
+    estimates: Sequence[float], exact: Callable[[int], float], *, last_if_nan: bool = False
+) -> Iterator[tuple[int, float]]:
+    """As ``rank.from_best``, of a few candidates, whose exact scores are asked for one by one."""
+    left = [estimate if isfinite(estimate) else 0.0 for estimate in estimates]
+    known: dict[int, float] = {}
+    for _ in left:
+        limit = min(left) + TOLERANCE
+        near = [at for at, estimate in enumerate(left) if estimate <= limit]
+        known.update((at, exact(at)) for at in near if at not in known)
+        unknown = [at for at in near if isnan(known[at])]
+        if unknown:
+            best = unknown[-1 if last_if_nan else 0]
+        else:
+            lowest = min(known[at] for at in near)
+            best = next(at for at in reversed(near) if known[at] == lowest)
+        yield best, known[best]
+        left[best] = inf
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float]:
+    """Sum and variance."""
+    count, total = len(values), added(values)
+    mean = total / count
+    return total, added((value - mean) * (value - mean) for value in values) / count

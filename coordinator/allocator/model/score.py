@@ -1,71 +1,28 @@
 """The score of a set of nodes, exactly as htools rounds it, for many changes side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from coordinator.allocator.arrays import (
-    Bools,
-    Floats,
-    Ints,
-    opposite,
-    ratio,
-    running_sum,
-    where,
-)
+from coordinator.allocator.arrays import Bools, Floats, Ints, running_sum
+from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term, TermKind, kind_of
+from coordinator.allocator.model.terms import (
+    SPREADS,
+    WEIGHTS,
+    Term,
+    TermKind,
+    kind_of,
+    parts_of,
+    total_of,
+)
+from coordinator.allocator.rank import from_best
 
 _Reduce = Callable[[Floats], Floats]
 
 _BLOCK = 1 << 16  # numbers worked on at a time, so that they stay in the cache
 _SUMS = tuple(term for term in Term if kind_of(term) is TermKind.SUM)
-
-
-def figures(resources: NodeResources) -> Floats:
-    """What each node contributes to each term: shape (20, ...)."""
-    rows = _contributions(resources)
-    table = np.empty((len(rows), *resources.memory.shape))
-    for term, row in enumerate(rows):
-        table[term] = row
-    return table
-
-
-def figures_of_row(row: NodeResources) -> tuple[float, ...]:
-    """The same of one node, with Python's numbers."""
-    return tuple(map(float, _contributions(row)))
-
-
-def _contributions(node: NodeResources) -> tuple[Any, ...]:
-    online = opposite(node.offline)
-    reserved = ratio(node.reserved, node.total_memory)
-    here = node.primaries + node.secondaries
-    return (
-        ratio(node.memory, node.total_memory),
-        _free_disk(node, node.disk, node.free_spindles),
-        (node.fails_n1 & online) * here,
-        reserved,
-        node.offline * here,
-        node.offline * node.primaries,
-        ratio(ratio(node.cpus, node.total_cpus), node.speed),
-        *node.load,
-        online * node.conflicts,
-        ratio(node.spindles, node.spindle_limit),
-        ratio(node.next_memory, node.total_memory),
-        _free_disk(node, node.next_disk, node.next_free_spindles),
-        ratio(ratio(node.next_cpus, node.total_cpus), node.speed),
-        ratio(node.next_spindles, node.spindle_limit),
-        online * node.location,
-        0.0,
-        where(online, reserved, 0.0),
-    )
-
-
-def _free_disk(node: NodeResources, disk: Ints, spindles: Ints) -> Any:
-    share = ratio(where(node.exclusive, spindles, disk), node.disk_unit)
-    return where(node.disk_unit == 0, 1.0, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +75,7 @@ class Score:
             with np.errstate(invalid="ignore"):
                 deviations = seen - self.means[spreads, None]
                 self.variances[spreads] = running_sum(deviations * deviations) / self.count
-        self.value = self._total(self.values())
+        self.value = total_of(self.values())
 
     def values(self) -> list[float]:
         """The terms as they stand, without weights; empty with no node online."""
@@ -137,8 +94,39 @@ class Score:
 
     def parts(self) -> dict[Term, float]:
         """What each term adds to the score."""
-        values = self.values() or [0.0] * len(Term)
-        return {term: WEIGHTS[term] * value for term, value in zip(Term, values, strict=True)}
+        return parts_of(self.values())
+
+    def ranked(
+        self,
+        choices: Sequence[int],
+        nodes: Sequence[int],
+        figures: Floats,
+        crowding: Sequence[int],
+        *,
+        last_if_nan: bool = False,
+    ) -> Iterator[tuple[int, float]]:
+        """Yield (candidate, score) by rising score; see ``from_best``.
+
+        Args:
+            choices: the candidates in question.
+            nodes: per candidate, the position of the node it changes.
+            figures: those nodes' figures then, shape (20, candidates).
+            crowding: per candidate, what it adds to the count of crowded locations.
+            last_if_nan: as of ``from_best``.
+        """
+        some = np.array(choices, dtype=np.int64)
+        every = Changed(
+            np.array(nodes, dtype=np.int64)[None],
+            figures[:, None],
+            np.array(crowding, dtype=np.int64),
+        )
+        changes = every.at(some)
+
+        def exact(part: Ints) -> Floats:
+            return self.exact(changes.at(part))
+
+        for at, score in from_best(self.estimates(changes), exact, last_if_nan=last_if_nan):
+            yield choices[at], score
 
     def estimates(self, changed: Changed) -> Floats:
         """Scores after each change, correct to about a millionth; much cheaper than ``exact``."""
@@ -161,12 +149,6 @@ class Score:
                     total += WEIGHTS[term] * (self.sums[term] + (new - old).sum(axis=0))
                 case TermKind.CROWDING:
                     total += WEIGHTS[term] * (self.crowding + changed.crowding)
-        return total
-
-    def _total(self, values: list[float]) -> float:
-        total = 0.0
-        for weight, value in zip(WEIGHTS, values, strict=False):
-            total += weight * value
         return total
 
     def exact(self, changed: Changed) -> Floats:

@@ -4,17 +4,22 @@ The order of the checks is htools', since the first that fails is the one counte
 fails the resources afterwards mean nothing.
 """
 
-from collections.abc import Sequence
-from enum import IntEnum
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-
-from coordinator.allocator.arrays import Bools, Ints, has_any, maximum, opposite, ratio, where
-from coordinator.allocator.model.resources import UNKNOWN, Demands, Loads, NodeResources
+from coordinator.allocator.arithmetic import has_any, is_array, maximum, ratio, where
+from coordinator.allocator.model.resources import UNKNOWN, Loads
 from coordinator.allocator.refusal import Reason
 
-_Check = tuple[Bools, Reason]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from enum import IntEnum
+    from typing import Any
+
+    from coordinator.allocator.arrays import Bools, Ints
+    from coordinator.allocator.model.resources import Demands, NodeResources
+
+    _Check = tuple[Bools, Reason]
 
 
 def add_primary(
@@ -32,8 +37,8 @@ def add_primary(
     Returns:
         Codes of ``Reason``, and the resources after.
     """
-    one, strict, real, local = resources, opposite(force), demands.count > 0, demands.local
-    shared = opposite(one.exclusive)
+    one, strict, real, local = resources, force ^ True, demands.count > 0, demands.local
+    shared = one.exclusive ^ True
     memory = one.memory - demands.memory
     disk = one.disk - demands.disk
     spindles = one.spindles + demands.spindles * shared
@@ -52,7 +57,7 @@ def add_primary(
         (real & strict & local & (disk < one.least_disk), Reason.DISK),
         (real & crowded & (free_spindles < 0), Reason.FREE_SPINDLES),
         (real & strict & local & (spindles > one.spindle_limit), Reason.SPINDLES),
-        (real & strict & fails_n1 & opposite(one.fails_n1), Reason.MEMORY_N1),
+        (real & strict & fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
         (real & strict & too_many(one, cpus), Reason.CPU),
         (real & strict & (clashes > 0), Reason.TAGS),
         (strict & (next_memory <= 0), Reason.MEMORY),
@@ -98,8 +103,8 @@ def add_secondary(
         force: where only lack of disk or spindles counts.
         any_disk: where not even lack of disk does.
     """
-    one, strict, real = resources, opposite(force), demands.count > 0
-    shared = opposite(one.exclusive)
+    one, strict, real = resources, force ^ True, demands.count > 0
+    shared = one.exclusive ^ True
     disk = one.disk - demands.disk
     spindles = one.spindles + demands.spindles * shared
     free_spindles = _taken(one, demands, one.free_spindles, real)
@@ -108,16 +113,16 @@ def add_secondary(
     next_disk = one.next_disk - demands.next_disk
     next_spindles = one.next_spindles + demands.next_spindles * shared
     next_free = _taken(one, demands, one.next_free_spindles)
-    no_disk = disk <= 0 if any_disk is None else (disk <= 0) & opposite(any_disk)
+    no_disk = disk <= 0 if any_disk is None else (disk <= 0) & (any_disk ^ True)
     checks: list[_Check] = [
-        (real & opposite(demands.mirrored), Reason.DISK),
+        (real & (demands.mirrored ^ True), Reason.DISK),
         (real & no_disk, Reason.DISK),
         (real & strict & (disk < one.least_disk), Reason.DISK),
         (real & one.exclusive & (free_spindles < 0), Reason.FREE_SPINDLES),
         (real & strict & (spindles > one.spindle_limit), Reason.SPINDLES),
         (real & strict & (demands.needed >= one.memory), Reason.MEMORY),
-        (real & strict & fails_n1 & opposite(one.fails_n1), Reason.MEMORY_N1),
-        (strict & opposite(demands.mirrored), Reason.DISK),
+        (real & strict & fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
+        (strict & (demands.mirrored ^ True), Reason.DISK),
         (strict & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
         (strict & one.exclusive & (next_free < 0), Reason.FREE_SPINDLES),
         (strict & (next_spindles > one.spindle_limit), Reason.SPINDLES),
@@ -156,7 +161,7 @@ def remove_primary(
         fails_n1=where(real, memory <= one.reserved, one.fails_n1),
         disk=one.disk + demands.disk,
         cpus=one.cpus - demands.cpus,
-        spindles=one.spindles - demands.spindles * opposite(one.exclusive),
+        spindles=one.spindles - demands.spindles * (one.exclusive ^ True),
         free_spindles=_given_back(one, demands, one.free_spindles, real),
         primaries=one.primaries - demands.count,
         load=one.load - demands.load,
@@ -165,7 +170,7 @@ def remove_primary(
         next_memory=one.next_memory + demands.next_memory,
         next_disk=one.next_disk + demands.next_disk,
         next_cpus=one.next_cpus - demands.next_cpus,
-        next_spindles=one.next_spindles - demands.next_spindles * opposite(one.exclusive),
+        next_spindles=one.next_spindles - demands.next_spindles * (one.exclusive ^ True),
         next_free_spindles=_given_back(one, demands, one.next_free_spindles),
     )
 
@@ -178,12 +183,12 @@ def remove_secondary(resources: NodeResources, demands: Demands, *, reserved: An
         reserved=reserved,
         fails_n1=where(real, one.memory <= reserved, one.fails_n1),
         disk=one.disk + demands.disk,
-        spindles=one.spindles - demands.spindles * opposite(one.exclusive),
+        spindles=one.spindles - demands.spindles * (one.exclusive ^ True),
         free_spindles=_given_back(one, demands, one.free_spindles, real),
         secondaries=one.secondaries - demands.count,
         load=one.load - disk_only(demands.load),
         next_disk=one.next_disk + demands.next_disk,
-        next_spindles=one.next_spindles - demands.next_spindles * opposite(one.exclusive),
+        next_spindles=one.next_spindles - demands.next_spindles * (one.exclusive ^ True),
         next_free_spindles=_given_back(one, demands, one.next_free_spindles),
     )
 
@@ -192,7 +197,8 @@ def disk_only(load: Any) -> Any:
     """What of a load a secondary has: that of its disk."""
     if isinstance(load, Loads):
         return Loads((0.0, 0.0, load[2], 0.0))
-    only = np.zeros_like(load)
+    only = load.copy()
+    only[...] = 0.0
     only[2] = load[2]
     return only
 
@@ -205,8 +211,10 @@ def too_many(resources: NodeResources, cpus: Ints) -> Any:
 
 def first_failure(checks: Sequence[tuple[Any, IntEnum]]) -> Any:
     """The code of the first check that holds; 0 where none does."""
-    if not any(isinstance(failed, np.ndarray) for failed, _ in checks):
+    if not is_array(checks[-1][0]):
         return next((int(reason) for failed, reason in checks if failed), 0)
+    import numpy as np
+
     codes = np.zeros(np.broadcast(*(failed for failed, _ in checks)).shape, dtype=np.int64)
     for failed, reason in reversed(checks):
         if has_any(failed):

@@ -1,25 +1,35 @@
 """The state of a model while instances are moved about in a simulation."""
 
+from __future__ import annotations
+
 from collections import Counter
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from coordinator.allocator.arrays import Ints
 from coordinator.allocator.model import shift
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.occupy import asked_row
-from coordinator.allocator.model.reservations import Reservations
-from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.score import Score, figures_of_row
+from coordinator.allocator.model.figures import figures_of_row
+from coordinator.allocator.model.resources import asked
+from coordinator.allocator.model.row_score import RowScore
 from coordinator.allocator.model.terms import merge_crowds
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.snapshot import Instance
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from coordinator.allocator.arrays import Ints
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.model.resources import NodeResources
+    from coordinator.allocator.model.score import Score
+    from coordinator.allocator.snapshot import Instance
+
+FEW, FEW_IN_PAIRS = 64, 200
+"""Nodes up to which loops are faster than arrays, what NumPy takes to be loaded counted in.
+
+The loop over pairs of new nodes is a tighter one.
+"""
 
 
-@dataclass(frozen=True, slots=True)
 class Resident:
     """A real instance on its primary node.
 
@@ -28,24 +38,35 @@ class Resident:
         primary: the node, unless the instance is thought to be elsewhere at the same time.
     """
 
-    demand: Instance
-    primary: int
-    secondary: int
-    location: int
+    __slots__ = ("demand", "location", "primary", "secondary")
+
+    def __init__(self, demand: Instance, primary: int, secondary: int, location: int) -> None:
+        self.demand, self.primary = demand, primary
+        self.secondary, self.location = secondary, location
 
 
-@dataclass(frozen=True, slots=True)
 class Scope:
     """Nodes that are scored together.
 
     Attributes:
         nodes: rising indices.
+        place: the position of each among them.
         crowds: primaries counted by (location tag, exclusion tag) over the online ones.
     """
 
-    nodes: Ints
-    standing: Score
-    crowds: Counter[tuple[str, str]]
+    def __init__(
+        self,
+        nodes: Sequence[int],
+        standing: Score | RowScore,
+        crowds: Mapping[tuple[str, str], int],
+    ) -> None:
+        self.nodes, self.standing, self.crowds = nodes, standing, crowds
+        self.place = {node: at for at, node in enumerate(nodes)}
+
+    @property
+    def is_small(self) -> bool:
+        """Whether loops over its nodes are taken to be faster than arrays."""
+        return isinstance(self.standing, RowScore)
 
 
 class State:
@@ -60,39 +81,38 @@ class State:
         self.model = model
         self._changed: dict[int, NodeResources] = {}  # rows
         self._figures: dict[int, tuple[float, ...]] = {}  # of these
+        self._held: dict[int, dict[int, int]] = {}  # by node and primary, where that may change
         self.holders = {tag: Counter(counts) for tag, counts in model.holders.items()}
         self.crowds = {node: Counter(crowd) for node, crowd in model.crowds.items()}
-        self._reservations = Reservations(model.peers, model.size)
 
-    def copy(self) -> "State":
+    def copy(self) -> State:
         """The same state, to be changed on its own."""
         other = copy(self)
-        other._changed = dict(self._changed)  # noqa: SLF001 -- one of our own, as below
-        other._figures = dict(self._figures)  # noqa: SLF001
+        other._changed, other._figures = dict(self._changed), dict(self._figures)  # noqa: SLF001 -- one of our own
+        other._held = {node: dict(held) for node, held in self._held.items()}  # noqa: SLF001
         other.holders = {tag: Counter(counts) for tag, counts in self.holders.items()}
         other.crowds = {node: Counter(crowd) for node, crowd in self.crowds.items()}
-        other._reservations = self._reservations.copy()  # noqa: SLF001
         return other
 
     @property
-    def resources(self) -> NodeResources:
-        """Those of all nodes, as arrays of their own."""
-        found = self.model.resources.copy()
+    def rows(self) -> list[NodeResources]:
+        """The resources of all nodes, as Python's numbers."""
+        rows = [*self.model.rows]
         for node, row in self._changed.items():
-            found.put_row(node, row)
-        return found
+            rows[node] = row
+        return rows
 
     def at(self, nodes: Ints) -> NodeResources:
         """The resources of some nodes, as arrays of their own."""
         found = self.model.resources.at(nodes)
-        for node, row in self._changed.items():
-            for position in np.flatnonzero(nodes == node).tolist():
-                found.put_row(position, row)
+        for position, node in enumerate(nodes.tolist()) if self._changed else ():
+            if node in self._changed:
+                found.put_row(position, self._changed[node])
         return found
 
     def row(self, node: int) -> NodeResources:
         """The resources of one node, as Python's numbers."""
-        return self._changed[node] if node in self._changed else self.model.row(node)
+        return self._changed[node] if node in self._changed else self.model.rows[node]
 
     def figures(self, node: int) -> tuple[float, ...]:
         """What one node contributes to each term of the score."""
@@ -106,56 +126,65 @@ class State:
         self._changed[node] = row
         self._figures.pop(node, None)
 
-    def scope(self, nodes: Ints) -> Scope:
-        """Look at ``nodes`` as they stand now."""
+    def scope(self, nodes: Sequence[int], *, for_pairs: bool = False) -> Scope:
+        """Look at ``nodes`` as they stand now, to try others ``for_pairs`` or one by one."""
         crowds = self.crowds_of(nodes)
         crowding = crowds.total() - len(crowds)
-        return Scope(nodes, Score(self.at(nodes), crowding), crowds)
+        few = FEW_IN_PAIRS if for_pairs else FEW
+        return Scope(nodes, self._standing(nodes, crowding, few), crowds)
 
-    def crowds_of(self, nodes: Ints) -> Counter[tuple[str, str]]:
+    def _standing(self, nodes: Sequence[int], crowding: int, few: int) -> Score | RowScore:
+        if len(nodes) <= few:
+            figures, usable = map(self.figures, nodes), self.model.usable
+            return RowScore([*figures], [usable[node] for node in nodes], crowding)
+        import numpy as np
+
+        from coordinator.allocator.model.score import Score
+
+        return Score(self.at(np.array(nodes)), crowding)
+
+    def crowds_of(self, nodes: Sequence[int]) -> Counter[tuple[str, str]]:
         """Primaries counted by (location tag, exclusion tag) over those that are online."""
-        members = frozenset(nodes.tolist()) if self.crowds else frozenset[int]()
+        members = frozenset(nodes) if self.crowds else frozenset[int]()
         return merge_crowds(
             crowd
             for node, crowd in self.crowds.items()
             if self.model.usable[node] and node in members
         )
 
-    def clashes(self, demand: Instance, nodes: Ints) -> Ints:
+    def clashes(self, demand: Instance, nodes: Sequence[int]) -> list[int]:
         """How many exclusion tags of the instance are taken, per node."""
-        clashes = np.zeros(self.model.size, dtype=np.int64)
-        for tag in self.model.rules.exclusion_tags(demand.tags):
-            holders = self.holders.get(tag, Counter())
-            clashes[[node for node, count in holders.items() if count > 0]] += 1
-        return clashes[nodes]
+        tags = self.model.rules.exclusion_tags(demand.tags)
+        taken = [self.holders[tag] for tag in tags if tag in self.holders]
+        if not taken:
+            return [0] * len(nodes)
+        return [sum(counts[node] > 0 for counts in taken) for node in nodes]
 
-    def crowding(self, demand: Instance, scope: Scope, nodes: Ints) -> Ints:
+    def crowding(self, demand: Instance, scope: Scope, nodes: Sequence[int]) -> list[int]:
         """How much more crowded locations would be with the instance on each of ``nodes``."""
-        crowding = np.zeros(len(nodes), dtype=np.int64)
-        if scope.crowds:
-            found = [self.crowding_on(demand, scope.crowds, node) for node in nodes.tolist()]
-            crowding[:] = found
-        return crowding
+        if not scope.crowds or demand.forthcoming:
+            return [0] * len(nodes)
+        tags, crowds, model = self.model.rules.exclusion_tags(demand.tags), scope.crowds, self.model
+        return [
+            sum((place, tag) in crowds for place in model.location_tags[node] for tag in tags)
+            if model.usable[node]
+            else 0
+            for node in nodes
+        ]
 
-    def crowding_on(self, demand: Instance, crowds: Counter[tuple[str, str]], node: int) -> int:
-        """The same of one node, by what ``crowds_of`` counted."""
-        if not crowds or demand.forthcoming or not self.model.usable[node]:
-            return 0
-        tags, places = self.model.rules.exclusion_tags(demand.tags), self.model.location_tags[node]
-        return sum((place, tag) in crowds for place in places for tag in tags)
-
-    def promised(self, nodes: Ints, primary: int) -> Ints:
+    def promised(self, nodes: Sequence[int], primary: int) -> list[int]:
         """Per node: memory it keeps free for the failure of ``primary``."""
-        return self._reservations.towards(primary, nodes)
+        return [self.held(node).get(primary, 0) for node in nodes]
 
-    def promised_by(self, node: int, primaries: Ints) -> Ints:
-        """Per primary: memory that ``node`` keeps free for its failure."""
-        held = self._reservations.of(node)
-        return np.array([held.get(each, 0) for each in primaries.tolist()], dtype=np.int64)
+    def held(self, node: int) -> Mapping[int, int]:
+        """By primary: what ``node`` keeps free."""
+        return self._held[node] if node in self._held else self.model.peers.held[node]
 
-    def promises_between(self, nodes: Ints) -> tuple[Ints, Ints, Ints]:
-        """Pairs of ``nodes`` of which the second keeps memory for the first, and how much."""
-        return self._reservations.between(nodes)
+    def _held_by(self, node: int) -> dict[int, int]:
+        """The same to be changed in place."""
+        if node not in self._held:
+            self._held[node] = dict(self.model.peers.held[node])
+        return self._held[node]
 
     def put_primary(
         self, demand: Instance, node: int, location: int, *, force: bool = True
@@ -176,7 +205,7 @@ class State:
         """The code of the ``Reason`` not to run an instance on a node, and the node with it."""
         code, after = shift.add_primary(
             self.row(node),
-            asked_row(demand),
+            asked(demand),
             clashes=self.taken_tags(demand, node),
             location=location,
             force=force,
@@ -191,9 +220,7 @@ class State:
     def take_primary(self, demand: Instance, node: int, location: int) -> None:
         self._count_tags(demand, node, -1)
         freed = self.taken_tags(demand, node)
-        after = shift.remove_primary(
-            self.row(node), asked_row(demand), freed=freed, location=location
-        )
+        after = shift.remove_primary(self.row(node), asked(demand), freed=freed, location=location)
         self._change(node, after)
 
     def put_secondary(
@@ -210,10 +237,10 @@ class State:
         With ``force``, as by default, the soft limits do not count; ``ignore_disk`` is for
         a node that is offline, where the disk cannot be had anyway.
         """
-        promised = self._reservations.of(node)
+        promised = self._held_by(node)
         held = promised.get(primary, 0)
         code, after = shift.add_secondary(
-            self.row(node), asked_row(demand), promised=held, force=force, any_disk=ignore_disk
+            self.row(node), asked(demand), promised=held, force=force, any_disk=ignore_disk
         )
         if code:
             return Reason(code)
@@ -223,7 +250,7 @@ class State:
         return Reason.NONE
 
     def take_secondary(self, demand: Instance, node: int, primary: int) -> None:
-        promised = self._reservations.of(node)
+        promised = self._held_by(node)
         reserved: Any = self.row(node).reserved
         held = promised.get(primary, 0)
         if not demand.forthcoming:
@@ -232,7 +259,7 @@ class State:
                 promised[primary] = left
         if held >= reserved:
             reserved = max(promised.values(), default=0)
-        after = shift.remove_secondary(self.row(node), asked_row(demand), reserved=reserved)
+        after = shift.remove_secondary(self.row(node), asked(demand), reserved=reserved)
         self._change(node, after)
 
     def _count_tags(self, demand: Instance, node: int, change: int) -> None:
@@ -255,14 +282,14 @@ def residents_of(model: ClusterModel, node: int, latest: int | None = None) -> l
         node: index of the node.
         latest: index of an instance that was taken off and put back, which makes it the newest.
     """
-    there = np.flatnonzero(model.real & (model.primary_of == node))[::-1].tolist()
+    there = model.residents[node][::-1]
     for index in (*model.arrivals, latest):
         if index in there:
             there.remove(index)
             there.insert(0, index)
     residents = []
     for index in there:
-        demand, secondary = model.snapshot.instances[index], int(model.secondary_of[index])
+        demand, secondary = model.snapshot.instances[index], model.secondary_of[index]
         location = model.location_score(demand, node, secondary)
         residents.append(Resident(demand, node, secondary, location))
     return residents

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Ints
+from coordinator.allocator.arrays import Bools, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.shift import too_many
@@ -58,7 +58,7 @@ class Refusals:
         # Memory that is left where an instance more is promised to a primary; by secondary.
         self._left = b.memory[:, None] - promised[np.ix_(nodes, nodes)]
         self._full = (b.memory <= b.reserved) & ~b.fails_n1
-        group = model.group_of[nodes]
+        group = ints(model.group_of)[nodes]
         self._are_pair = (group[:, None] == group) & ~np.eye(len(nodes), dtype=np.bool_)
 
     def of_singles(self, demands: Sequence[Instance]) -> Ints:
@@ -123,7 +123,8 @@ class Refusals:
 
     def _forbidden(self, demands: Sequence[Instance]) -> Iterator[_Check]:
         """By the policies of the groups, as checks."""
-        reasons = np.stack([self._model.forbidden(each, self._nodes) for each in demands])
+        nodes = self._nodes.tolist()
+        reasons = np.stack([ints(self._model.forbidden(each, nodes)) for each in demands])
         codes = _OF_REASON[reasons]
         for failure in FAILURES:
             failed = codes == failure

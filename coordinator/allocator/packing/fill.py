@@ -7,7 +7,7 @@ New instances have no tags.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -43,7 +43,7 @@ class Rules:
     """
 
     closed: frozenset[int] = frozenset()
-    emptied: Ints | None = None
+    emptied: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +82,27 @@ class Filling:
         self.start, self.rules = model, rules
         self.resources = model.resources
         self.promised = np.zeros((model.size, model.size), dtype=np.int64)
-        self.promised[model.peers.secondary, model.peers.primary] = model.peers.promised
+        for (primary, secondary), memory in model.peers.promised.items():
+            self.promised[secondary, primary] = memory
         self.placed: tuple[Placed, ...] = ()
         self.touched: Bools = np.zeros(model.size, dtype=np.bool_)
-        everyone = np.arange(model.size)
-        self.crowding = State(model).scope(everyone).standing.crowding
-        closed = np.array(sorted(rules.closed), dtype=np.int64)
-        self.candidates: Ints = everyone[model.usable & ~np.isin(model.group_of, closed)]
+        crowds = State(model).crowds_of(range(model.size))
+        self.crowding = crowds.total() - len(crowds)
+        self.candidates: Ints = np.array(
+            [
+                node
+                for node in range(model.size)
+                if model.usable[node] and model.group_of[node] not in rules.closed
+            ],
+            dtype=np.int64,
+        )
         self._initial = model, 0
         self._refusals: Refusals | None = None
         self.kept: dict[Instance, bool] = {}
 
     def has_candidates(self, *, pair: bool) -> bool:
         """Whether there are nodes to try at all."""
-        sizes = np.bincount(self.start.group_of[self.candidates])
+        sizes = np.bincount([self.start.group_of[node] for node in self.candidates.tolist()])
         return bool((sizes > int(pair)).any())
 
     def score(self) -> float:
@@ -123,7 +130,7 @@ class Filling:
         model, count = self._initial
         if count < len(self.placed):
             more = [(one.demand, one.nodes) for one in self.placed[count:]]
-            model = with_instances(model, more, self.resources)
+            model = with_instances(model, more, resources=self.resources)
             self._initial = model, len(self.placed)
         return model
 
@@ -164,8 +171,7 @@ def _with(
     memory = a.memory - firsts * demand.used_memory
     reserved = np.maximum(a.reserved, promised.max(axis=1, initial=0))
     loads = (firsts, firsts, both, firsts)
-    return replace(
-        a,
+    return a.changed(
         memory=memory,
         reserved=reserved,
         fails_n1=np.where(both > 0, memory <= reserved, a.fails_n1),
@@ -308,7 +314,7 @@ def _stays_spare(filling: Filling) -> bool:
     nodes = filling.rules.emptied
     if nodes is None:
         return True
-    return next(stuck_nodes(filling.model(), nodes, np.arange(filling.start.size)), None) is None
+    return next(stuck_nodes(filling.model(), nodes, range(filling.start.size)), None) is None
 
 
 def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -335,7 +341,7 @@ def _spare(filling: Filling, demand: Instance) -> Redundancy | None:
     nodes = filling.rules.emptied
     if nodes is None:
         return None
-    return Redundancy(filling.model(), np.arange(filling.start.size), demand, emptied=nodes)
+    return Redundancy(filling.model(), range(filling.start.size), demand, emptied=nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ Tables have a row per secondary and a column per primary.
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.allocation.pair_arrays import shared_locations
+from coordinator.allocator.arrays import Bools, Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.terms import WEIGHTS, Term
+from coordinator.allocator.model.terms import TOLERANCE, WEIGHTS, Term
 from coordinator.allocator.packing.room import room_of_disks, room_of_primaries
 from coordinator.allocator.packing.standing import RESERVED, Figures
-from coordinator.allocator.rank import TOLERANCE
 from coordinator.allocator.snapshot import Instance
 
 _SHRINK = 0.85  # tables are made anew when less than this share of nodes can take anything
@@ -51,13 +51,16 @@ class PairFill:
         a = resources.at(candidates)
         self._nodes = candidates
         self._rows = np.searchsorted(self._figures.nodes, candidates)
-        self._group = model.group_of[candidates]
-        self._shared = model.shared_locations(candidates) if model.has_locations else None
+        self._group = ints(model.group_of)[candidates]
+        self._shared = None
+        if model.has_locations:
+            tags = model.location_tags
+            self._shared = shared_locations([tags[node] for node in candidates.tolist()])
         self._memory: list[int] = a.memory.tolist()
         self._next_memory: list[int] = a.next_memory.tolist()
         self._reserved: list[int] = a.reserved.tolist()
         self._fails: list[bool] = a.fails_n1.tolist()
-        is_forbidden = model.forbidden(demand, candidates) > 0
+        is_forbidden = ints(model.forbidden(demand, candidates.tolist())) > 0
         self._left: list[int] = np.where(is_forbidden, 0, room_of_primaries(a, demand)).tolist()
         self._left_shared: list[int] = room_of_disks(a, demand).tolist()
         self._prepare_products()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coordinator.allocator.arrays import Floats, Ints
+from coordinator.allocator.arrays import Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
@@ -41,7 +41,7 @@ class SingleFill:
         self.left: Ints = np.minimum.reduce(
             [times, room_of_primaries(a, demand), room_of_disks(a, demand)]
         )
-        self.left[model.forbidden(demand, candidates) > 0] = 0
+        self.left[ints(model.forbidden(demand, candidates.tolist())) > 0] = 0
         self.firsts = np.zeros(model.size, dtype=np.int64)
 
     def from_best(self) -> Iterator[int]:
@@ -73,4 +73,5 @@ class SingleFill:
             spreads: Floats = np.sqrt(np.maximum(grown, 0))
             spreads[:, RESERVED] = 0.0
             total: Floats = (spreads * f.weights).sum(axis=1)
-            return total + WEIGHTS[Term.N1_CNT] * f.failing[rows]
+            total += WEIGHTS[Term.N1_CNT] * f.failing[rows]
+            return total

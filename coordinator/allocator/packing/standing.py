@@ -64,7 +64,7 @@ class Figures:
         self.weights = np.zeros(len(columns))
         for term, at in self.terms.items():
             self.weights[at] += WEIGHTS[term]
-        self.failing = a.fails_n1.astype(np.float64)
+        self.failing: Floats = a.fails_n1.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.now = self._amounts / self._unit / self._speed
             self.as_primary = self._first / self._unit / self._speed

@@ -2,15 +2,13 @@
 
 from itertools import islice
 
-import numpy as np
-
 from common.errors import Conflict, NoCapacity, NotFound
 from coordinator.allocator.allocation.search import CHOICES, why_unusable
-from coordinator.allocator.allocation.single import Singles
 from coordinator.allocator.allocation.why_not import why_not
 from coordinator.allocator.model.cluster_model import model_of
 from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import Reason, tally
+from coordinator.allocator.model.trials import as_primary
+from coordinator.allocator.refusal import REASONS, Reason, tally
 from coordinator.allocator.request import Choice, Placement, Relocate
 from coordinator.allocator.snapshot import Snapshot
 
@@ -29,35 +27,35 @@ def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
     """
     model = model_of(snapshot)
     index = _movable_instance(snapshot, request)
-    instance, source = snapshot.instances[index], int(model.primary_of[index])
-    group = int(model.group_of[source])
-    in_group = np.flatnonzero(model.group_of == group)
+    instance, source = snapshot.instances[index], model.primary_of[index]
+    group = model.group_of[source]
+    in_group = model.groups[group]
     refused = {
         node: why_unusable(snapshot.nodes[node], request.among)
-        for node in in_group[in_group != source].tolist()
+        for node in in_group
+        if node != source
     }
     left = [node for node, why in refused.items() if not why]
     allowed = model.may_migrate(source, left)
     refused |= {node: Reason.MIGRATION for node, ok in zip(left, allowed, strict=True) if not ok}
-    targets = np.array(left, dtype=np.int64)[allowed]
+    targets = [node for node, ok in zip(left, allowed, strict=True) if ok]
 
     location = model.location_score(instance, source)
     state = State(model)
     score_before = state.scope(in_group).standing.value
     state.take_primary(instance, source, location)
-    singles = Singles.of(
+    scope = state.scope(in_group)
+    trials = as_primary(
         state,
-        state.scope(in_group),
+        scope,
         targets,
         instance,
         location=model.unmet_locations(instance, targets),
         force=not model.usable[source],
     )
-    refused |= zip(targets.tolist(), map(Reason, singles.codes.tolist()), strict=True)
-    choices = [
-        Choice((model.names[node],), score)
-        for node, score in islice(singles.from_best(is_move=True), CHOICES)
-    ]
+    refused |= {node: REASONS[code] for node, code in zip(targets, trials.codes, strict=True)}
+    ranked = trials.ranked(scope, state.crowding(instance, scope, targets), last_if_nan=True)
+    choices = [Choice((model.names[node],), score) for node, score in islice(ranked, CHOICES)]
     named = {model.names[node]: why for node, why in refused.items() if why}
     if not choices:
         subject = f"No other node of group {snapshot.groups[group].name} can take {instance.name}"

@@ -4,23 +4,23 @@ It goes in steps, a new secondary, a failover to it, and another secondary, each
 be refused; the pair that leaves the scored nodes balanced best wins, the last among equals.
 """
 
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-import numpy as np
-
-from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.model.occupy import (
-    add_primary,
-    add_secondary,
-    remove_primary,
-)
-from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.score import figures
-from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import Reason
+from coordinator.allocator.allocation.pair import TwoNodes
+from coordinator.allocator.model.shift import add_primary, remove_primary
+from coordinator.allocator.model.trials import as_secondary, on_each
+from coordinator.allocator.refusal import REASONS, Reason
 from coordinator.allocator.relocation.assignment import Assignment, Refusal, fail_over
-from coordinator.allocator.relocation.two_changes import TwoChanges
-from coordinator.allocator.snapshot import Instance
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from coordinator.allocator.model.resources import Demands, NodeResources
+    from coordinator.allocator.model.state import State
+    from coordinator.allocator.model.trials import Trials
+    from coordinator.allocator.snapshot import Instance
 
 FAILOVER = "Failing over to the secondary"
 FIRST_COPY = "Changing secondary to new primary"
@@ -28,7 +28,6 @@ SECOND_FAILOVER = "Failing over to new primary"
 SECOND_COPY = "Changing secondary to final secondary"
 
 
-@dataclass(frozen=True, slots=True)
 class PairFound:
     """The outcome.
 
@@ -39,24 +38,31 @@ class PairFound:
             was no pair to try.
     """
 
-    pair: tuple[int, int] | None
-    starts_with_failover: bool
-    step: str = ""
-    reason: Reason = Reason.NONE
+    __slots__ = ("pair", "reason", "starts_with_failover", "step")
+
+    def __init__(
+        self,
+        pair: tuple[int, int] | None,
+        starts_with_failover: bool,
+        step: str = "",
+        reason: Reason = Reason.NONE,
+    ) -> None:
+        self.pair, self.starts_with_failover = pair, starts_with_failover
+        self.step, self.reason = step, reason
 
 
 def new_pair(
     state: State,
     demand: Instance,
     assignment: Assignment,
-    targets: Ints,
-    scored: Ints,
+    targets: Sequence[int],
+    scored: Sequence[int],
     *,
     force: bool,
 ) -> PairFound:
     """Choose both nodes among ``targets`` (rising, without the present ones)."""
     model = state.model
-    fails_over = not bool(model.usable[assignment.primary])
+    fails_over = not model.usable[assignment.primary]
     size = len(targets)
     if size < 2:
         return PairFound(None, fails_over)
@@ -66,112 +72,106 @@ def new_pair(
             assignment = fail_over(work, demand, assignment, force=force)
         except Refusal as refusal:
             return PairFound(None, fails_over, FAILOVER, refusal.reason)
-    first = _FirstSteps(work, demand, assignment, targets, force=force)
+    first = _FirstSteps(work, demand, assignment, targets, scored, force=force)
 
     # By now both old nodes are free of it; what remains is the last copy, from each new
     # primary to each other target.
-    work = first.emptied
-    force_last = force or not bool(model.usable[assignment.primary])
-    resources = work.at(targets)
-    last_codes, as_secondary = add_secondary(
-        resources, demand, promised=np.zeros(size, dtype=np.int64), force=force_last
+    work, scope = first.emptied, first.scope
+    force = force or not model.usable[assignment.primary]
+    second = as_secondary(work, scope, targets, demand, force=force)
+    pairs = TwoNodes(work, scope, demand, first.run, second, force=force)
+    codes = pairs.special
+    possible = (
+        not codes.get((row, column))
+        for row in pairs.rows
+        for column in pairs.columns
+        if row != column
     )
-    owner, holder, promised = work.promises_between(targets)
-    special_row, special_column = np.searchsorted(targets, owner), np.searchsorted(targets, holder)
-    special_codes, special_resources = add_secondary(
-        work.at(holder), demand, promised=promised, force=force_last
-    )
-    codes = np.repeat(last_codes[None], size, axis=0)
-    codes[special_row, special_column] = special_codes
-    possible: Bools = (codes == 0) & (first.codes == 0)[:, None]
-    np.fill_diagonal(possible, val=False)
-    if not possible.any():
+    if not any(possible):
         row, column = size - 1, size - 2
-        if first.codes[row]:
-            return PairFound(None, fails_over, first.steps[row], Reason(int(first.codes[row])))
-        return PairFound(None, fails_over, SECOND_COPY, Reason(int(codes[row, column])))
-
-    scope = work.scope(scored)
-    counts_locations = model.has_locations and not demand.forthcoming
-    pairs = TwoChanges(
-        scope.standing,
-        np.searchsorted(scored, targets),
-        figures(first.resources),
-        figures(as_secondary),
-        work.crowding(demand, scope, targets),
-        model.shared_locations(targets) if counts_locations else None,
-        (special_row, special_column, figures(special_resources)),
-    )
-    row, column = pairs.best(possible)
-    return PairFound((int(targets[row]), int(targets[column])), fails_over)
+        code = first.run.codes[row]
+        if code:
+            return PairFound(None, fails_over, first.steps[row], REASONS[code])
+        reason = REASONS[codes.get((row, column), second.codes[column])]
+        return PairFound(None, fails_over, SECOND_COPY, reason)
+    row, column = pairs.scored(scope).best_afresh()
+    return PairFound((targets[row], targets[column]), fails_over)
 
 
 class _FirstSteps:
     """The first copy and the failover, for every target as the new primary.
 
     Attributes:
-        codes: ``Reason`` per target, and the step in which it came up.
-        resources: of the targets with the instance running on them.
+        run: the targets with the instance running on them; refused in any of the steps.
+        steps: per target, the one in which that came up.
         emptied: the state when the instance has left both its nodes.
+        scope: the scored nodes then.
     """
 
     def __init__(
-        self, state: State, demand: Instance, assignment: Assignment, targets: Ints, *, force: bool
+        self,
+        state: State,
+        demand: Instance,
+        assignment: Assignment,
+        targets: Sequence[int],
+        scored: Sequence[int],
+        *,
+        force: bool,
     ) -> None:
         model, primary = state.model, assignment.primary
         self.emptied = state.copy()
-        resources = state.at(targets)
-        self.codes, _ = add_secondary(
-            resources,
-            demand,
-            promised=state.promised(targets, primary),
-            force=force or not bool(model.usable[assignment.secondary]),
-        )
         self.steps = [FIRST_COPY] * len(targets)
         self.emptied.take_secondary(demand, assignment.secondary, primary)
         self.emptied.take_primary(demand, primary, assignment.location)
         # Its primary is looked at again in passing.
         refused = self.emptied.put_primary(demand, primary, assignment.location)
-        if refused:
-            self.codes = np.where(self.codes == 0, refused, self.codes)
-        else:
+        if not refused:
             self.emptied.take_primary(demand, primary, assignment.location)
-
-        is_offline = not bool(model.usable[primary])
-        force = force or is_offline
-        allowed = model.may_migrate(primary, targets.tolist())
-        self._refuse(np.where(allowed, 0, Reason.MIGRATION))
-        codes, self.resources = _settle(
-            replace(resources, fails_n1=resources.memory <= resources.reserved),
+        self.scope = self.emptied.scope(scored)
+        copies = as_secondary(
+            state,
+            self.scope,
+            targets,
             demand,
-            clashes=self.emptied.clashes(demand, targets),
-            location=model.unmet_locations(demand, targets),
-            force=force,
+            promised=state.promised(targets, primary),
+            force=force or not model.usable[assignment.secondary],
         )
-        self._refuse(codes)
-        here = np.full(len(targets), primary)
-        codes, _ = add_secondary(
-            self.emptied.at(here),
+        codes = [code or int(refused) for code in copies.codes]
+
+        is_offline = not model.usable[primary]
+        force = force or is_offline
+        allowed = model.may_migrate(primary, targets)
+        self.run = self._settle(state, demand, targets, force=force)
+        back = as_secondary(
+            self.emptied,
+            self.scope,
+            [primary] * len(targets),
             demand,
-            promised=self.emptied.promised_by(primary, targets),
+            promised=[self.emptied.held(primary).get(target, 0) for target in targets],
             force=force,
             ignore_disk=is_offline,
         )
-        self._refuse(codes)
+        stages = zip(codes, allowed, self.run.codes, back.codes, strict=True)
+        for at, (first, may_migrate, runs, comes_back) in enumerate(stages):
+            migration = 0 if may_migrate else int(Reason.MIGRATION)
+            self.run.codes[at] = first or migration or runs or comes_back
+            if self.run.codes[at] and not first:
+                self.steps[at] = SECOND_FAILOVER
 
-    def _refuse(self, codes: Ints) -> None:
-        """Note refusals of the failover where nothing was wrong before."""
-        fresh = (self.codes == 0) & (codes != 0)
-        for index in np.flatnonzero(fresh).tolist():
-            self.steps[index] = SECOND_FAILOVER
-        self.codes = np.where(fresh, codes, self.codes)
+    def _settle(
+        self, state: State, demand: Instance, targets: Sequence[int], *, force: bool
+    ) -> Trials:
+        """Put the instance on, off and on again as hail does: loads may round on the way."""
 
+        def settle(
+            one: NodeResources, asks: Demands, clashes: Any, location: Any
+        ) -> tuple[Any, NodeResources]:
+            one = one.changed(fails_n1=one.memory <= one.reserved)
+            codes, after = add_primary(one, asks, clashes=clashes, location=location, force=force)
+            before = remove_primary(after, asks, freed=clashes, location=location)
+            _, again = add_primary(before, asks, clashes=clashes, location=location, force=True)
+            return codes, again
 
-def _settle(
-    resources: NodeResources, demand: Instance, *, clashes: Ints, location: Ints, force: bool
-) -> tuple[Ints, NodeResources]:
-    """Put the instance on, off and on again as hail does: loads may round on the way."""
-    codes, after = add_primary(resources, demand, clashes=clashes, location=location, force=force)
-    before = remove_primary(after, demand, clashes=clashes, location=location)
-    _, again = add_primary(before, demand, clashes=clashes, location=location, force=True)
-    return codes, again
+        clashes = self.emptied.clashes(demand, targets)
+        location = state.model.unmet_locations(demand, targets)
+        return on_each(state, self.scope, targets, demand, settle, clashes, location)

@@ -78,7 +78,7 @@ def _place_here(
         except NoCapacity as error:
             cluster.log(error.message)
             continue
-        indices = tuple(snapshot.node_index[node] for node in nodes)
+        indices = tuple(model.index[node] for node in nodes)
         demand = demand_of(look.config, *planned, look.pool)
         model = with_instance(model, demand, indices)
         chosen[planned.instance.name] = nodes

@@ -105,17 +105,16 @@ def test_moves_lead_where_they_say(seed: int) -> None:
 
 def broken(figure: str, resources: NodeResources) -> Bools:
     """Which nodes have, owe or hold what they should not."""
-    match figure:
-        case "memory":
-            return resources.memory <= 0
-        case "disk":
-            return resources.disk < resources.least_disk
-        case "reserve":
-            return resources.memory < resources.reserved
-        case "cpus":
-            return resources.cpus > resources.cpu_ratio * resources.total_cpus
-        case _:
-            return resources.spindles > resources.spindle_limit
+    bounds = {
+        "memory": (1, resources.memory),
+        "disk": (resources.least_disk, resources.disk),
+        "reserve": (resources.reserved, resources.memory),
+        "cpus": (resources.cpus, resources.cpu_ratio * resources.total_cpus),
+        "spindles": (resources.spindles, resources.spindle_limit),
+    }
+    least, amount = bounds[figure]
+    table: Bools = amount < least
+    return table
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -31,7 +31,7 @@ GUEST = Instance(
 def stuck(nodes: tuple[Node, ...], *guests: Instance) -> list[int]:
     groups = tuple(Group(name=f"g{at}", uuid=f"u{at}") for at in range(2))
     model = ClusterModel(Snapshot(groups=groups, nodes=nodes, instances=guests))
-    return sorted(stuck_in_group(GroupState(model, np.flatnonzero(model.group_of == 0))))
+    return sorted(stuck_in_group(GroupState(model, np.array(model.groups[0]))))
 
 
 def test_an_instance_moves_where_there_is_room() -> None:
@@ -70,11 +70,11 @@ def test_what_counting_tells_is_what_trying_shows(seed: int) -> None:
     """Also after a balancing, which brings what it moved to the front."""
     rng = Random(seed)
     model = ClusterModel(parse_cluster(random_text(rng, Taste.random(rng))))
-    balance = Balance(model, np.flatnonzero(model.group_of == 0), Limits())
+    balance = Balance(model, np.array(model.groups[0]), Limits())
     moved = [move.instance for move, _ in zip(balance.moves(), range(4), strict=False)]
-    model, group = balance.state.settled(moved), balance.state.nodes
+    model, group = balance.state.settled(moved), balance.state.nodes.tolist()
     told = set(stuck_nodes(model, group, group))
-    for node in group.tolist():
+    for node in group:
         residents = residents_of(model, node)
         fits = can_evacuate(State(model), node, residents, group)
         assert fits is (node not in told), f"node {node}"

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
 from coordinator.allocator.allocation.pair import Pairs
-from coordinator.allocator.allocation.single import Singles
+from coordinator.allocator.allocation.pair_arrays import ArrayPairs
+from coordinator.allocator.model import state as states
 from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.row_score import RowScore
+from coordinator.allocator.model.score import Changed, Score
 from coordinator.allocator.model.state import State
-from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term
-from coordinator.allocator.rank import TOLERANCE
+from coordinator.allocator.model.terms import SPREADS, TOLERANCE, WEIGHTS, Term
+from coordinator.allocator.model.trials import as_primary
 from coordinator.allocator.request import Allocate
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.simple_score import SimpleCluster
@@ -28,7 +31,7 @@ seeds = st.integers(0, 2**32)
 def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> None:
     rng = Random(seed)
     snapshot = random_snapshot(rng, Taste.random(rng))
-    scope = State(ClusterModel(snapshot)).scope(np.arange(len(snapshot.nodes)))
+    scope = State(ClusterModel(snapshot)).scope(range(len(snapshot.nodes)))
     simple = SimpleCluster(snapshot).score([node.name for node in snapshot.nodes])
     assert scope.standing.value == simple
 
@@ -60,9 +63,12 @@ def test_estimates_of_pairs_are_close_enough_to_leave_out_none_that_could_win(se
     taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,))
     model = ClusterModel(random_snapshot(rng, taste))
     state = State(model)
-    scope = state.scope(np.arange(model.size))
-    candidates = np.flatnonzero(model.usable & (model.group_of == 0))
-    pairs = Pairs(state, scope, candidates, random_demand(rng, taste, "new"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(states, "FEW", 0)
+        scope = state.scope(range(model.size))
+    candidates = [node for node in model.groups[0] if model.usable[node]]
+    pairs = Pairs(state, scope, candidates, random_demand(rng, taste, "new"))._scores
+    assert isinstance(pairs, ArrayPairs)
     row, column = np.nonzero(pairs._matrix < np.inf)
     exact = pairs._scores(pairs._rows[row], column)
     np.testing.assert_allclose(pairs._matrix[row, column], exact, rtol=0, atol=TOLERANCE / 10)
@@ -74,14 +80,18 @@ def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
     model = ClusterModel(random_snapshot(rng, taste))
-    state = State(model)
-    everywhere = np.arange(model.size)
+    state, nodes = State(model), range(model.size)
     demand = random_demand(rng, taste, "new")
-    location = model.unmet_locations(demand, everywhere)
-    scope = state.scope(everywhere)
-    singles = Singles.of(state, scope, everywhere, demand, location=location, force=True)
-    exact = scope.standing.exact(singles._changes)
-    estimates = scope.standing.estimates(singles._changes)
+    scope = state.scope(nodes)
+    location = model.unmet_locations(demand, nodes)
+    figures = as_primary(state, scope, nodes, demand, location=location, force=True).figures
+    rows = scope.standing
+    assert isinstance(rows, RowScore)
+    arrays = Score(model.resources, rows.crowding)
+    changed = Changed(np.arange(model.size)[None], np.array(figures).T[:, None], np.zeros(1, int))
+    exact = arrays.exact(changed)
+    np.testing.assert_allclose(arrays.estimates(changed), exact, rtol=0, atol=TOLERANCE / 2)
+    estimates = [rows.estimate((node, figures[node]), 0) for node in nodes]
     np.testing.assert_allclose(estimates, exact, rtol=0, atol=TOLERANCE / 2)
 
 

@@ -1,0 +1,150 @@
+"""One instance put on several nodes side by side, each as it stands; see ``shift``.
+
+Among few nodes they are tried one by one, among many as arrays; the codes and figures are the
+same to the last bit.
+"""
+
+from __future__ import annotations
+
+from coordinator.allocator.model import shift
+from coordinator.allocator.model.figures import figures, figures_of_row
+from coordinator.allocator.model.resources import asked, asked_arrays
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from coordinator.allocator.model.resources import Demands, NodeResources
+    from coordinator.allocator.model.state import Scope, State
+    from coordinator.allocator.model.terms import Term
+    from coordinator.allocator.snapshot import Instance
+
+    # Resources and demands, rows or arrays of both, and amounts of each node, to codes of
+    # ``Reason`` and the resources afterwards.
+    Change = Callable[..., tuple[Any, NodeResources]]
+
+
+class Trials:
+    """What came of it.
+
+    Attributes:
+        nodes: their indices, rising.
+        codes: ``Reason`` of each.
+        figures: of each with the instance; of meaning only to the score of the same scope, and
+            where the node was not refused.
+    """
+
+    __slots__ = ("codes", "figures", "nodes")
+
+    def __init__(self, nodes: Sequence[int], codes: list[int], figures: Any) -> None:
+        self.nodes, self.codes, self.figures = nodes, codes, figures
+
+    def refuse(self, codes: Sequence[int]) -> None:
+        """Refuse nodes for reasons that go before their own."""
+        self.codes = [first or own for first, own in zip(codes, self.codes, strict=True)]
+
+    def add(self, term: Term, amounts: Sequence[int]) -> None:
+        """Add to a figure of each node."""
+        if not any(amounts):
+            return
+        if not isinstance(self.figures, list):
+            self.figures[term] += amounts
+            return
+        for at, amount in enumerate(amounts):
+            changed = [*self.figures[at]]
+            changed[term] += amount
+            self.figures[at] = changed
+
+    def ranked(
+        self, scope: Scope, crowding: Sequence[int], *, last_if_nan: bool = False
+    ) -> Iterator[tuple[int, float]]:
+        """Yield (node, score) of those not refused, the best first; ties: the last node.
+
+        Args:
+            scope: the nodes whose score counts.
+            crowding: per node, what the instance adds there to the count of crowded locations.
+            last_if_nan: as of ``from_best``.
+        """
+        choices = [at for at, code in enumerate(self.codes) if not code]
+        places = [scope.place.get(node, -1) for node in self.nodes]
+        for at, score in scope.standing.ranked(
+            choices, places, self.figures, crowding, last_if_nan=last_if_nan
+        ):
+            yield self.nodes[at], score
+
+
+def as_primary(
+    state: State,
+    scope: Scope,
+    nodes: Sequence[int],
+    demand: Instance,
+    *,
+    location: Sequence[int],
+    force: bool,
+) -> Trials:
+    """Run an instance on each node.
+
+    Args:
+        state: the cluster as it stands.
+        scope: the nodes that are scored; the others are among them.
+        nodes: rising indices.
+        demand: the instance.
+        location: what it adds to each node's location score.
+        force: allow everything but using more memory or disk than there is.
+    """
+
+    def run(one: NodeResources, asks: Demands, clash: Any, place: Any) -> tuple[Any, NodeResources]:
+        return shift.add_primary(one, asks, clashes=clash, location=place, force=force)
+
+    return on_each(state, scope, nodes, demand, run, state.clashes(demand, nodes), location)
+
+
+def as_secondary(
+    state: State,
+    scope: Scope,
+    nodes: Sequence[int],
+    demand: Instance,
+    *,
+    promised: Sequence[int] | None = None,
+    force: bool = False,
+    ignore_disk: bool = False,
+) -> Trials:
+    """Keep a copy of an instance's disks on each node.
+
+    Args:
+        state: the cluster as it stands.
+        scope: the nodes that are scored.
+        nodes: indices.
+        demand: the instance; only a mirrored one has a secondary node.
+        promised: memory that each node already keeps for its primary node; None for nothing.
+        force: allow everything but using more disk than there is.
+        ignore_disk: allow even that, on a node that is offline and lost its disks anyway.
+    """
+
+    def keep(one: NodeResources, asks: Demands, held: Any) -> tuple[Any, NodeResources]:
+        return shift.add_secondary(one, asks, promised=held, force=force, any_disk=ignore_disk)
+
+    return on_each(state, scope, nodes, demand, keep, promised or [0] * len(nodes))
+
+
+def on_each(
+    state: State,
+    scope: Scope,
+    nodes: Sequence[int],
+    demand: Instance,
+    change: Change,
+    *amounts: Sequence[int],
+) -> Trials:
+    """Change each node on its own; ``amounts`` have an element per node."""
+    if scope.is_small:
+        asks = asked(demand)
+        found = [
+            change(state.row(node), asks, *own) for node, *own in zip(nodes, *amounts, strict=True)
+        ]
+        return Trials(nodes, [code for code, _ in found], [figures_of_row(row) for _, row in found])
+    import numpy as np
+
+    columns = (np.array(column, dtype=np.int64) for column in amounts)
+    codes, after = change(state.at(np.array(nodes, dtype=np.int64)), asked_arrays(demand), *columns)
+    return Trials(nodes, codes.tolist(), figures(after))
