@@ -35,7 +35,7 @@ def _recorded(nodes: NodeColumns, demands: Demands, primary: Sequence[int]) -> l
 def sums(size: int, amounts: Sequence[int], *homes: Sequence[int]) -> list[int]:
     """Amounts of instances summed by node."""
     found = [0] * size
-    for home in homes:
+    for home in homes if any(amounts) else ():
         for node, amount in zip(home, amounts, strict=True):
             if node != NOWHERE:
                 found[node] += amount

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from copy import copy
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from coordinator.allocator.model.score import Score
     from coordinator.allocator.snapshot import Instance
 
-FEW, FEW_IN_PAIRS = 64, 200
-"""Nodes up to which loops are faster than arrays, what NumPy takes to be loaded counted in.
+FEW = 64
+"""Nodes up to which trying them one by one is faster than arrays."""
 
-The loop over pairs of new nodes is a tighter one.
-"""
+FEW_IN_PAIRS, FEW_WITH_NUMPY = 200, 14
+"""The same of pairs of nodes: where NumPy would have to be loaded for arrays, and where it is."""
 
 
 class Resident:
@@ -130,7 +131,9 @@ class State:
         """Look at ``nodes`` as they stand now, to try others ``for_pairs`` or one by one."""
         crowds = self.crowds_of(nodes)
         crowding = crowds.total() - len(crowds)
-        few = FEW_IN_PAIRS if for_pairs else FEW
+        few = FEW
+        if for_pairs:
+            few = FEW_WITH_NUMPY if "numpy" in sys.modules else FEW_IN_PAIRS
         return Scope(nodes, self._standing(nodes, crowding, few), crowds)
 
     def _standing(self, nodes: Sequence[int], crowding: int, few: int) -> Score | RowScore:

@@ -38,10 +38,12 @@ def test_answers_are_the_same_with_arrays(kind: str, monkeypatch: pytest.MonkeyP
     for seed in range(40):
         rng = Random(f"{kind}{seed}")
         text, words = json.dumps(random_message(rng, kind)), [*random_words(rng), "-v"]
-        one_by_one = answer(text, words)
-        with monkeypatch.context() as other:
-            other.setattr(states, "FEW", 0)
-            other.setattr(states, "FEW_IN_PAIRS", 0)
+        with monkeypatch.context() as few:
+            few.setattr(states, "FEW_WITH_NUMPY", 1000)
+            one_by_one = answer(text, words)
+        with monkeypatch.context() as many:
+            many.setattr(states, "FEW", 0)
+            many.setattr(states, "FEW_WITH_NUMPY", 0)
             assert answer(text, words) == one_by_one, f"seed {seed}"
 
 
