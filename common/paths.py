@@ -54,6 +54,11 @@ class Paths:
         return self.state / "identity"
 
     @property
+    def exports(self) -> Path:
+        """One directory an export, named after the instance."""
+        return self.state / "export"
+
+    @property
     def join_token(self) -> Path:
         return self.state / "join-token"
 

@@ -110,9 +110,33 @@ class ExtBacking(Order, kw_only=True, tag="ext"):
         return MiB(0)
 
 
-Backing = (
-    FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking
-)  # their tags tell them apart
+class DumpBacking(Order, kw_only=True, tag="dump"):
+    """What was on a disk once, as part of an export; it is no instance's.
+
+    Attributes:
+        export: its name.
+        name: of the file in it.
+        is_finished: whether it can be made use of; one that is being made is elsewhere.
+    """
+
+    export: str
+    name: str
+    is_finished: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (f"{self.export}/{self.name}",)
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        return ()
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of what is in no pool
+        return MiB(0)
+
+
+Backing = FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking | DumpBacking
+"""Their tags tell them apart."""
 
 
 class Mode(StrEnum):

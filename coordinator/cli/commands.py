@@ -101,6 +101,15 @@ AREAS = dict(
             {"show": "info", "start": "startup", "stop": "shutdown"},
         ),
         _area(
+            "gnt-backup",
+            "exports of instances",
+            {
+                "list": Command("list exports", "lists:list_exports"),
+                "list-fields": _FIELDS,
+            },
+            {},
+        ),
+        _area(
             "gnt-job",
             "what the cluster is doing and has done",
             {

@@ -43,6 +43,7 @@ _LISTINGS = {
     ),
     "gnt-group": Listing("group", "name", "name,node_cnt,pinst_cnt,alloc_policy,ndparams"),
     "gnt-job": Listing("job", "id", "id,status,summary"),
+    "gnt-backup": Listing("export", "export", "node,export"),
     "gnt-debug": Listing("lock", "name", "name,mode,owner,pending"),
 }
 _JOB_STATES = {
@@ -99,6 +100,16 @@ def list_jobs(command: str, words: Sequence[str]) -> int:
     return _show(
         listing, given[0] if len(given) == 1 else ["&", *given] if given else None, options
     )
+
+
+def list_exports(command: str, words: Sequence[str]) -> int:
+    """``gnt-backup list``."""
+    parser = Parser(command, "List exports, by node.")
+    parser.add_argument("-n", "--node", action="append", metavar="NODE", help="only on this node")
+    add_list_options(parser)
+    options = parser.parse_args(words)
+    nodes = [["==", "node", node] for node in options.node or ()]
+    return _show(_LISTINGS["gnt-backup"], ["|", *nodes] if nodes else None, options)
 
 
 def list_locks(command: str, words: Sequence[str]) -> int:

@@ -33,6 +33,10 @@ def gnt_instance() -> int:
     return _area("gnt-instance")
 
 
+def gnt_backup() -> int:
+    return _area("gnt-backup")
+
+
 def gnt_job() -> int:
     return _area("gnt-job")
 

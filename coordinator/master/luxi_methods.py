@@ -115,7 +115,7 @@ class LuxiMethods:
         return await query_jobs(ids, fields, self._source())
 
     async def _query_exports(self, nodes: Any, lock: bool = False) -> Any:  # noqa: ARG002
-        return query_exports(nodes or (), self._store.state.config)
+        return await query_exports(nodes or (), self._source())
 
     async def _query_config_values(self, fields: Any) -> Any:
         return config_values(fields, self._store.state.config)

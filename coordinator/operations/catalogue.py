@@ -37,6 +37,26 @@ class Entry(NamedTuple):
 
 
 _ENTRIES = (
+    Entry(
+        "OP_BACKUP_EXPORT",
+        "backup.export",
+        command="gnt-backup export",
+        help="export an instance to a node",
+        route="PUT /2/instances/{instance_name}/export",
+        ignored=("-f", "--force"),
+    ),
+    Entry(
+        "OP_BACKUP_IMPORT",
+        "backup.importing",
+        command="gnt-backup import",
+        help="make an instance from an export",
+    ),
+    Entry(
+        "OP_BACKUP_REMOVE",
+        "backup.remove",
+        command="gnt-backup remove",
+        help="delete the exports of an instance",
+    ),
     Entry("OP_CLUSTER_DESTROY", "cluster.destroy"),
     Entry(
         "OP_CLUSTER_RENEW_CRYPTO",

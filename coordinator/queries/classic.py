@@ -5,6 +5,7 @@ from typing import Any
 
 from common.errors import InvalidRequest
 from common.luxi.failures import JobLost
+from coordinator.queries.exports import with_exports
 from coordinator.queries.query import query
 from coordinator.queries.source import Source
 from coordinator.queries.subject import find_subject
@@ -99,7 +100,10 @@ def query_tags(kind: str, name: str, config: Config) -> list[str]:
             raise InvalidRequest(f"There are no tags of a “{kind}”.")
 
 
-def query_exports(nodes: Sequence[str], config: Config) -> dict[str, list[str]]:
-    """Return what QueryExports returns: the backups on each node; there are none yet."""
+async def query_exports(nodes: Sequence[str], source: Source) -> dict[str, list[str] | bool]:
+    """Return what QueryExports returns: the exports on each node; False where it does not tell."""
+    config = source.state.config
     chosen = [config.node(name) for name in nodes] if nodes else config.sorted_nodes()
-    return {node.name: [] for node in chosen}
+    known = (await with_exports(source)).exports
+    told = {node.name: known.get(node.name) for node in chosen}
+    return {name: False if exports is None else list(exports) for name, exports in told.items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.errors import InvalidRequest
 from coordinator.queries.archived import with_archived
+from coordinator.queries.exports import with_exports
 from coordinator.queries.field import Field, Missing, Needs, unknown_field
 from coordinator.queries.filter import Predicate, compile_filter, fields_of, names_asked
 from coordinator.queries.live import Live
@@ -29,6 +30,8 @@ async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) 
     columns = _columns(find_subject(what), fields)
     if what == "job":
         source = await with_archived(source, qfilter)
+    if what == "export":
+        source = await with_exports(source)
     rows = await _rows(what, columns, qfilter, source)
     data = []
     for number, row in enumerate(rows, start=1):

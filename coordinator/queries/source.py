@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from common.model.job import Job
 from common.model.node import Node
 from common.model.pool import Pool
-from common.names import JobId
+from common.names import JobId, NodeName
+from common.noderpc.exports import Exports
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.report import LockRow
@@ -28,6 +29,7 @@ class Source:
     waits: Callable[[JobId], str] = lambda _: ""  # what a job waits for, in words
     heard: Heard = field(default_factory=Heard)  # what nodes told before
     archive: Archive | None = None
+    exports: Mapping[NodeName, tuple[str, ...] | None] = field(default_factory=dict)  # if asked for
     archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 
 
@@ -39,6 +41,9 @@ class NodeAsker:
 
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]:
         return await each({n.uuid: self.nodes.service(Instances, n).guests() for n in nodes})
+
+    async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
+        return await each({n.uuid: self.nodes.service(Exports, n).exports() for n in nodes})
 
     async def facts(
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]

@@ -10,6 +10,7 @@ from common.model.stored import Stored
 from common.names import JobId
 from coordinator.locks.report import LockRow
 from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
+from coordinator.queries.exports import ExportRow, export_rows
 from coordinator.queries.field import Field, Kind, Table, table
 from coordinator.queries.group_fields import GROUP_FIELDS, GroupRow
 from coordinator.queries.instance_fields import INSTANCE_FIELDS
@@ -90,13 +91,13 @@ def find_job(source: Source, text: Any) -> JobRow:
 
 
 # fmt: off
-_EXPORT_FIELDS: Table[Any] = table((
+_EXPORT_FIELDS: Table[ExportRow] = table((
     Field("export", "Export", Kind.TEXT, "Export name", lambda row: row.export),
     Field("node", "Node", Kind.TEXT, "Node name", lambda row: row.node),
 ))
 SUBJECTS: dict[str, Subject] = {
     "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
-    "export": Subject(_EXPORT_FIELDS, "export", lambda _, __: ()),  # there is no backup yet
+    "export": Subject(_EXPORT_FIELDS, "export", lambda source, _: export_rows(source)),
     "group": _of(kinds.GROUP, GROUP_FIELDS, GroupRow),
     "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),

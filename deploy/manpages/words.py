@@ -42,6 +42,13 @@ INTRODUCTIONS = {
         "Nodes are the machines that run gantry-noded. The commands are given on the master.",
         _JOBS,
     ],
+    "gnt-backup": [
+        "An export is what is needed to make an instance anew: its parameters and what was on its "
+        "disks, in a directory of a node, /var/lib/gantry/export/ with the name of the instance. "
+        "It is laid out as Ganeti's are, with config.ini and a file for each disk, which holds all "
+        "of the disk. Zeros take no space in it. The commands are given on the master.",
+        _JOBS,
+    ],
     "gnt-group": [
         "A group is a set of nodes among which instances move freely: those of one room, or on one "
         "network. Every node is in one group. The commands are given on the master.",
@@ -78,6 +85,14 @@ EXAMPLES = {
             "have moves name their target.",
         ),
         ("gnt-cluster watcher pause 4h", "Before maintenance: have nothing started by itself."),
+    ],
+    "gnt-backup": [
+        ("gnt-backup export -n beta web1", "Stop web1, copy all of it to beta, and start it."),
+        (
+            "gnt-backup import --src-node beta -n gamma web1",
+            "Make web1 anew on gamma, as it was exported to beta.",
+        ),
+        ("gnt-backup list -n beta", "List the exports on beta."),
     ],
     "gnt-node": [
         (
@@ -173,6 +188,7 @@ DAEMONS = {
             ("/var/lib/gantry/state.sqlite", "The cluster's state, on master candidates."),
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),
+            ("/var/lib/gantry/export/", "One directory an export, named after the instance."),
             ("/run/gantry/instances/", "One directory a guest, named by its UUID."),
             (
                 "/run/gantry/copies/",

@@ -13,8 +13,7 @@ from noded.copies.chunks import CHUNK
 from noded.copies.interface import Copier, Fetched
 from noded.storage.storages import Storages
 
-MIB_PER_S = 32
-CONNECT_S = 0.05
+CONNECT_S = 0.01
 
 
 class Contents(Protocol):
@@ -53,6 +52,7 @@ class FakeWires:
     """What the copiers of one cluster share: who can be reached where, and who offers what."""
 
     reaches: Callable[[str, str], bool] = lambda _source, _target: True
+    mib_per_s: int = 1024  # for scenarios to change
     ports: int = 20_000
     copiers: dict[str, "FakeCopier"] = field(default_factory=dict)  # by address
 
@@ -168,7 +168,8 @@ class FakeCopier(Copier):
             return
         if _now() - fetching.begun_at < CONNECT_S:
             return
-        fetching.done = min(fetching.disk.size, fetching.done + (_now() - since) * MIB_PER_S)
+        more = (_now() - since) * self._wires.mib_per_s
+        fetching.done = min(fetching.disk.size, fetching.done + more)
         whole = fetching.done >= fetching.disk.size
         self._contents.write(fetching.disk, source if whole else f"a part of {source}")
         fetching.has_ended = whole

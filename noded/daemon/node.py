@@ -21,9 +21,11 @@ from noded.calls.grants import GrantFile
 from noded.calls.recorded import RecordedAnswers
 from noded.calls.roster import KnownCandidates
 from noded.copies.interface import Copier
+from noded.exports.interface import ExportStore
 from noded.guest_console import GuestConsoles
 from noded.handlers.copies import CopyHandlers
 from noded.handlers.disks import DiskHandlers
+from noded.handlers.exports import ExportHandlers
 from noded.handlers.facts import FactsHandlers
 from noded.handlers.files import FileHandlers
 from noded.handlers.identity import IdentityHandlers
@@ -58,6 +60,7 @@ class Drivers:
     storages: Storages
     physical: PhysicalVolumeDriver | None = None  # where there is LVM
     copier: Copier
+    exports: ExportStore
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -110,6 +113,7 @@ class Node:
         self._dispatcher = Dispatcher(
             CopyHandlers(drivers.copier, self._tasks),
             DiskHandlers(drivers.storages, turns := Turns()),
+            ExportHandlers(drivers.exports),
             self._facts,
             files,
             IdentityHandlers(

@@ -14,6 +14,7 @@ import uvloop
 
 from common.model.disk import (
     DrbdBacking,
+    DumpBacking,
     ExtBacking,
     FileBacking,
     GlusterBacking,
@@ -32,6 +33,7 @@ from noded.daemon.port import open_port
 from noded.daemon.server import Server
 from noded.daemon.single import SingleInstance
 from noded.durable_file import explaining
+from noded.exports.directory import ExportDirectory
 from noded.hypervisor.drivers import hypervisors
 from noded.hypervisor.interface import Surroundings
 from noded.identity.keys import ChildKeyMaker
@@ -121,6 +123,7 @@ def _drivers(
     volumes = LinuxVolumes()
     plain, devices = PlainStorage(volumes), MirrorDevices(volumes, LinuxDrbd(), me)
     external = ExtStorage(paths.providers(), AttachedDevices(paths.attached))
+    exports = ExportDirectory(paths.exports)
     storages = Storages(
         {
             FileBacking: files,
@@ -128,6 +131,7 @@ def _drivers(
             LvmBacking: plain,
             DrbdBacking: MirrorStorage(devices),
             ExtBacking: external,
+            DumpBacking: exports,
         },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
         MirrorUpkeep(devices),
@@ -139,6 +143,7 @@ def _drivers(
         copier=ProcessCopier(
             paths.copies, identity=paths.identity, address=address, open_disk=storages.open
         ),
+        exports=exports,
         network=LinuxNetwork(),
         hypervisors=hypervisors(
             Surroundings(

@@ -92,6 +92,9 @@ class RunningEverywhere:
             for node in nodes
         }  # fmt: skip
 
+    async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
+        return {}
+
     async def facts(
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
     ) -> Answers[NodeFacts]:

@@ -52,7 +52,7 @@ class Rig(Protocol):
 
 class FakeRig:
     def __init__(self) -> None:
-        self.wires = FakeWires()
+        self.wires = FakeWires(mib_per_s=16)
         self.users: set[str] = set()
         self.copiers: dict[str, Copier] = {}
         self.fakes = {name: self._storage() for name in ADDRESSES}

@@ -15,11 +15,11 @@ pytestmark = needs_ganeti
 # a LUXI method that is not supported yet, or other words of ours. Nothing: the command works.
 LINES = """
 gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
-gnt-backup export -n gamma guest: OP_BACKUP_EXPORT
+gnt-backup export -n gamma guest:
 gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir /x -s 1G new: src_node
 gnt-backup list:
 gnt-backup list-fields:
-gnt-backup remove guest: OP_BACKUP_REMOVE
+gnt-backup remove guest:
 gnt-cluster activate-master-ip: OP_CLUSTER_ACTIVATE_MASTER_IP
 gnt-cluster add-tags blue:
 gnt-cluster deactivate-master-ip --yes: OP_CLUSTER_DEACTIVATE_MASTER_IP

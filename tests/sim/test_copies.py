@@ -20,6 +20,7 @@ from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
 MOVE = MoveInstance(instance_name=WEB1, target_node=ALPHA)
 DATA = ["data of web1"]
+SLOW = 32  # MiB a second: a copy takes two
 
 
 def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
@@ -28,6 +29,7 @@ def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await web1_with_data(cluster)
+            cluster.wires.mib_per_s = SLOW
             await story(cluster)
 
     simulate(scenario())
@@ -61,6 +63,17 @@ def test_data_goes_with_the_instance() -> None:
         assert contents(cluster, "alpha") == DATA
         assert cluster.machines["gamma"].local_disks == []
         assert (await cluster.snapshot()).guests["alpha"] == {"web1": "running"}
+
+    tell(story)
+
+
+def test_what_is_down_stays_down_when_it_is_moved() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(MOVE)
+        assert contents(cluster, "alpha") == DATA
+        assert cluster.machines["gamma"].local_disks == []
+        assert not any((await cluster.snapshot()).guests.values())
 
     tell(story)
 

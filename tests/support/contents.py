@@ -1,7 +1,8 @@
 """What is on the disks of simulated machines: a word for each, and none for zeros."""
 
-from common.model.disk import Backing, DrbdBacking, LvmBacking
+from common.model.disk import Backing, DrbdBacking, DumpBacking, LvmBacking
 from common.noderpc.disks import DiskSpec
+from noded.exports.fake import FakeExports
 from noded.storage.fake import FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 
@@ -13,19 +14,30 @@ class Contents:
     apart from its failures is for those who test it.
     """
 
-    def __init__(self, files: FakeStorage, volumes: FakeVolumes, others: list["Contents"]) -> None:
+    def __init__(
+        self,
+        files: FakeStorage,
+        volumes: FakeVolumes,
+        exports: FakeExports,
+        others: list["Contents"],
+    ) -> None:
         """Begin with zeros; ``others`` are those of all machines, this one to be among them."""
-        self._files, self._volumes = files, volumes
+        self._files, self._volumes, self._exports = files, volumes, exports
         self._words: dict[str, str] = {}  # by LVM's UUID
         self._others = others
         others.append(self)
 
     def read(self, disk: DiskSpec) -> str:
+        if isinstance(disk.backing, DumpBacking):
+            return self._exports.read(disk)
         if not isinstance(disk.backing, LvmBacking | DrbdBacking):
             return self._files.read(disk)
         return self._words.get(self._volume(disk.backing), "")
 
     def write(self, disk: DiskSpec, word: str) -> None:
+        if isinstance(disk.backing, DumpBacking):
+            self._exports.write(disk, word)
+            return
         if not isinstance(disk.backing, LvmBacking | DrbdBacking):
             self._files.write(disk, word)
             return
@@ -41,7 +53,7 @@ class Contents:
             for group, volumes in self._volumes.groups.items()
             for name, volume in volumes.volumes.items()
         )
-        files = self._files.local.contents
+        files = self._files.local.contents | self._exports.words
         return dict(sorted((files | {path: word for path, word in there if word}).items()))
 
     def _volume(self, backing: Backing) -> str:

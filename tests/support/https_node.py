@@ -44,6 +44,7 @@ from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from noded.daemon.node import Drivers, Node
 from noded.daemon.server import Server
+from noded.exports.fake import FakeExports
 from noded.identity.keys import OwnKeyMaker
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
@@ -124,7 +125,8 @@ async def served(root: Path) -> AsyncIterator[Served]:
     node = Node(
         paths,
         Drivers(
-            storages=only_files(storage), copier=idle_copier(storage), network=FakeNetwork("br0"),
+            storages=only_files(storage), copier=idle_copier(storage), exports=FakeExports(),
+            network=FakeNetwork("br0"),
             hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
         ),

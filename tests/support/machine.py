@@ -6,7 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.model.disk import DrbdBacking, ExtBacking, FileBacking, GlusterBacking, LvmBacking
+from common.model.disk import (
+    DrbdBacking,
+    DumpBacking,
+    ExtBacking,
+    FileBacking,
+    GlusterBacking,
+    LvmBacking,
+)
 from common.model.pool import PoolKind
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Access
@@ -17,6 +24,7 @@ from common.tls.token import JoinToken
 from noded.copies.fake import FakeCopier, FakeWires
 from noded.daemon.node import Drivers
 from noded.daemon.node import Node as Noded
+from noded.exports.fake import FakeExports
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
 from noded.identity.keys import OwnKeyMaker
@@ -79,9 +87,10 @@ class Machine:
         self.volumes = FakeVolumes(GROUP, uses=self._uses_volume)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         self.physical = FakePhysicalVolumes(self.volumes)
+        self.exports = FakeExports()
         storages = self._storages()
         self.guests.open_disk = storages.open
-        self.written = Contents(self.storage, self.volumes, contents)
+        self.written = Contents(self.storage, self.volumes, self.exports, contents)
         self.copier = FakeCopier(
             name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
             contents=self.written,
@@ -114,6 +123,7 @@ class Machine:
             Drivers(
                 storages=self._storages(life), physical=life.of(self.physical),
                 copier=life.of(self.copier),
+                exports=life.of(self.exports),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
@@ -134,6 +144,7 @@ class Machine:
             {
                 FileBacking: files, GlusterBacking: files, LvmBacking: plain,
                 DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
+                DumpBacking: own(self.exports),
             },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             own(MirrorUpkeep(devices)),
@@ -220,7 +231,9 @@ class Machine:
     def local_disks(self) -> list[str]:
         """The paths of the disks that only this machine has, sorted."""
         files = (path for fake in self.fakes for path in fake.local.disks)
-        return sorted((*files, *self.volumes.names()))
+        exports = (*self.exports.finished, *self.exports.unfinished)
+        dumps = (f"export {export}" for export in exports)
+        return sorted((*files, *self.volumes.names(), *dumps))
 
     @property
     def contents(self) -> dict[str, str]:

@@ -7,8 +7,8 @@ from common import noderpc
 from common.rpc.declare import CallSpec, NodeService
 
 LOOKS = {
-    "facts.facts", "identity.who", "instances.guests", "mirrors.status",
-    "physical-volumes.devices", "physical-volumes.groups", "replica.archived",
+    "exports.exports", "exports.show", "facts.facts", "identity.who", "instances.guests",
+    "mirrors.status", "physical-volumes.devices", "physical-volumes.groups", "replica.archived",
     "replica.commits_after", "replica.read", "replica.read_archive", "replica.stamp",
     "roster.show", "tasks.watch",
 }  # fmt: skip

@@ -111,19 +111,26 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
             )
-        # From the first deleted disk on there is no way back; whatever fails after this
-        # leaves an instance that is down and can be removed again.
-        yield record(
-            f"mark {plan.guest.name} as down",
-            set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now),
-            point_of_no_return=True,
-        )
-        for step in _clear_away(cluster, plan):
-            yield _tolerant(cluster, step) if plan.ignore_failures else step
-        yield record(
-            f"remove {plan.guest.name} from the configuration",
-            lambda _: _deletions(plan),
-        )
+        yield from take_away(cluster, plan)
+
+
+def take_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
+    """Delete the disks and the record of an instance that is stopped.
+
+    From the first deleted disk on there is no way back; whatever fails after that leaves an
+    instance that is down and can be removed again.
+    """
+    yield record(
+        f"mark {plan.guest.name} as down",
+        set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now),
+        point_of_no_return=True,
+    )
+    for step in _clear_away(cluster, plan):
+        yield _tolerant(cluster, step) if plan.ignore_failures else step
+    yield record(
+        f"remove {plan.guest.name} from the configuration",
+        lambda _: _deletions(plan),
+    )
 
 
 def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:

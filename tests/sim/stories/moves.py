@@ -13,7 +13,6 @@ from tests.sim.settings import (
     web1_on,
     web1_on_dead_gamma,
     web1_with_data,
-    web1_with_data_that_is_down,
 )  # fmt: skip
 from tests.sim.stories.group import another_group_of_two
 from tests.support.story import Story
@@ -40,10 +39,6 @@ STORIES = {
     ),
     "move": Story(
         MoveInstance(instance_name=WEB1, target_node=ALPHA), web1_with_data, uncertain=LEFT
-    ),
-    "move what is down": Story(
-        MoveInstance(instance_name=WEB1, target_node=ALPHA),
-        web1_with_data_that_is_down, uncertain=LEFT,
     ),
     "evacuate": Story(
         EvacuateNode(node_name=GAMMA), web1_on("gamma", start=False), concerned="gamma"

@@ -40,6 +40,7 @@ from common.tls.authority import issue, make_authority
 from common.tls.context import Peer
 from common.tls.keys import KeyPair
 from noded.daemon.node import Drivers, Node
+from noded.exports.fake import FakeExports
 from noded.handlers.facts import STORAGE_PATIENCE_S, UNTIL_POWER_OFF_S
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
@@ -88,7 +89,7 @@ class Rig:
             paths,
             Drivers(
                 storages=only_files(self.storage), copier=idle_copier(self.storage),
-                network=FakeNetwork(),
+                exports=FakeExports(), network=FakeNetwork(),
                 machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
                 power=self.power, keys=OwnKeyMaker(), now=lambda: NOW,

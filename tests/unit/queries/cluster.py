@@ -156,6 +156,11 @@ class RecordedAsker:
         self.asked.append(("guests", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, self.running.get(n.uuid, ())) for n in chosen}
 
+    async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
+        chosen = list(nodes)
+        self.asked.append(("exports", [node.name for node in chosen]))
+        return {n.uuid: self._or_dead(n, (f"of-{n.name}",)) for n in chosen}
+
     async def facts(
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
     ) -> Answers[NodeFacts]:

@@ -208,7 +208,6 @@ def test_groups_clusters_and_locks() -> None:
          (0, [["shared", ["job 3"]]])],
         [(0, "node/beta"), (0, None), (0, None), (0, [])],
     ]  # fmt: skip
-    assert ask("export", "node,export") == []
 
 
 @pytest.mark.parametrize(
@@ -242,7 +241,16 @@ def test_classic_queries_give_plain_values() -> None:
     assert asyncio.run(query_jobs(None, ["id"], source())) == [[2], [3]]
 
 
-def test_values_tags_exports_and_info() -> None:
+def test_exports_are_told_by_node_and_a_silent_node_is_told_as_such() -> None:
+    asked = source(RecordedAsker(dead=[BETA]))
+    told = asyncio.run(query_exports([], asked))
+    assert (told["alpha"], told["beta"]) == (["of-alpha"], False)
+    assert asyncio.run(query_exports(["alpha"], asked)) == {"alpha": ["of-alpha"]}
+    answer = asyncio.run(query("export", ["node", "export"], ["==", "node", "beta"], asked))
+    assert answer["data"] == [[(0, "beta"), (2, None)]]
+
+
+def test_values_tags_and_info() -> None:
     config = STATE.config
     assert config_values(["master_node", "cluster_name"], config) == ["alpha", "test"]
     with pytest.raises(InvalidRequest, match="nope"):
@@ -251,7 +259,6 @@ def test_values_tags_exports_and_info() -> None:
     assert query_tags("cluster", "", config) == []
     with pytest.raises(InvalidRequest, match="planet"):
         query_tags("planet", "", config)
-    assert query_exports(["alpha"], config) == {"alpha": []}
     info = cluster_info(config)
     assert info["master"] == "alpha"
     assert info["ipolicy"]["std"]["memory-size"] == 128

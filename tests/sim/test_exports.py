@@ -1,0 +1,207 @@
+"""Exports: instances that are kept on a node, and made anew from there."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from common.errors import Conflict, InvalidRequest, NotFound
+from common.model.template import DiskTemplate
+from common.names import InstanceName, MiB
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.importing import ImportInstance
+from coordinator.operations.backup.remove import RemoveExport
+from coordinator.operations.devices import DiskRequest
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.remove import RemoveInstance
+from tests.sim.settings import WEB1, web1_with_data
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+
+DATA = "data of web1"
+EXPORT = ExportInstance(instance_name=WEB1, target_node="beta")
+SHOP = InstanceName("shop")
+
+FROM_ELSEWHERE = """
+[export]
+version = 0
+timestamp = 1700000000
+source = node1.example.com
+os = debootstrap+default
+compression = none
+[instance]
+name = shop
+maxmem = 256
+minmem = 256
+memory = 256
+vcpus = 2
+disk_template = plain
+hypervisor = kvm
+tags = blue
+nic0_mac = aa:00:00:11:22:33
+nic0_ip = None
+nic0_network = None
+nic0_name = None
+nic0_mode = bridged
+nic0_link = br0
+nic0_vlan =
+nic_count = 1
+disk0_ivname = disk/0
+disk0_dump = 5f1ac4a2
+disk0_size = 64
+disk0_name = None
+disk_count = 1
+[hypervisor]
+acpi = False
+kernel_path =
+spice_bind = 127.0.0.1
+vnc_bind_address = None
+[backend]
+maxmem = 256
+minmem = 256
+memory = 256
+vcpus = 2
+always_failover = False
+[os]
+release = bookworm
+[os_private]
+"""
+
+
+def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
+    """Begin with web1 running on gamma, with data on a disk that only gamma has."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1_with_data(cluster)
+            await story(cluster)
+
+    simulate(scenario())
+
+
+def written(cluster: SimulatedCluster, node: str) -> list[str]:
+    return list(cluster.machines[node].files.contents.values())
+
+
+def test_an_instance_that_was_removed_is_made_anew_as_it_was() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyInstance(
+            instance_name=WEB1, beparams={"memory": "256M"}, hvparams={"acpi": False}
+        ))  # fmt: skip
+        config = cluster.config
+        before = config.instance("web1")
+        assert await cluster.run(EXPORT) == [True, [True]]
+        assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        assert written(cluster, "gamma") == []
+        await cluster.run(ImportInstance(instance_name=WEB1, src_node="beta", pnode="alpha"))
+        after = cluster.config.instance("web1")
+        assert written(cluster, "alpha") == [DATA]
+        for same in ("beparams", "hvparams", "hypervisor", "disk_template", "tags", "os"):
+            assert getattr(after, same) == getattr(before, same)
+        macs = [[nic.mac for nic in c.nics_of(i)]
+                for c, i in ((config, before), (cluster.config, after))]  # fmt: skip
+        assert macs[0] == macs[1]
+        assert not any((await cluster.snapshot()).guests.values())
+
+    tell(story)
+
+
+def test_an_instance_is_removed_once_its_export_is_there() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ExportInstance(instance_name=WEB1, target_node="beta",
+                                         remove_instance=True))  # fmt: skip
+        assert cluster.config.find_instance("web1") is None
+        assert cluster.machines["gamma"].local_disks == []
+        assert cluster.machines["beta"].local_disks == ["export web1"]
+
+    tell(story)
+
+
+def test_another_instance_of_an_export_has_its_own_addresses() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        await cluster.run(ImportInstance(
+            instance_name=SHOP, src_node="beta", src_path="/var/lib/gantry/export/web1",
+            pnode="alpha", disk_template=DiskTemplate.SHAREDFILE, disks=(DiskRequest(size=80),),
+        ))  # fmt: skip
+        config = cluster.config
+        web1, shop = config.instance("web1"), config.instance("shop")
+        assert list(cluster.shared.contents.values()) == [DATA]
+        assert [disk.size for disk in config.disks_of(shop)] == [80]
+        assert config.nics_of(web1)[0].mac != config.nics_of(shop)[0].mac
+
+    tell(story)
+
+
+def test_exports_are_listed_and_deleted() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        told = await cluster.master.luxi("QueryExports", [])
+        assert told == {"alpha": [], "beta": ["web1"], "gamma": []}
+        await cluster.run(RemoveExport(instance_name=WEB1))
+        assert cluster.machines["beta"].local_disks == []
+        with pytest.raises(NotFound, match="No node has an export web1"):
+            await cluster.run(RemoveExport(instance_name=WEB1))
+
+    tell(story)
+
+
+def test_what_changes_is_not_exported() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(InvalidRequest, match="leave --noshutdown out"):
+            await cluster.run(
+                ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False)
+            )
+        with pytest.raises(InvalidRequest, match="nodes of this cluster only"):
+            await cluster.run(
+                ExportInstance(instance_name=WEB1, target_node="beta", mode="remote")
+            )
+
+    tell(story)
+
+
+def test_an_import_that_makes_no_sense_is_refused_beforehand() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        with pytest.raises(NotFound, match="no export shop on beta"):
+            await cluster.run(ImportInstance(instance_name=SHOP, src_node="beta"))
+        with pytest.raises(Conflict, match="There is an instance web1 already"):
+            await cluster.run(ImportInstance(instance_name=WEB1, src_node="beta"))
+        with pytest.raises(InvalidRequest, match="is to have 8 MiB; the one in the export"):
+            await cluster.run(ImportInstance(
+                instance_name=SHOP, src_node="beta", src_path="web1", pnode="alpha",
+                disks=(DiskRequest(size=8),),
+            ))  # fmt: skip
+
+    tell(story)
+
+
+def test_an_export_of_another_cluster_is_imported_if_it_has_whole_disks() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        exports = cluster.machines["beta"].exports
+        exports.finished["shop"] = FROM_ELSEWHERE, {"5f1ac4a2": MiB(64)}
+        exports.words["shop/5f1ac4a2"] = "data of a shop"
+        order = ImportInstance(
+            instance_name=SHOP, src_node="beta", disk_template=DiskTemplate.FILE, pnode="alpha"
+        )
+        await cluster.run(order)
+        shop = cluster.config.instance("shop")
+        assert written(cluster, "alpha") == ["data of a shop"]
+        assert (shop.os, shop.tags, shop.osparams) == (
+            "debootstrap+default", ("blue",), {"release": "bookworm"},
+        )  # fmt: skip
+        assert shop.hvparams == {"acpi": False}
+        assert shop.beparams == {"maxmem": 256, "minmem": 256, "vcpus": 2}
+        assert [nic.mac for nic in cluster.config.nics_of(shop)] == ["aa:00:00:11:22:33"]
+        await cluster.run(RemoveInstance(instance_name=SHOP))
+        exports.finished["shop"] = FROM_ELSEWHERE, {"5f1ac4a2": MiB(17)}
+        with pytest.raises(InvalidRequest, match=r"made by a script .* debootstrap\+default"):
+            await cluster.run(order)
+        exports.finished["shop"] = FROM_ELSEWHERE, {}
+        with pytest.raises(InvalidRequest, match="lacks the file 5f1ac4a2"):
+            await cluster.run(order)
+        exports.finished["shop"] = "[export]\n", {}
+        with pytest.raises(InvalidRequest, match="cannot be read"):
+            await cluster.run(order)
+
+    tell(story)
