@@ -219,3 +219,36 @@ def test_disks_are_not_made_of_nothing() -> None:
             await cluster.run(ModifyInstance(instance_name=WEB1, remote_node="beta"))
 
     tell(story)
+
+
+def test_disks_become_volumes_and_mirrored_ones_and_files_again() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        with pytest.raises(InvalidRequest, match="second copy of drbd disks with -n"):
+            await cluster.run(keep_as(DiskTemplate.DRBD))
+        for template, others, holders in (
+            (DiskTemplate.PLAIN, {}, ["gamma"]),
+            (DiskTemplate.DRBD, {"remote_node": "beta"}, ["beta", "gamma"]),
+            (DiskTemplate.PLAIN, {}, ["gamma"]),
+            (DiskTemplate.DRBD, {"remote_node": "alpha"}, ["alpha", "gamma"]),
+            (DiskTemplate.FILE, {}, ["gamma"]),
+        ):
+            await cluster.run(keep_as(template, **others))
+            there = [name for name in cluster.machines if contents(cluster, name)]
+            assert there == holders, template
+            assert all(contents(cluster, name) == DATA for name in there)
+            assert [n for n, m in cluster.machines.items() if m.local_disks] == holders
+        assert [machine.attached for machine in cluster.machines.values()] == [{}, {}, {}]
+
+    tell(story)
+
+
+def test_an_instance_on_volumes_is_moved() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(keep_as(DiskTemplate.PLAIN))
+        await cluster.run(MOVE)
+        assert contents(cluster, "alpha") == DATA
+        assert cluster.machines["gamma"].local_disks == []
+
+    tell(story)

@@ -13,6 +13,8 @@ from coordinator.operations.backup.remove import RemoveExport
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
 from tests.sim.settings import WEB1, web1_with_data
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -203,5 +205,24 @@ def test_an_export_of_another_cluster_is_imported_if_it_has_whole_disks() -> Non
         exports.finished["shop"] = "[export]\n", {}
         with pytest.raises(InvalidRequest, match="cannot be read"):
             await cluster.run(order)
+
+    tell(story)
+
+
+def test_mirrored_disks_are_exported_and_made_again_on_two_nodes() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(ModifyInstance(
+            instance_name=WEB1, disk_template=DiskTemplate.DRBD, remote_node="alpha"
+        ))  # fmt: skip
+        await cluster.run(EXPORT)
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        await cluster.run(ImportInstance(
+            instance_name=WEB1, src_node="beta", pnode="beta", snode="gamma"
+        ))  # fmt: skip
+        for node in ("beta", "gamma"):
+            assert DATA in cluster.machines[node].contents.values()
+        assert cluster.machines["alpha"].contents == {}
+        await cluster.run(StartInstance(instance_name=WEB1))
 
     tell(story)

@@ -21,6 +21,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, RateOption, ShutdownTimeout
 from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
+from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
@@ -33,7 +34,7 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, side_of
-from coordinator.operations.steps.disks import create_disk, homes
+from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 
@@ -98,7 +99,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         self._check_is_still(instance, was_running=was_running)
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
-        at, guest = homes(config, instance, node.ref), present_guest(config, instance)
+        guest = present_guest(config, instance)
+        at = (await find_cast(cluster, instance, node, guest)).nodes
         disks = config.disks_of(instance)
         copies = tuple(
             DiskCopy(

@@ -11,19 +11,22 @@ from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
 from common.model.template import DiskTemplate
 from common.names import DiskId
+from common.noderpc.instances import GuestSpec
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.disks.wish import DiskWish
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.placement.fit import check_still_fits
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance
-from coordinator.operations.specs import disk_spec
+from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, check_takes_instances
 from coordinator.operations.steps.copies import DiskCopy, copy_disk, side_of
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, homes
+from coordinator.operations.steps.mirrors import join_copies
 from coordinator.state.config import Config
 
 
@@ -34,6 +37,7 @@ class Conversion(Order, kw_only=True):
     after: tuple[Disk, ...]
     homes_before: tuple[NodeRef, ...]
     homes: tuple[NodeRef, ...]
+    guest: GuestSpec  # as it will be
     copies: tuple[DiskCopy, ...]
 
 
@@ -75,17 +79,24 @@ async def plan_conversion(
     )
     converted = replace(instance, disk_template=template, disks=tuple(disk.uuid for disk in after))
     await check_still_fits(cluster, PlannedInstance(converted, after), nodes, built_in=False)
-    homes_before = homes(config, instance, nodes[0].ref)
+    guest = guest_spec(config, converted, after, config.nics_of(instance))
+    present = present_guest(config, instance)
+    read_on = (await find_cast(cluster, instance, nodes[0], present)).nodes
     copies = tuple(
         DiskCopy(
             index=index,
-            source=side_of(old, homes_before, disk_spec(config, instance, there)),
-            target=side_of(new, refs, disk_spec(config, converted, here)),
+            source=side_of(old, read_on, there),
+            target=side_of(new, refs, here),
         )
-        for index, (there, here) in enumerate(zip(before, after, strict=True))
+        for index, (there, here) in enumerate(zip(present.disks, guest.disks, strict=True))
     )
     return converted, Conversion(
-        before=before, after=after, homes_before=homes_before, homes=refs, copies=copies
+        before=before,
+        after=after,
+        homes_before=homes(config, instance, nodes[0].ref),
+        homes=refs,
+        guest=guest,
+        copies=copies,
     )
 
 
@@ -94,6 +105,8 @@ def make_and_fill(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
     for copy in plan.copies:
         for node in plan.homes:
             yield create_disk(cluster, copy.index, copy.target.disk, node)
+    if len(plan.homes) > 1:
+        yield join_copies(cluster, plan.guest, plan.homes)
     for copy in plan.copies:
         yield copy_disk(cluster, copy)
 
