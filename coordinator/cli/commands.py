@@ -72,6 +72,7 @@ AREAS = dict(
                 "list": Command("list nodes", "lists:list_objects"),
                 "list-fields": _FIELDS,
                 "info": Command("show all about nodes", "info:node_info"),
+                "volumes": Command("list logical volumes", "storage:list_volumes"),
                 "list-storage": Command("list what disks are kept in", "storage:list_storage"),
             },
             {"show": "info"},

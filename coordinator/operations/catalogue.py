@@ -286,6 +286,7 @@ _ENTRIES = (
         route="POST /2/nodes/{node_name}/powercycle",
         confirm="Reboot {} at once, without a word to its guests and disks?",
     ),
+    Entry("OP_NODE_QUERYVOLS", "node.query_volumes"),
     Entry("OP_NODE_QUERY_STORAGE", "node.query_storage", route="GET /2/nodes/{nodes}/storage"),
     Entry(
         "OP_NODE_REMOVE",

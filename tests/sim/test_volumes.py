@@ -1,21 +1,24 @@
 """Instances whose disks are logical volumes of their node."""
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 
 import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
+from common.model.disk import LvmBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import MiB
+from common.names import MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.query_volumes import QueryVolumes
 from noded.storage.lvm.fake import FakeGroup
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import GAMMA, WEB1, create
@@ -134,5 +137,23 @@ def test_a_group_that_no_disk_has_named_yet_is_looked_at_before_a_node_is_chosen
         told = [entry.message for entry in job.ops[0].log]
         assert "beta has 63 MiB left in the volume group fast, and 64 MiB are needed" in told
         assert not any("Another node is looked for" in message for message in told)
+
+
+def test_volumes_are_told_with_their_instances() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        ((name, there),) = volumes(cluster).items()
+        foreign = dataclasses.replace(
+            there, place=LvmBacking(group=GROUP, name="root"), disk=None, instance=None
+        )
+        volumes(cluster)["root"] = foreign
+        fields = ("node", "phys", "vg", "name", "size", "instance")
+        device = f"/dev/{GROUP}"
+        assert await cluster.run(QueryVolumes(output_fields=fields)) == [
+            ["gamma", device, GROUP, name, 64, "web1"], ["gamma", device, GROUP, "root", 64, "-"],
+        ]  # fmt: skip
+        only = QueryVolumes(output_fields=("name",), nodes=(NodeName("alpha"),))
+        assert await cluster.run(only) == []
+        with pytest.raises(InvalidRequest, match="no field “colour”"):
+            await cluster.run(QueryVolumes(output_fields=("colour",)))
 
     tell(story)

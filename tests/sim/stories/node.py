@@ -5,6 +5,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.modify_storage import ModifyStorage
 from coordinator.operations.node.powercycle import PowercycleNode
 from coordinator.operations.node.query_storage import QueryStorage
+from coordinator.operations.node.query_volumes import QueryVolumes
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.storage_units import UnitType
@@ -62,6 +63,7 @@ STORIES = {
         ModifyNode(node_name=BETA, master_candidate=False, auto_promote=True),
         candidates=2, successor="", concerned="beta", uncertain=frozenset({"members beta"}),
     ),
+    "list volumes": Story(QueryVolumes(output_fields=("node", "name"))),
     "list volume groups": Story(
         QueryStorage(output_fields=("node", "name"), storage_type=UnitType.VOLUME_GROUP)
     ),

@@ -1,4 +1,4 @@
-"""``gnt-node list-storage``: Ganeti's table of what a job found."""
+"""``gnt-node list-storage`` and ``volumes``: Ganeti's tables of what a job found."""
 
 import json
 
@@ -38,3 +38,18 @@ def test_fields_of_storage_units_are_chosen(run: Run, coordinator: ScriptedCoord
     ran = run("gnt-node list-storage -o name,colour")
     assert ran.code == 2
     assert "no field “colour”; there are node, type" in ran.err
+
+
+def test_volumes_are_listed_as_ganeti_lists_them(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job(result=[["alpha", "/dev/sdb", "vg", "a.disk", 1024, "web1"]])
+    ran = run("gnt-node volumes alpha")
+    assert ran.out.splitlines() == [
+        "Node  PhysDev  VG Name   Size Instance", "alpha /dev/sdb vg a.disk 1.0G web1",
+    ]  # fmt: skip
+    ((order,),) = coordinator.submitted
+    assert order["OP_ID"] == "OP_NODE_QUERYVOLS"
+    assert order["output_fields"] == ["node", "phys", "vg", "name", "size", "instance"]
+    ran = run("gnt-node volumes -o free")
+    assert "no field “free”; there are node, phys" in ran.err
