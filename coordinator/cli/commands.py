@@ -130,6 +130,15 @@ AREAS = dict(
             {"show": "info"},
         ),
         _area(
+            "gnt-storage",
+            "providers of external storage",
+            {
+                "diagnose": Command("tell where providers can be used", "providers:diagnose"),
+                "info": Command("show all about providers", "providers:info"),
+            },
+            {},
+        ),
+        _area(
             "gnt-debug",
             "for those who look under the hood",
             {"locks": Command("list locks, held and wanted", "lists:list_locks")},

@@ -41,6 +41,10 @@ def gnt_job() -> int:
     return _area("gnt-job")
 
 
+def gnt_storage() -> int:
+    return _area("gnt-storage")
+
+
 def gnt_debug() -> int:
     return _area("gnt-debug")
 

@@ -80,6 +80,7 @@ _ENTRIES = (
     ),
     Entry("OP_CLUSTER_VERIFY_CONFIG", "cluster.verify_config"),
     Entry("OP_CLUSTER_VERIFY_GROUP", "cluster.verify_group"),
+    Entry("OP_EXT_STORAGE_DIAGNOSE", "storage.diagnose"),
     Entry(
         "OP_GROUP_ADD",
         "group.add",

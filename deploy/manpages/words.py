@@ -63,6 +63,7 @@ INTRODUCTIONS = {
         "Jobs are what the cluster does: each is a list of operations, kept with the state of the "
         "cluster, so that it survives its coordinator. The commands are given on the master.",
     ],
+    "gnt-storage": ["Shows the providers of external storage that nodes have."],
     "gnt-debug": ["Shows locks, and tries the job queue. The commands are given on the master."],
 }
 
@@ -135,6 +136,9 @@ EXAMPLES = {
         ("gnt-job list --running", "List what is being done now."),
         ("gnt-job watch 42", "Follow a job."),
         ("gnt-job cancel 42", "End it; what it has done is undone."),
+    ],
+    "gnt-storage": [
+        ("gnt-storage diagnose", "See on which nodes which provider can be used, and why not."),
     ],
     "gnt-debug": [
         ("gnt-debug locks -o name,mode,owner,pending", "See who holds what, and who waits."),

@@ -35,6 +35,7 @@ from noded.handlers.mastership import MastershipHandlers
 from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
 from noded.handlers.physical_volumes import PhysicalVolumeHandlers
+from noded.handlers.providers import ProviderHandlers
 from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
 from noded.handlers.tasks import TaskHandlers
@@ -132,6 +133,7 @@ class Node:
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
             PhysicalVolumeHandlers(drivers.physical),
+            ProviderHandlers(paths.providers()),
             self._replica,
             RosterHandlers(self.candidates),
             TaskHandlers(self._tasks),

@@ -8,9 +8,9 @@ from common.rpc.declare import CallSpec, NodeService
 
 LOOKS = {
     "exports.exports", "exports.show", "facts.facts", "identity.who", "instances.guests",
-    "mirrors.status", "physical-volumes.devices", "physical-volumes.groups", "replica.archived",
-    "replica.commits_after", "replica.read", "replica.read_archive", "replica.stamp",
-    "roster.show", "tasks.watch",
+    "mirrors.status", "physical-volumes.devices", "physical-volumes.groups",
+    "providers.providers", "replica.archived", "replica.commits_after", "replica.read",
+    "replica.read_archive", "replica.stamp", "roster.show", "tasks.watch",
 }  # fmt: skip
 # A master is asked for by nodes that are none yet; those that join obey nobody.
 BEFORE_ANY_EPOCH = {

@@ -8,6 +8,7 @@ from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.storage.diagnose import DiagnoseExternalStorage
 from tests.sim.settings import WEB1, create
 from tests.support.cluster import SimulatedCluster
 from tests.support.story import Setting, Story
@@ -28,6 +29,7 @@ def begun_with(order: CreateInstance, node: str) -> Setting:
 REMOVAL = RemoveInstance(instance_name=WEB1)
 
 STORIES = {
+    "look at providers": Story(DiagnoseExternalStorage(output_fields=("name",))),
     "create on external storage": Story(ON_A_SHELF),
     "remove from external storage": Story(REMOVAL, begun_with(ON_A_SHELF, "gamma"), again=REMOVAL),
     "migrate on external storage": Story(
