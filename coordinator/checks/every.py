@@ -11,6 +11,7 @@ from coordinator.checks.instances import (
     check_strangers,
     check_whereabouts,
 )
+from coordinator.checks.mirrors import check_mirrors
 from coordinator.checks.nodes import (
     check_answers,
     check_clocks,
@@ -43,5 +44,6 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_groups,
         check_volumes,
         check_orphans,
+        check_mirrors,
     ),
 }

@@ -15,6 +15,7 @@ from common.noderpc.instances import GuestReport
 from common.noderpc.mastership import Ballot
 from common.noderpc.network import TapReport
 from common.noderpc.roster import Roster
+from coordinator.disks.diagnosis import Told
 from coordinator.state.config import Config
 
 
@@ -49,6 +50,7 @@ class NodeReport(NamedTuple):
     ballot: Ballot
     roster: Roster
     links: Mapping[str, bool]
+    mirrors: Told
     asked_at: float  # our clock, half-way between question and answer
 
 

@@ -14,13 +14,16 @@ from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
 
 _STATIC_INSTANCE = (
-    "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "pnode.group",
+    "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "snodes", "pnode.group",
     "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
     "maybe_on",
 )  # fmt: skip
-_LIVE_INSTANCE = ("status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console")
+_LIVE_INSTANCE = (
+    "status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console", "mirror_state",
+    "disk.findings",
+)  # fmt: skip
 _NODE = (
     "name", "uuid", "serial_no", "ctime", "mtime", "pip", "sip", "group", "role",
     "master_candidate", "drained", "offline", "master_capable", "vm_capable", "pinst_list",
@@ -103,6 +106,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
         **({"Console": console["message"]} if (console := told.get("console")) else {}),
         "Nodes": {
             "primary": told["pnode"],
+            **({"secondaries": ", ".join(told["snodes"])} if told["snodes"] else {}),
             "group": f"{told['pnode.group']} (UUID {told['pnode.group.uuid']})",
             **({"may be on": ", ".join(told["maybe_on"])} if told["maybe_on"] else {}),
         },
@@ -113,12 +117,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
         "Back-end parameters": _marked(told["beparams"], told["custom_beparams"]),
         "NICs": _nics(told),
         "Disk template": told["disk_template"],
-        "Disks": [
-            {f"disk/{index}": format_mib(size), "name": name, "UUID": uuid}
-            for index, (size, name, uuid) in enumerate(
-                zip(told["disk.sizes"], told["disk.names"], told["disk.uuids"], strict=True)
-            )
-        ],
+        "Disks": _disks(told),
         "Tags": told["tags"],
     }
 
@@ -270,6 +269,21 @@ def _known(told: Mapping[str, Any], field: str, kind: str = "other") -> str | No
     last = read_last_known(told.get("last_known"))
     old = None if last is None else last.values.get(field)
     return None if old is None else cell(0, old, kind) + MARK
+
+
+def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    findings = told.get("disk.findings") or ()
+    described = []
+    for index, size in enumerate(told["disk.sizes"]):
+        disk = {
+            f"disk/{index}": format_mib(size),
+            "name": told["disk.names"][index],
+            "UUID": told["disk.uuids"][index],
+        }
+        if index < len(findings):
+            disk["mirror"] = findings[index] or told["mirror_state"]
+        described.append(disk)
+    return described
 
 
 def _silence(told: Mapping[str, Any]) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """The templates of which disks can be made, one line each."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
+from common.names import NodeId
+from common.noderpc.disks import DiskSpec
 from coordinator.disks.directory import FILE, GLUSTER, SHARED_FILE
 from coordinator.disks.diskless import DISKLESS
 from coordinator.disks.drbd import DRBD
@@ -46,6 +48,23 @@ def check_enabled(cluster: Cluster, template: DiskTemplate) -> None:
 def enabled_kinds(cluster: Cluster) -> tuple[DiskKind, ...]:
     """Return the kinds of the cluster's enabled templates, the preferred one first."""
     return tuple(KINDS[name] for name in cluster.enabled_disk_templates if name in KINDS)
+
+
+def mirrored_on(config: Config, homes: Container[NodeId]) -> dict[NodeId, tuple[DiskSpec, ...]]:
+    """Return the mirrored disks of instances whose primary nodes are in ``homes``, by node.
+
+    Nodes that are marked offline are left out.
+    """
+    found: dict[NodeId, tuple[DiskSpec, ...]] = {}
+    for instance in config.sorted_instances():
+        if not instance.disk_template.traits.is_mirrored or instance.primary_node not in homes:
+            continue
+        kind = kind_of(instance.disk_template)
+        specs = tuple(kind.spec(config, instance, disk) for disk in config.disks_of(instance))
+        for node in config.nodes_of(instance):
+            if not config.nodes[node].offline:
+                found[node] = (*found.get(node, ()), *specs)
+    return found
 
 
 def shared_pools(cluster: Cluster) -> frozenset[Pool]:

@@ -79,6 +79,12 @@ _ENTRIES = (
         for_json={"findings": True},
     ),
     Entry("OP_CLUSTER_VERIFY_CONFIG", "cluster.verify_config"),
+    Entry(
+        "OP_CLUSTER_VERIFY_DISKS",
+        "cluster.verify_disks",
+        command="gnt-cluster verify-disks",
+        help="look for disks that are missing or mirrored badly",
+    ),
     Entry("OP_CLUSTER_VERIFY_GROUP", "cluster.verify_group"),
     Entry("OP_EXT_STORAGE_DIAGNOSE", "storage.diagnose"),
     Entry(
@@ -123,6 +129,7 @@ _ENTRIES = (
         help="change a group's parameters",
         route="PUT /2/groups/{group_name}/modify",
     ),
+    Entry("OP_GROUP_VERIFY_DISKS", "group.verify_disks"),
     Entry(
         "OP_INSTANCE_CHANGE_GROUP",
         "instance.change_group",
@@ -149,6 +156,13 @@ _ENTRIES = (
             "--no-wait-for-sync",
             "--opportunistic-locking",
         ),
+    ),
+    Entry(
+        "OP_INSTANCE_DISCARD_COPY",
+        "instance.discard_copy",
+        command="gnt-instance discard-copy",
+        help="give up one side of disks that were written to apart",
+        confirm="Give up what was written to one copy of {}?",
     ),
     Entry(
         "OP_INSTANCE_FAILOVER",

@@ -36,6 +36,7 @@ class Needs(StrEnum):
     CONFIG = "config"  # nothing: it is in the state
     GUESTS = "guests"  # the nodes' lists of guests
     FACTS = "facts"  # the nodes' facts
+    MIRRORS = "mirrors"  # how the nodes' ends of mirrored disks are
 
 
 @dataclass(frozen=True, slots=True)

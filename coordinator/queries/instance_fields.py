@@ -116,6 +116,12 @@ _CONCLUDED: tuple[Field[InstanceRow], ...] = (
     Field("console", "Console", Kind.OTHER, "Instance console information", _console,
           Needs.GUESTS),
     Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.GUESTS),
+    Field("mirror_state", "MirrorState", Kind.TEXT,
+          "How mirrored disks are: whole, at-rest, copying, unknown, degraded or split",
+          lambda row: row.mirror_state, Needs.MIRRORS),
+    Field("disk.findings", "Disk_findings", Kind.OTHER,
+          "What is wrong with each mirrored disk, and what mends it",
+          lambda row: [finding.text for finding in row.findings], Needs.MIRRORS),
     Field("status", "Status", Kind.TEXT, STATUS, lambda row: row.status, Needs.GUESTS),
 )
 # fmt: on

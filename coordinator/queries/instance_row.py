@@ -13,6 +13,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, settled
 from common.noderpc.instances import GuestReport
+from coordinator.disks.diagnosis import Finding, Side, diagnose, worst
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
 from coordinator.queries.live import Live, value_of
@@ -47,6 +48,21 @@ class InstanceRow:
     @cached_property
     def disks(self) -> tuple[Disk, ...]:
         return self.config.disks_of(self.entity)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """How each disk is, if they are mirrored."""
+        if not self.entity.disk_template.traits.is_mirrored:
+            return ()
+        home, second = (
+            Side(node, None if node.offline else self.live.mirrors.get(node.uuid))
+            for node in (self.primary, *self.secondaries)
+        )
+        return tuple(diagnose(self.entity.name, disk, home, second) for disk in self.disks)
+
+    @property
+    def mirror_state(self) -> str | Missing:
+        return worst(self.findings) if self.findings else Missing.UNAVAILABLE
 
     @cached_property
     def nics(self) -> tuple[Nic, ...]:

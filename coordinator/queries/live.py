@@ -1,6 +1,6 @@
 """What only the nodes know, asked for once a query."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -8,14 +8,18 @@ from common.errors import GntError
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import InstanceId, NodeId
+from common.noderpc.disks import DiskSpec
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
-from coordinator.disks.kinds import pools_of
+from common.noderpc.mirrors import MirrorReport
+from coordinator.disks.diagnosis import Told as MirrorsTold
+from coordinator.disks.kinds import mirrored_on, pools_of
 from coordinator.nodes.heard import Heard, Told
 from coordinator.queries.field import Missing, Needs
 from coordinator.state.config import Config
 
 T = TypeVar("T")
+Specs = tuple[DiskSpec, ...]
 Answers = Mapping[NodeId, T | GntError]
 
 
@@ -30,6 +34,10 @@ class Asker(Protocol):
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]
     ) -> Answers[NodeFacts]: ...
 
+    async def mirrors(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[MirrorReport | None, ...]]: ...
+
 
 @dataclass
 class Live:
@@ -37,6 +45,7 @@ class Live:
 
     guests: Answers[tuple[GuestReport, ...]] = field(default_factory=dict)
     facts: Answers[NodeFacts] = field(default_factory=dict)
+    mirrors: Mapping[NodeId, MirrorsTold] = field(default_factory=dict)  # who has answered
     ages_s: Mapping[NodeId, float] = field(default_factory=dict)  # of what is not new
     past: "Live | None" = None  # what the nodes that did not answer told before
     _where: dict[InstanceId, dict[NodeId, GuestReport]] = field(default_factory=dict)
@@ -58,6 +67,16 @@ class Live:
                 case Needs.FACTS:
                     online = [node for node in nodes if not node.offline]
                     self.facts = await asker.facts(online, storage=pools_of(config))
+                case Needs.MIRRORS:
+                    asked = mirrored_on(config, {node.uuid for node in nodes})
+                    answers = await asker.mirrors(
+                        [(config.nodes[node], specs) for node, specs in asked.items()]
+                    )
+                    self.mirrors = {
+                        node: {spec.id: report for spec, report in zip(specs, answer, strict=True)}
+                        for node, specs in asked.items()
+                        if not isinstance(answer := answers[node], GntError)
+                    }
                 case Needs.CONFIG:
                     pass
 

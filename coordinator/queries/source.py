@@ -10,11 +10,12 @@ from common.names import JobId, NodeName
 from common.noderpc.exports import Exports
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
+from common.noderpc.mirrors import MirrorReport, Mirrors
 from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.nodes.heard import Heard
-from coordinator.queries.live import Answers, Asker
+from coordinator.queries.live import Answers, Asker, Specs
 from coordinator.state.archive import Archive
 from coordinator.state.state import State
 
@@ -44,6 +45,12 @@ class NodeAsker:
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         return await each({n.uuid: self.nodes.service(Exports, n).exports() for n in nodes})
+
+    async def mirrors(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[MirrorReport | None, ...]]:
+        calls = {n.uuid: self.nodes.service(Mirrors, n).status(disks=specs) for n, specs in disks}
+        return await each(calls)
 
     async def facts(
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]

@@ -35,9 +35,10 @@ from common.names import (
 )
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.mirrors import MirrorReport
 from common.paths import Paths
 from coordinator.master.luxi_server import LuxiServer
-from coordinator.queries.live import Answers
+from coordinator.queries.live import Answers, Specs
 from coordinator.queries.query import query
 from coordinator.queries.source import Source
 from coordinator.state.state import State, state_of
@@ -93,6 +94,12 @@ class RunningEverywhere:
         }  # fmt: skip
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
+        return {}
+
+    async def mirrors(
+        self,
+        disks: Sequence[tuple[Node, Specs]],
+    ) -> Answers[tuple[MirrorReport | None, ...]]:
         return {}
 
     async def facts(

@@ -35,7 +35,7 @@ gnt-cluster rename -f elsewhere: OP_CLUSTER_RENAME
 gnt-cluster repair-disk-sizes: OP_CLUSTER_REPAIR_DISK_SIZES
 gnt-cluster show-ispecs-cmd:
 gnt-cluster verify:
-gnt-cluster verify-disks: OP_CLUSTER_VERIFY_DISKS
+gnt-cluster verify-disks:
 gnt-cluster version:
 gnt-cluster watcher info:
 gnt-debug delay 0:

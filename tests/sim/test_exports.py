@@ -155,9 +155,7 @@ def test_what_changes_is_not_exported() -> None:
                 ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False)
             )
         with pytest.raises(InvalidRequest, match="nodes of this cluster only"):
-            await cluster.run(
-                ExportInstance(instance_name=WEB1, target_node="beta", mode="remote")
-            )
+            await cluster.run(ExportInstance(instance_name=WEB1, target_node="beta", mode="remote"))
 
     tell(story)
 

@@ -9,6 +9,8 @@ from common.model.disk import DrbdBacking
 from common.model.job import Status
 from common.names import JobId, NodeName
 from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
+from coordinator.operations.instance.discard_copy import DiscardCopy
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
@@ -277,5 +279,82 @@ def test_nothing_is_replaced_where_nothing_is_faulty() -> None:
         before = await cluster.snapshot()
         await cluster.run(ReplaceDisks(instance_name=WEB1, auto=True))
         assert not before.differences(await cluster.snapshot())
+
+    tell(story)
+
+
+async def look(cluster: SimulatedCluster) -> list[object]:
+    """Look at the disks of all instances; return what Ganeti's tools are told."""
+    found: list[object] = await cluster.run(VerifyDisksOfGroup(group_name="default"))
+    return found
+
+
+async def mirror_state(cluster: SimulatedCluster) -> str:
+    fields = ["mirror_state", "disk.findings"]
+    answer = await cluster.master.luxi("Query", "instance", fields, None)
+    (((_, state), (_, (finding,))),) = answer["data"]
+    return f"{state}: {finding}" if finding else str(state)
+
+
+def test_a_copy_that_falls_behind_is_noted_by_who_looks_and_counts_again_when_it_is_equal() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        assert await look(cluster) == [{}, [], {}]
+        assert await mirror_state(cluster) == "whole"
+        cluster.cut("gamma", "beta")
+        assert await look(cluster) == [{}, ["web1"], {}]
+        assert behind(cluster) == ["beta"]
+        assert "not mirrored" in await mirror_state(cluster)
+        cluster.heal()
+        cluster.pairs.settle()  # they meet
+        await cluster.settle(60.0)
+        assert await look(cluster) == [{}, [], {}]
+        assert behind(cluster) == []
+
+    tell(story)
+
+
+def test_a_silent_node_is_told_and_changes_no_note() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.machines["gamma"].kill_noded()
+        silent, inactive, missing = await look(cluster)
+        assert list(silent) == ["gamma"]  # type: ignore[call-overload]
+        assert (inactive, missing, behind(cluster)) == ([], {}, [])
+        assert (await mirror_state(cluster)).startswith("unknown: may have one copy only")
+        await cluster.machines["gamma"].start_noded()
+
+    tell(story)
+
+
+async def written_apart(cluster: SimulatedCluster) -> None:
+    """Have an operator run web1 on beta though gamma, which is alive, runs it as well."""
+    cluster.cut("gamma", "beta")
+    cluster.cut("gamma", "alpha")
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+    await cluster.run(FailOverInstance(instance_name=WEB1))
+    await cluster.settle(60.0)
+    cluster.pairs.settle()
+    await cluster.lose_power("gamma")
+    cluster.heal()
+    await bring_back(cluster, GAMMA)
+    await cluster.run(StartInstance(instance_name=WEB1))  # which attaches its copy on gamma, too
+    await cluster.settle(10.0)
+
+
+def test_copies_that_were_written_to_apart_are_found_and_one_is_given_up_by_name() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await written_apart(cluster)
+        state = await mirror_state(cluster)
+        assert state.startswith("split: was written to on both nodes apart")
+        assert "gnt-instance discard-copy --node NODE web1" in state
+        found = await cluster.run(VerifyGroup(group_name="default", findings=True))
+        assert [each["code"] for each in found if each["name"] == "web1"] == ["EINSTANCEFAULTYDISK"]
+        with pytest.raises(Conflict, match=r"uses disk 0 on beta.*Give up the other side"):
+            await cluster.run(DiscardCopy(instance_name=WEB1, node_name=BETA))
+        await cluster.run(DiscardCopy(instance_name=WEB1, node_name=GAMMA))
+        assert await mirror_state(cluster) == "whole"
+        assert behind(cluster) == []
+        with pytest.raises(Conflict, match="were not written to apart"):
+            await cluster.run(DiscardCopy(instance_name=WEB1, node_name=GAMMA))
+        cluster.pairs.lost.clear()
 
     tell(story)

@@ -35,6 +35,7 @@ from coordinator.operations.fields import (
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
+from coordinator.operations.steps.mirrors import ask_mirrors
 from coordinator.state.config import Config
 
 SKIPPABLE = ("hvparam_assessment", "nplusone_mem")  # Ganeti's; neither is made here
@@ -124,6 +125,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         ballot=await cluster.call(Mastership, node).vote(),
         roster=await cluster.call(Rosters, node).show(),
         links=dict(zip(links, present, strict=True)),
+        mirrors=await ask_mirrors(cluster, node),
         asked_at=(before + after) / 2,
     )
 

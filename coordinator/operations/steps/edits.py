@@ -1,7 +1,10 @@
 """Edits of an instance's record that several operations make."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
+from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.names import DiskId, InstanceId, NodeId
@@ -52,13 +55,36 @@ def set_maybe_on(uuid: InstanceId, nodes: tuple[NodeId, ...], now: float) -> Edi
     return edit
 
 
+class SeenCopies(Order, kw_only=True):
+    """What nodes have told of a disk that was as ``serial_no`` says."""
+
+    disk: DiskId
+    serial_no: int
+    behind: tuple[NodeId, ...] = ()
+    good: tuple[NodeId, ...] = ()
+
+
+def note_seen(seen: tuple[SeenCopies, ...], now: float) -> Edit:
+    """Record what was seen of copies, but of disks that were changed since."""
+
+    def edit(state: State) -> list[Put]:
+        changes = []
+        for each in seen:
+            disk = state.config.disks.get(each.disk)
+            if disk is not None and disk.serial_no == each.serial_no:
+                changes += note_copies((disk.uuid,), now, behind=each.behind, good=each.good)(state)
+        return changes
+
+    return edit
+
+
 def note_copies(
     disks: tuple[DiskId, ...],
     now: float,
     *,
     behind: tuple[NodeId, ...] = (),
     good: tuple[NodeId, ...] = (),
-) -> Edit:
+) -> Callable[[State], list[Put]]:
     """Record whose copies of disks are behind, and whose are not."""
 
     def edit(state: State) -> list[Put]:

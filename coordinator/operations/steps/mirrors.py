@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 
 from common.errors import NodeFailure, Unreachable
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Link, Mirrors
+from coordinator.disks.diagnosis import Told
 from coordinator.disks.holding import Hold, none, standby
+from coordinator.disks.kinds import mirrored_on
 from coordinator.disks.mirrors import Reports, are_whole, first_trouble, is_whole, progress
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
@@ -132,6 +134,14 @@ async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> No
                 cluster.log(line)
                 told = now
         await cluster.sleep(LOOK_S)
+
+
+async def ask_mirrors(cluster: Cluster, node: Node) -> Told:
+    """Return what a node says of all mirrored disks that it has a copy of."""
+    config = cluster.config
+    disks = mirrored_on(config, config.nodes.keys()).get(node.uuid, ())
+    reports = await cluster.call(Mirrors, node).status(disks=disks) if disks else ()
+    return {disk.id: report for disk, report in zip(disks, reports, strict=True)}
 
 
 def check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:

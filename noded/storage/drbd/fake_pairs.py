@@ -258,7 +258,7 @@ class FakePairs:
         assert target.copy is not None
         is_full = source.copy.is_all_dirty or target.copy.is_all_dirty
         dirty = source.size * KIB if is_full else source.copy.dirty_kib + target.copy.dirty_kib
-        source.copy.dirty_kib = target.copy.dirty_kib = max(dirty, 4)
+        source.copy.dirty_kib = target.copy.dirty_kib = min(max(dirty, 4), source.size * KIB)
         self.become_good(source)
         source.copying, target.copying = Copying.TO_PEER, Copying.FROM_PEER
         target.state = CopyState.INCONSISTENT

@@ -11,9 +11,7 @@ from tests.support.story import Story
 
 async def web1_exported_to_beta(cluster: SimulatedCluster) -> None:
     await web1_with_data(cluster)
-    await cluster.run(
-        ExportInstance(instance_name=WEB1, target_node="beta", remove_instance=True)
-    )
+    await cluster.run(ExportInstance(instance_name=WEB1, target_node="beta", remove_instance=True))
 
 
 STORIES = {

@@ -1,5 +1,8 @@
 """Stories of instances whose disks are on two nodes."""
 
+from coordinator.operations.cluster.verify_disks import VerifyDisks
+from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
+from coordinator.operations.instance.discard_copy import DiscardCopy
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
@@ -8,8 +11,29 @@ from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored, web1_mirrored, web1_mirrored_without
+from tests.support.cluster import SimulatedCluster
 from tests.support.seeds import is_thorough
 from tests.support.story import Story
+
+
+async def web1_unnoted(cluster: SimulatedCluster) -> None:
+    """Begin with an instance that runs on gamma while beta was restarted; nobody has noted that."""
+    await cluster.run(mirrored())
+    await cluster.lose_power("beta")
+    await cluster.machines["beta"].boot()
+
+
+async def web1_split(cluster: SimulatedCluster) -> None:
+    """Begin with an instance whose copies were both written to apart; that on gamma is in use."""
+    await cluster.run(mirrored())
+    cluster.cut("gamma", "beta")
+    await cluster.settle(1.0)
+    cluster.pairs.settle()
+    end = next(end for end in cluster.pairs.ends if not end.primary)
+    cluster.pairs.new_generation(end)
+    cluster.heal()
+    cluster.pairs.settle()
+
 
 # That a copy has fallen behind stays noted, though what was to follow failed.
 NOTED = frozenset({"config disk web1 disk 0"})
@@ -38,6 +62,14 @@ STORIES = {
     "replace on the primary node": Story(
         ReplaceDisks(instance_name=WEB1, on_primary=True), web1_mirrored(), uncertain=NOTED,
         again=ReplaceDisks(instance_name=WEB1, on_primary=True),
+    ),
+    "note which copies are behind": Story(
+        VerifyDisksOfGroup(group_name="default"), web1_unnoted, uncertain=NOTED
+    ),
+    "look at all disks": Story(VerifyDisks(), web1_mirrored(start=False)),
+    "give up one side": Story(
+        DiscardCopy(instance_name=WEB1, node_name=BETA), web1_split, uncertain=NOTED,
+        again=VerifyDisksOfGroup(group_name="default"),
     ),
     "replace the secondary node": Story(
         ReplaceDisks(instance_name=WEB1, remote_node="alpha"), web1_mirrored(), uncertain=LEFT

@@ -75,7 +75,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
-        roster=Roster(), links={"br0": True}, asked_at=NOW,
+        roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={},
     )  # fmt: skip
     return report._replace(**fields)
 

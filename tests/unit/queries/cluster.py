@@ -1,6 +1,6 @@
 """A small cluster to ask about: alpha (master), beta, and gamma, which is offline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from common.errors import GntError, Unreachable
@@ -31,12 +31,13 @@ from common.names import (
 )
 from common.noderpc.facts import Facts, NodeFacts, StorageReport
 from common.noderpc.instances import GuestReport, GuestState, Instances
+from common.noderpc.mirrors import MirrorReport
 from common.rpc.envelope import answer
 from common.rpc.server import Reply
 from coordinator.locks.names import Level, LockName, Mode, Owner
 from coordinator.locks.report import LockRow
 from coordinator.nodes.heard import Heard
-from coordinator.queries.live import Answers
+from coordinator.queries.live import Answers, Specs
 from coordinator.queries.source import Source
 from coordinator.state.state import State, state_of
 
@@ -168,6 +169,12 @@ class RecordedAsker:
         chosen = list(nodes)
         self.asked.append(("facts", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, facts(n.name)) for n in chosen}
+
+    async def mirrors(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[MirrorReport | None, ...]]:
+        self.asked.append(("mirrors", [node.name for node, _ in disks]))
+        return {n.uuid: self._or_dead(n, (None,) * len(specs)) for n, specs in disks}
 
     def _or_dead(self, node: Node, answer: T) -> T | GntError:
         return Unreachable("gone") if node.uuid in self.dead else answer

@@ -16,7 +16,14 @@ from coordinator.queries.subject import SUBJECTS
 GANETI = json.loads(Path(__file__).with_name("fields.json").read_text())
 OURS = {
     "job": {"opfailure", "waits"},
-    "instance": {"hv/accelerator", "guest_state", "last_known", "maybe_on"},
+    "instance": {
+        "disk.findings",
+        "guest_state",
+        "hv/accelerator",
+        "last_known",
+        "maybe_on",
+        "mirror_state",
+    },
     "node": {"last_known", "port"},
 }
 
