@@ -1,9 +1,12 @@
 """Calls about the disks of this node."""
 
+from collections.abc import Sequence
+
 from common.errors import InvalidRequest
 from common.model.pool import Pool
-from common.names import is_uuid
+from common.names import DiskId, is_uuid
 from common.noderpc.disks import Access, DiskReport, Disks, DiskSpec, VolumeListing
+from noded.storage.interface import Storage
 from noded.storage.storages import Storages
 from noded.system.turns import Turns
 
@@ -32,17 +35,26 @@ class DiskHandlers(Disks):
 
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         _check(*disks)
-        return tuple([await self._storages.of(disk).find(disk) for disk in disks])
+        found: dict[DiskId, DiskReport | None] = {}
+        for storage, some in self._batches(disks):
+            reports = await storage.find_all(some)
+            found |= zip((disk.id for disk in some), reports, strict=True)
+        return tuple(found[disk.id] for disk in disks)
 
     async def attach(self, *, disks: tuple[DiskSpec, ...], access: Access) -> tuple[str, ...]:
         _check(*disks)
-        return tuple([await self._attach(disk, access) for disk in disks])
+        paths: dict[DiskId, str] = {}
+        for storage, some in self._batches(disks):
+            async with self._turns.of(some[0].instance):
+                attached = await storage.attach_all(some, access)
+            paths |= zip((disk.id for disk in some), attached, strict=True)
+        return tuple(paths[disk.id] for disk in disks)
 
     async def detach(self, *, disks: tuple[DiskSpec, ...]) -> None:
         _check(*disks)
-        for disk in disks:
-            async with self._turns.of(disk.instance):
-                await self._storages.of(disk).detach(disk)
+        for storage, some in self._batches(disks):
+            async with self._turns.of(some[0].instance):
+                await storage.detach_all(some)
 
     async def inventory(self, *, pools: tuple[Pool, ...]) -> tuple[str, ...]:
         found = [await self._storages.inventory(pool) for pool in pools]
@@ -53,9 +65,13 @@ class DiskHandlers(Disks):
         by_name = {(each.group, each.name): each for each in found}
         return tuple(by_name[key] for key in sorted(by_name))
 
-    async def _attach(self, disk: DiskSpec, access: Access) -> str:
-        async with self._turns.of(disk.instance):
-            return await self._storages.of(disk).attach(disk, access)
+    def _batches(self, disks: Sequence[DiskSpec]) -> list[tuple[Storage, list[DiskSpec]]]:
+        """Return the disks of each instance that one driver looks after, in their order."""
+        batches: dict[tuple[str, int], tuple[Storage, list[DiskSpec]]] = {}
+        for disk in disks:
+            storage = self._storages.of(disk)
+            batches.setdefault((disk.instance, id(storage)), (storage, []))[1].append(disk)
+        return list(batches.values())
 
 
 def _check(*disks: DiskSpec) -> None:

@@ -1,5 +1,7 @@
 """Disks that are logical volumes of this node: ``plain``."""
 
+from collections.abc import Sequence
+
 from common.errors import InvalidRequest
 from common.messages import from_builtins
 from common.model.disk import LvmBacking, Mode
@@ -28,8 +30,15 @@ class PlainStorage(Storage, PoolDriver):
         await self._volumes.ensure_absent([_volume(disk)])
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
-        (found,) = await self._volumes.find([_volume(disk)])
-        return DiskReport(id=disk.id, instance=found.instance, size=found.size) if found else None
+        (report,) = await self.find_all((disk,))
+        return report
+
+    async def find_all(self, disks: Sequence[DiskSpec]) -> tuple[DiskReport | None, ...]:
+        found = await self._volumes.find(list(map(_volume, disks)))
+        return tuple(
+            DiskReport(id=disk.id, instance=each.instance, size=each.size) if each else None
+            for disk, each in zip(disks, found, strict=True)
+        )
 
     async def grow(self, disk: DiskSpec) -> None:
         await self._volumes.grow(_volume(disk), disk.size)
@@ -38,8 +47,14 @@ class PlainStorage(Storage, PoolDriver):
         (path,) = await self._volumes.activate([_volume(disk)])
         return path
 
+    async def attach_all(self, disks: Sequence[DiskSpec], access: Access) -> tuple[str, ...]:  # noqa: ARG002
+        return await self._volumes.activate(list(map(_volume, disks)))
+
     async def detach(self, disk: DiskSpec) -> None:
         await self._volumes.deactivate([_volume(disk)])
+
+    async def detach_all(self, disks: Sequence[DiskSpec]) -> None:
+        await self._volumes.deactivate(list(map(_volume, disks)))
 
     def open(self, disk: DiskSpec) -> int:
         return self._volumes.open(_volume(disk), read_only=disk.mode is Mode.READ_ONLY)

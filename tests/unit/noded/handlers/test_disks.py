@@ -1,6 +1,7 @@
 """Orders about disks: checked before the driver sees them, one at a time for each instance."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import to_json
-from common.model.disk import FileBacking
+from common.model.disk import FileBacking, LvmBacking
 from common.model.pool import Pool, PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -18,6 +19,10 @@ from noded.handlers.network import NetworkHandlers
 from noded.network.fake import FakeNetwork
 from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
+from noded.storage.lvm.fake import FakeVolumes
+from noded.storage.lvm.volumes import Volume
+from noded.storage.plain import PlainStorage
+from noded.storage.storages import Storages
 from noded.system.turns import Turns
 from tests.support.clock import simulate
 from tests.support.disks import directory, only_files
@@ -63,6 +68,44 @@ def test_disks_come_and_go() -> None:
         await disks.detach(disks=(spec(), spec(DISK_B)))
         await disks.ensure_absent(disk=spec())
         assert await disks.find(disks=(spec(),)) == (None,)
+
+    simulate(scenario())
+
+
+class CountedVolumes(FakeVolumes):
+    """Notes how many volumes each call was about."""
+
+    def __init__(self) -> None:
+        super().__init__("vg")
+        self.calls: list[int] = []
+
+    async def activate(self, volumes: Sequence[Volume]) -> tuple[str, ...]:
+        self.calls.append(len(volumes))
+        return await super().activate(volumes)
+
+    async def deactivate(self, volumes: Sequence[Volume]) -> None:
+        self.calls.append(len(volumes))
+        await super().deactivate(volumes)
+
+
+def test_disks_of_an_instance_are_attached_together_and_told_in_order() -> None:
+    def on(id: DiskId, instance: InstanceId = WEB1) -> DiskSpec:
+        backing = LvmBacking(group="vg", name=f"{id}.disk")
+        return DiskSpec(id=id, instance=instance, size=MiB(8), backing=backing)
+
+    async def scenario() -> None:
+        volumes = CountedVolumes()
+        disks = DiskHandlers(Storages({LvmBacking: PlainStorage(volumes)}, {}), Turns())
+        other = replace(on(DiskId(f"{DISK_A[:-1]}c")), instance=InstanceId(f"{WEB1[:-1]}2"))
+        every = (on(DISK_B), other, on(DISK_A))
+        for disk in every:
+            await disks.ensure_present(disk=disk)
+        paths = await disks.attach(disks=every, access=Access.SOLE)
+        assert [path.removesuffix(".disk")[-1] for path in paths] == ["b", "c", "a"]
+        await disks.detach(disks=every)
+        assert volumes.calls == [2, 1, 2, 1]
+        found = await disks.find(disks=every)
+        assert [each.id for each in found if each] == [disk.id for disk in every]
 
     simulate(scenario())
 
