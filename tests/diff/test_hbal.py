@@ -126,6 +126,8 @@ def test_a_request_describes_the_same_cluster_as_text(tmp_path: Path) -> None:
         message = random_message(Random(seed), "relocate")
         if not message["instances"]:
             continue  # of an empty cluster nothing is saved
+        for node in message["nodes"].values():  # text has no fractions
+            node |= {key: int(node[key]) for key in ("total_memory", "total_disk", "total_cpus")}
         request = saved(tmp_path / "request.json", json.dumps(message))
         group = next(iter(message["nodegroups"].values()))["name"]
         rest = ["-C", "-G", group, "-l", "3", "--strict-compat"]
