@@ -50,7 +50,7 @@ def test_a_node_that_does_not_answer_is_left_out_with_the_reason() -> None:
     [
         ({"type": "allocate"}, InvalidRequest),
         ({**WISH, "group": "nowhere"}, NotFound),
-        ({**WISH, "disk_template": "drbd"}, InvalidRequest),
+        ({**WISH, "disk_template": "rbd"}, InvalidRequest),
         ({**WISH, "beparams": {"wings": 2}}, InvalidRequest),
         ({**WISH, "disks": [{"size": "huge"}]}, InvalidRequest),
         ({**WISH, "type": "capacity", "limit": -1}, InvalidRequest),
