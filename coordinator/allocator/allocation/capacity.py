@@ -32,23 +32,39 @@ class Capacity:
     unevacuable: NodeName | None = None
 
 
-def room_for(model: ClusterModel, request: Allocate, limit: int = MOST) -> Capacity:
+def room_for(
+    model: ClusterModel,
+    request: Allocate,
+    limit: int = MOST,
+    *,
+    space: Mapping[NodeName, int] | None = None,
+    is_shared: bool = False,
+) -> Capacity:
     """Place instances one after the other until one fits nowhere.
 
     Args:
         model: the cluster they come to; they stay as they are.
         request: made again for each.
         limit: at most so many.
+        space: how many each node has space for, of the only ones to look at; None if the model
+            knows all there is to know.
+        is_shared: whether that is the same space for all nodes.
     """
     index = model.index
+    left = None if space is None else dict(space)
     placements: list[tuple[NodeName, ...]] = []
     while len(placements) < limit:
         name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")
         one = replace(request, instance=replace(request.instance, name=name))
+        if left is not None:
+            one = replace(one, among=frozenset(node for node, count in left.items() if count > 0))
         found = survey(model, one)
         if found.best is None:
             return Capacity(tuple(placements), found.refused, found.unevacuable)
         nodes = found.best.choices[0].nodes
         placements.append(nodes)
+        if left is not None:
+            for node in left if is_shared else nodes:
+                left[node] -= 1
         model = with_instance(model, one.instance, tuple(index[node] for node in nodes))
     return Capacity(tuple(placements), {})

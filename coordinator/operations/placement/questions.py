@@ -16,7 +16,7 @@ from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.built_in import request_for
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
-from coordinator.operations.placement.space import nodes_but, shortages
+from coordinator.operations.placement.space import counts, nodes_but, shortages
 from coordinator.operations.specs import read_backend
 
 if TYPE_CHECKING:
@@ -124,14 +124,21 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     """Count: ``count``, the nodes of each, and why a node takes no more."""
     from coordinator.allocator.allocation.capacity import MOST, room_for
     from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.refusal import Reason
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
     look, planned = _planned(look, question)
-    room = room_for(ClusterModel(look.snapshot), _request(look, question, planned), limit)
+    request, space = _request(look, question, planned), counts(look, planned.disks)
+    is_shared = question.disk_template.traits.is_external
+    model = ClusterModel(look.snapshot)
+    room = room_for(model, request, limit, space=space, is_shared=is_shared)
+    found = _in_words(look, planned, room.refused)
+    full = "has no space left for the disks of another one"
+    restricted = {name for name, why in room.refused.items() if why is Reason.RESTRICTED}
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
-        "refused": _in_words(look, planned, room.refused),
+        "refused": found | dict.fromkeys(restricted, full),
     }
 
 

@@ -45,3 +45,14 @@ def nodes_but(look: Look, lacking: Mapping[NodeName, Shortage]) -> frozenset[Nod
     """Return the nodes that lack nothing; None: all."""
     names = frozenset(node.name for node in look.config.nodes.values())
     return names - lacking.keys() if lacking else None
+
+
+def counts(look: Look, disks: Sequence[Disk]) -> dict[NodeName, int] | None:
+    """Return how many times nodes have space for disks; None where no node tells."""
+    needs = look.taken(disks)
+    if not needs:
+        return None
+    return {
+        node.name: max(0, min((look.free_space(node, pool) or 0) // needs[pool] for pool in needs))
+        for node in look.config.sorted_nodes()
+    }

@@ -1,8 +1,10 @@
 """Placement where nodes have several pools: each has its own space, and its own promises."""
 
 import asyncio
+from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import NoCapacity
 from common.model.cluster import Cluster
@@ -34,7 +36,7 @@ from coordinator.operations.placement.fit import check_free_space, promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.moves import OffNodes, plan_moves
 from coordinator.operations.placement.promises import PlannedInstance
-from coordinator.operations.placement.questions import AllocateQuestion, answer
+from coordinator.operations.placement.questions import AllocateQuestion, CapacityQuestion, answer
 from coordinator.operations.placement.space import shortages
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
@@ -189,3 +191,35 @@ def test_who_asks_where_it_would_go_is_told_what_nodes_lack() -> None:
     assert told["refused"] == {
         "alpha": "has 500 MiB left in the volume group slow, and 1128 MiB are needed"
     }
+
+
+@pytest.mark.parametrize(
+    ("template", "space", "fit"),
+    [
+        (DiskTemplate.FILE, [300, 250, 99], [3, 2, 0]),
+        (DiskTemplate.SHAREDFILE, [300, 300, 300], [3]),
+    ],
+)
+def test_no_more_fit_than_there_is_space_for(
+    template: DiskTemplate, space: list[int], fit: list[int]
+) -> None:
+    config = configured()
+    cluster = replace(
+        config.cluster, enabled_disk_templates=(template,), file_storage_dir="/srv/files",
+        shared_file_storage_dir="/srv/files",
+    )  # fmt: skip
+    pool = Pool(kind=PoolKind.DIRECTORY, name="/srv/files")
+    reports = [
+        replace(facts(), storage=(
+            StorageReport(pool=pool, total=MiB(1000), free=MiB(free), usable=True),
+        ))
+        for free in space
+    ]  # fmt: skip
+    disks = (DiskRequest(size=100),)
+    question = CapacityQuestion(disk_template=template, disks=disks)
+    told = answer(look_at(config.apply([Put(cluster)]), *reports), question)
+    assert told["count"] == sum(fit)
+    if template is DiskTemplate.FILE:
+        homes = Counter(node for nodes in told["placements"] for node in nodes)
+        assert [homes[name] for name in NAMES] == fit
+    assert set(told["refused"]) == {*NAMES}
