@@ -116,15 +116,15 @@ class Pair(Protocol):
 
 
 def specs(
-    group: str, addresses: tuple[str, str], minors: tuple[int, int]
+    group: str, addresses: tuple[str, str], minors: tuple[int, int], names: str = "aa"
 ) -> tuple[DiskSpec, DiskSpec]:
-    """Return a disk as each of its two nodes is told of it; here they call it differently."""
+    """Return a disk as each of its two nodes is told of it; ``names`` end the UUIDs by which."""
     ends = tuple(
         MirrorEnd(node=NodeId(node), address=address, minor=minor)
         for node, address, minor in zip("ab", addresses, minors, strict=True)
     )
     made = []
-    for letter in "ab":
+    for letter in names:
         id = DiskId(f"dddddddd-0000-4000-8000-00000000000{letter}")
         backing = DrbdBacking(
             data=LvmBacking(group=group, name=f"{id}.data"),
@@ -146,13 +146,13 @@ class FakePair:
     def __init__(self) -> None:
         self.pairs = FakePairs()
         self.proves = True
-        self._used: set[str] = set()
+        self._used: set[NodeId] = set()  # where a guest has it open
         one, other = specs("gantry", ("10.0.0.1", "10.0.0.2"), (0, 7))
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
-        def uses(id: DiskId) -> bool:
-            return id in self._used
+        def uses(_: DiskId) -> bool:
+            return node in self._used
 
         address = next(end.address for end in disk.ends if end.node == node)
         volumes = FakeVolumes("gantry")
@@ -167,13 +167,13 @@ class FakePair:
         await asyncio.sleep(1)
         await side.module.look()
         written = self._written(side)
-        self._used.discard(side.disk.id)
+        self._used.discard(side.node)
         await side.module.look()
         return written
 
     async def has(self, side: Side, written: object) -> bool:
         await self._use(side)
-        self._used.discard(side.disk.id)
+        self._used.discard(side.node)
         return not self.pairs.lost
 
     def _written(self, side: Side) -> float:
@@ -181,17 +181,21 @@ class FakePair:
 
     async def _use(self, side: Side) -> None:
         side.storage.open(side.disk)
-        self._used.add(side.disk.id)
+        self._used.add(side.node)
         await side.module.look()
 
     async def hold_open(self, side: Side) -> Callable[[], Awaitable[None]]:
         await self._use(side)
 
         async def end() -> None:
-            self._used.discard(side.disk.id)
+            self._used.discard(side.node)
             await side.module.look()
 
         return end
+
+    def stop(self, side: Side) -> None:
+        """Have no guest use a side, as after a power cut."""
+        self._used.discard(side.node)
 
     async def cut(self) -> None:
         self.pairs.reaches = lambda _source, _target: False
@@ -217,7 +221,7 @@ class DrbdPair:
     def __init__(self) -> None:
         if not GROUP or not Path("/proc/drbd").exists():
             pytest.skip("GANTRY_TEST_GROUP names no volume group for tests, or there is no DRBD")
-        one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101))
+        one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101), "ab")
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
         self.proves = has_hmac()
         self._opened: list[int] = []

@@ -161,8 +161,7 @@ class FakeDrbd(DrbdModule):
 
     def _force(self, end: End, peer: End | None) -> None:
         assert end.copy is not None
-        if end.copy.generations[0] != JUST_CREATED:
-            self._pairs.given_up.add(end.resource)
+        end.was_forced = end.copy.generations[0] != JUST_CREATED
         self._pairs.become_good(end)
         if peer is not None and peer.copy is not None:
             end.copy.dirty_kib = end.size * KIB
@@ -174,7 +173,9 @@ class FakeDrbd(DrbdModule):
         end = self._end(minor)
         if end.primary and end.is_used():
             raise InUse(f"DRBD refused to make /dev/drbd{minor} secondary: it is held open.")
-        end.primary = False
+        if end.was_forced:  # and never used: it was declared good by somebody's word
+            self._pairs.given_up.add(end.resource)
+        end.primary = end.was_forced = False
 
     async def remove(self, resource: str) -> None:
         end = next((end for end in self._ends.values() if end.resource == resource), None)

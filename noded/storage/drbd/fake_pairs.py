@@ -56,6 +56,7 @@ class End:
     link: Link = Link.NONE
     primary: bool = False
     paused: bool = False
+    was_forced: bool = False  # to be primary with a copy that was not up-to-date, for no guest yet
     copying: Copying = Copying.NOTHING
 
     @property
@@ -74,7 +75,7 @@ class FakePairs:
     Attributes:
         reaches: whether what one address sends arrives at another.
         lost: what guests began with a copy that lacked what had been acknowledged, by disk.
-        given_up: of what was forced, nobody is to complain.
+        given_up: disks of which a copy was declared good, so that nobody is to complain.
     """
 
     def __init__(self, reaches: Callable[[str, str], bool] = lambda _source, _target: True) -> None:
@@ -177,6 +178,7 @@ class FakePairs:
                 end.copy.dirty_kib = min(more, end.size * KIB)
 
     def _begin_to_use(self, end: End, good: list[End]) -> None:
+        end.was_forced = False
         read = next((each.copy.written for each in good if each.copy), -1.0)  # its own, if good
         if read < self._acknowledged.get(end.resource, 0.0):
             if end.resource not in self.given_up:
