@@ -21,6 +21,7 @@ from coordinator.cli.keyval import (
     parse_devices,
     parse_identkeyval,
     parse_keyval,
+    parse_numbered,
     split_escaped,
 )
 from coordinator.cli.parser import Parser
@@ -112,6 +113,8 @@ _METAVARS = {
     Syntax.KEYVAL: "NAME=VALUE,…",
     Syntax.LIST: "A,B,…",
     Syntax.NODES: "NODE[:SECONDARY]",
+    Syntax.NODE_LIST: "NODE[:SECONDARY]",
+    Syntax.NUMBERED: "N[:NAME=VALUE,…]",
     Syntax.YES_NO: "yes|no",
 }
 
@@ -122,7 +125,7 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"action": "store_true"}
         case Syntax.NO_FLAG:
             return {"action": "store_false"}
-        case Syntax.CHANGES | Syntax.DEVICES | Syntax.LAYERS as repeated:
+        case Syntax.CHANGES | Syntax.DEVICES | Syntax.LAYERS | Syntax.NUMBERED as repeated:
             metavar = parameter.metavar or _METAVARS[repeated]
             return {"action": "append", "metavar": metavar}
         case syntax:
@@ -211,6 +214,8 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.DEVICES: parse_devices,
     Syntax.JOIN_TOKEN: read_secret,
     Syntax.LIST: split_escaped,
+    Syntax.NODE_LIST: lambda word: word.split(":"),
+    Syntax.NUMBERED: parse_numbered,
     Syntax.POLICY: read_policy,
     Syntax.WORDS: list,
     Syntax.YES_NO: read_yes_no,

@@ -4,6 +4,7 @@ Source: gnt-instance(8) of Ganeti 3.0.
 """
 
 import re
+from collections.abc import Container
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -103,16 +104,34 @@ def parse_devices(texts: list[str]) -> list[Values]:
     """
     found: dict[int, Values] = {}
     for text in texts:
-        ident, values = parse_identkeyval(text)
-        if not (ident.isascii() and ident.isdigit()):
-            raise InvalidRequest(f"“{text}” begins with no number; the first one is 0.")
-        if int(ident) in found:
-            raise InvalidRequest(f"Number {int(ident)} is given twice.")
-        found[int(ident)] = with_sizes(values)
+        number, values = _numbered(text, found)
+        found[number] = values
     missing = next((number for number in range(len(found)) if number not in found), None)
     if missing is not None:
         raise InvalidRequest(f"Number {missing} is missing: count from 0, without gaps.")
     return [found[number] for number in sorted(found)]
+
+
+def parse_numbered(texts: list[str]) -> list[list[Any]]:
+    """Read ``--disk 0 --disk 2:size=10G``: the number and the parameters of each.
+
+    Raises:
+        InvalidRequest: one begins with no number, or comes twice.
+    """
+    found: dict[int, Values] = {}
+    for text in texts:
+        number, values = _numbered(text, found)
+        found[number] = values
+    return [[number, values] for number, values in found.items()]
+
+
+def _numbered(text: str, known: Container[int]) -> tuple[int, Values]:
+    ident, values = parse_identkeyval(text)
+    if not (ident.isascii() and ident.isdigit()):
+        raise InvalidRequest(f"“{text}” begins with no number; the first one is 0.")
+    if int(ident) in known:
+        raise InvalidRequest(f"Number {int(ident)} is given twice.")
+    return int(ident), with_sizes(values)
 
 
 def parse_changes(texts: list[str]) -> list[list[Any]]:

@@ -131,6 +131,14 @@ _ENTRIES = (
     ),
     Entry("OP_GROUP_VERIFY_DISKS", "group.verify_disks"),
     Entry(
+        "OP_INSTANCE_ACTIVATE_DISKS",
+        "instance.activate_disks",
+        command="gnt-instance activate-disks",
+        help="attach the disks of an instance that does not run",
+        route="PUT /2/instances/{instance_name}/activate-disks",
+        ignored=("--ignore-size", "--wait-for-sync"),
+    ),
+    Entry(
         "OP_INSTANCE_CHANGE_GROUP",
         "instance.change_group",
         command="gnt-instance change-group",
@@ -156,6 +164,13 @@ _ENTRIES = (
             "--no-wait-for-sync",
             "--opportunistic-locking",
         ),
+    ),
+    Entry(
+        "OP_INSTANCE_DEACTIVATE_DISKS",
+        "instance.deactivate_disks",
+        command="gnt-instance deactivate-disks",
+        help="detach the disks of an instance that does not run",
+        route="PUT /2/instances/{instance_name}/deactivate-disks",
     ),
     Entry(
         "OP_INSTANCE_DISCARD_COPY",
@@ -212,6 +227,13 @@ _ENTRIES = (
         route="POST /2/instances/{instance_name}/reboot",
         many="instance_name",
         confirm_many="Reboot {}?",
+    ),
+    Entry(
+        "OP_INSTANCE_RECREATE_DISKS",
+        "instance.recreate_disks",
+        command="gnt-instance recreate-disks",
+        help="make missing disks anew, empty",
+        route="POST /2/instances/{instance_name}/recreate-disks",
     ),
     Entry(
         "OP_INSTANCE_REMOVE",

@@ -29,7 +29,9 @@ class Syntax(StrEnum):
     LAYERS = "layers"  # kvm:k=v, repeated -> {"kvm": {"k": v}}
     DEVICES = "devices"  # 0:k=v, repeated -> a list of dicts in the order of their numbers
     CHANGES = "changes"  # add:k=v, 0:k=v, 0:remove, repeated -> [["add", -1, {"k": "v"}], …]
+    NUMBERED = "numbered"  # 0, 1:k=v, repeated -> [[0, {}], [1, {"k": "v"}]]
     NODES = "nodes"  # a:b -> this field gets a, ``snode`` b; a alone: only this field
+    NODE_LIST = "node-list"  # a:b -> ["a", "b"]
     POLICY = "policy"  # --ipolicy-vcpu-ratio=4 and the like -> a dict, as Ganeti writes policies
     WORDS = "words"  # the words that are left -> ["a", "b"]
     LIST = "list"  # a,b -> ["a", "b"]

@@ -63,12 +63,12 @@ gnt-group remove-tags default blue:
 gnt-group rename elsewhere usual:
 gnt-group show-ispecs-cmd default:
 gnt-group remove usual:
-gnt-instance activate-disks guest: OP_INSTANCE_ACTIVATE_DISKS
+gnt-instance activate-disks guest:
 gnt-instance add-tags guest blue:
 gnt-instance batch-create batch.json:
 gnt-instance change-group guest: one group of nodes
 gnt-instance console --show-cmd guest:
-gnt-instance deactivate-disks guest: OP_INSTANCE_DEACTIVATE_DISKS
+gnt-instance deactivate-disks guest: runs and uses its disks
 gnt-instance failover -f guest:
 gnt-instance grow-disk guest 0 1G:
 gnt-instance info guest: OP_INSTANCE_QUERY_DATA
@@ -79,7 +79,7 @@ gnt-instance migrate -f guest:
 gnt-instance modify -B memory=256M --net add:link=br0 -H acpi=false guest:
 gnt-instance move -f -n gamma guest: need not be copied
 gnt-instance reboot guest:
-gnt-instance recreate-disks guest: OP_INSTANCE_RECREATE_DISKS
+gnt-instance recreate-disks guest: runs; stop it first
 gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
 gnt-instance remove-tags guest blue:
 gnt-instance rename -f --no-name-check guest visitor:

@@ -15,6 +15,10 @@ from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_CLUSTER_SET_PARAMS": {"force": (True,)},  # it overrides checks that we do not make
     "OP_GROUP_EVACUATE": {"early_release": (True,)},
+    "OP_INSTANCE_ACTIVATE_DISKS": {
+        "ignore_size": (True,),  # a disk of another size is attached anyway
+        "wait_for_sync": (True,),  # there are no mirrors
+    },
     "OP_INSTANCE_CHANGE_GROUP": {"early_release": (True,)},  # there are no mirrors to give up
     "OP_INSTANCE_CREATE": {
         "conflicts_check": (False,),  # there are no networks

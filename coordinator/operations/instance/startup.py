@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+from msgspec.structs import replace
+
 from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState
@@ -22,7 +24,7 @@ from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import guest_spec, read_backend
-from coordinator.operations.step import Step
+from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import (
     check_answers,
     check_may_start,
@@ -32,6 +34,7 @@ from coordinator.operations.steps.checks import (
     is_alive,
 )
 from coordinator.operations.steps.disks import detach_elsewhere
+from coordinator.operations.steps.edits import set_disks_active
 from coordinator.operations.steps.guests import mark, settle, start_guest
 from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.state.config import Config
@@ -48,6 +51,7 @@ class StartPlan(Order, kw_only=True):
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     remember: bool
+    disks_active: bool = False  # before: they were attached already
     now: float
 
 
@@ -112,12 +116,15 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         if not was_running:
             await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
+        attach = kind_of(instance.disk_template).before_start(cast.nodes)
         return StartPlan(
             instance=instance.uuid,
             node=node.ref,
             guest=guest,
-            attach=kind_of(instance.disk_template).before_start(cast.nodes),
             lost=cast.lost,
+            # What the operator has had attached before stays so, if it cannot be started.
+            attach=replace(attach, undo=()) if instance.disks_active else attach,
+            disks_active=instance.disks_active,
             others=() if was_running else others(cluster, instance),
             was_running=was_running,
             before=instance.admin_state,
@@ -138,3 +145,9 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from fall_behind(plan.guest, plan.lost, plan.now)
         yield start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)
+        if plan.disks_active:
+            yield record(
+                f"record that the disks are attached because {plan.guest.name} runs",
+                set_disks_active(plan.instance, plan.now, active=False),
+                undo=set_disks_active(plan.instance, plan.now, active=True),
+            )

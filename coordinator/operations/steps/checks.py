@@ -36,6 +36,12 @@ def check_may_start(instance: Instance) -> None:
         )
 
 
+def check_has_disks(instance: Instance) -> None:
+    """Refuse what is done to disks where there are none."""
+    if not instance.disks:
+        raise Conflict(f"Instance {instance.name} has no disks.", instance=instance.name)
+
+
 async def find_guest(cluster: Cluster, instance: Instance, node: Node) -> GuestReport | None:
     """Return what ``node`` says of an instance's guest, or None if it has none."""
     guests = await cluster.call(Instances, node).guests()

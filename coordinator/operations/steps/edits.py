@@ -14,17 +14,16 @@ from coordinator.state.state import State
 
 
 def set_admin_state(uuid: InstanceId, admin_state: AdminState, now: float) -> Edit:
-    """Record what the operator wants of an instance; its disks are attached while it runs."""
+    """Record what the operator wants of an instance."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        changed = replace(instance, admin_state=admin_state, disks_active=False)
-        return [Put(_changed(changed, now))]
+        return [Put(_changed(replace(instance, admin_state=admin_state), now))]
 
     return edit
 
 
-def set_disks_active(uuid: InstanceId, active: bool, now: float) -> Edit:
+def set_disks_active(uuid: InstanceId, now: float, *, active: bool) -> Edit:
     """Record whether the disks of an instance are to be attached though it does not run."""
 
     def edit(state: State) -> list[Put]:

@@ -9,6 +9,7 @@ from coordinator.cli.keyval import (
     parse_devices,
     parse_identkeyval,
     parse_keyval,
+    parse_numbered,
     split_escaped,
     with_sizes,
 )
@@ -156,3 +157,12 @@ def test_trees() -> None:
     assert "\n".join(tree(told)) == (
         "a: 1\nb:\n  c: yes\n  d: -\ne:\n  - f: -\n    g: 2\n  - h\ni: -"
     )
+
+
+def test_numbered_things_are_read_with_what_is_to_be_different() -> None:
+    assert parse_numbered(["2", "0:size=10G,mode=ro"]) == [
+        [2, {}], [0, {"size": 10240, "mode": "ro"}],
+    ]  # fmt: skip
+    for bad, said in ((["x"], "no number"), (["0", "0:size=1G"], "twice"), (["0:size=x"], "size")):
+        with pytest.raises(InvalidRequest, match=said):
+            parse_numbered(bad)

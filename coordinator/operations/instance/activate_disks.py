@@ -1,0 +1,97 @@
+"""Attach the disks of an instance where it is."""
+
+from collections.abc import Iterator
+
+from common.messages import Order
+from common.model.node import NodeRef
+from common.names import InstanceId
+from common.noderpc.disks import Disks
+from common.noderpc.instances import GuestSpec
+from coordinator.disks.holding import Handover
+from coordinator.disks.kinds import kind_of
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.locking import wanted
+from coordinator.operations.specs import present_guest
+from coordinator.operations.step import Step, act, record
+from coordinator.operations.steps.checks import (
+    check_answers,
+    check_has_disks,
+    check_not_elsewhere,
+    check_online,
+    find_guest,
+    is_alive,
+)
+from coordinator.operations.steps.disks import hold, homes
+from coordinator.operations.steps.edits import set_disks_active
+from coordinator.state.config import Config
+
+
+class ActivatePlan(Order, kw_only=True):
+    instance: InstanceId
+    node: NodeRef
+    guest: GuestSpec
+    attach: Handover
+    is_new: bool  # they were not attached before
+    now: float
+
+
+@operation("OP_INSTANCE_ACTIVATE_DISKS")
+class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
+    """Attach an instance's disks without starting it; those that are attached already stay so."""
+
+    instance_name: InstanceArgument
+
+    def locks(self, config: Config, _: None) -> Wanted:
+        instance = config.instance(self.instance_name)
+        return wanted(instance=instance.name, nodes=config.nodes_of(instance))
+
+    async def prepare(self, cluster: Cluster, _: None) -> ActivatePlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        check_has_disks(instance)
+        check_settled(cluster, instance)
+        node = config.nodes[instance.primary_node]
+        check_online(node)
+        found = await find_guest(cluster, instance, node)
+        check_answers(found, instance, node)
+        runs = is_alive(found)
+        if not runs:
+            await check_not_elsewhere(cluster, instance, node)
+        return ActivatePlan(
+            instance=instance.uuid,
+            node=node.ref,
+            guest=present_guest(config, instance),
+            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            is_new=not runs and not instance.disks_active,
+            now=cluster.now(),
+        )
+
+    def recipe(self, cluster: Cluster, plan: ActivatePlan) -> Iterator[Step]:
+        yield act(
+            f"attach the disks of {plan.guest.name}",
+            lambda: _attach(cluster, plan),
+            undo=(lambda: hold(cluster, plan.guest, plan.attach.undo)) if plan.is_new else None,
+        )
+        if plan.is_new:
+            yield record(
+                f"record that they are attached though {plan.guest.name} does not run",
+                set_disks_active(plan.instance, plan.now, active=True),
+                undo=set_disks_active(plan.instance, plan.now, active=False),
+            )
+
+    def result(self, plan: ActivatePlan) -> list[tuple[str, str, None]]:
+        """Return which disks are where; under which path is in the log, since the node tells."""
+        return [(plan.node.name, f"disk/{index}", None) for index in range(len(plan.guest.disks))]
+
+
+async def _attach(cluster: Cluster, plan: ActivatePlan) -> None:
+    await hold(cluster, plan.guest, plan.attach.do)
+    access = next(each.access for each in reversed(plan.attach.do) if each.node == plan.node)
+    assert access
+    disks = cluster.call(Disks, plan.node)
+    for index, path in enumerate(await disks.attach(disks=plan.guest.disks, access=access)):
+        cluster.log(f"{plan.node}:disk/{index}:{path}")
