@@ -5,6 +5,7 @@ from enum import StrEnum
 from common.messages import Order
 from common.model.entity import Entity
 from common.model.pool import Pool, PoolKind
+from common.model.template import DiskTemplate
 from common.names import DiskId, Few, MiB, NodeId, Port
 
 
@@ -154,3 +155,4 @@ class Disk(Entity, kw_only=True):
     # Those of them whose copy is known to be older than the others: noted before a guest writes
     # to the others alone, and taken back when the node has said that it is up to date again.
     behind: tuple[NodeId, ...] = ()
+    template: DiskTemplate | None = None  # of one that belongs to no instance; else the instance's

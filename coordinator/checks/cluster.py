@@ -46,7 +46,8 @@ def check_references(seen: Seen) -> Iterator[Finding]:
             if uuid not in config.disks and uuid not in config.nics:
                 message = f"its device {uuid} is unknown"
                 yield Finding("EINSTANCEMISSINGCFGPARAMETER", "instance", instance.name, message)
-    for device in (*config.disks.values(), *config.nics.values()):
+    disks = (disk for disk in config.disks.values() if disk.template is None)  # not detached
+    for device in (*disks, *config.nics.values()):
         if device.uuid not in owned:
             message = f"the device {device.uuid} belongs to no instance"
             yield Finding("ECLUSTERCFG", "cluster", config.cluster.name, message)

@@ -215,6 +215,11 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
         "Disk parameters": {
             template: merged for template, merged in told["diskparams"].items() if merged
         },
+        "Detached disks": {
+            disk["uuid"]: f"{format_mib(disk['size'])} {disk['template']} “{disk['name']}” on "
+            f"{' and '.join(disk['nodes']) or 'all nodes'}"
+            for disk in told.get("detached_disks", ())
+        },
         "Instance policy": told["ipolicy"],
     }
 

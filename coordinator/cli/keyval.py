@@ -17,7 +17,7 @@ SIZES = frozenset(
     {"size", "maxmem", "minmem", "memory"}
 )  # keys whose values may have a unit, as 10G
 
-_ACTIONS = ("add", "modify", "remove")
+_ACTIONS = ("add", "attach", "detach", "modify", "remove")
 _PART = re.compile(r"((?:[^\\,]|\\.)*)(,|\Z)", re.DOTALL)
 
 
@@ -149,7 +149,7 @@ def parse_changes(texts: list[str]) -> list[list[Any]]:
 
 def _parse_change(text: str) -> list[Any]:
     ident, values = parse_identkeyval(text)
-    if ident in ("add", "remove"):  # the last one
+    if ident in ("add", "attach", "detach", "remove"):  # the last one
         action, ident = ident, "-1"
     else:
         # “add=VALUE” would be a parameter of that name, which is nobody's.
@@ -158,7 +158,7 @@ def _parse_change(text: str) -> list[Any]:
             raise InvalidRequest(f"“{text}” asks for {' and '.join(told)}; give one of them.")
         action = told[0] if told else "modify"
         values.pop(action, None)
-    if action == "remove" and values:
-        raise InvalidRequest(f"“{text}” removes it, so {', '.join(values)} cannot be set.")
+    if action in ("remove", "detach") and values:
+        raise InvalidRequest(f"“{text}” {action}s it, so {', '.join(values)} cannot be set.")
     number = ident.removeprefix("-").isdecimal() and ident.isascii()
     return [action, int(ident) if number else ident, with_sizes(values)]

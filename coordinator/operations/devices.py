@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
-from common.model.disk import Mode
+from common.model.disk import Disk, Mode
 from common.model.parameters import NicParameters, filled
 from common.names import MiB
 from common.units import parse_mib
@@ -40,6 +42,22 @@ class DiskRequest(DiskWish, kw_only=True):
             return parse_mib(str(self.size))
         except GntError as error:
             raise ValueError(error.message.rstrip(".")) from error
+
+
+class DiskEdit(Order):
+    """What can be changed of a disk that is there; what is left out stays as it is."""
+
+    name: str | None = None
+    mode: Mode | None = None
+
+    def applied_to(self, disk: Disk) -> Disk:
+        """Return a disk with these changes; “none” takes the name away."""
+        changes: dict[str, Any] = {}
+        if self.name is not None:
+            changes["name"] = "" if self.name == "none" else self.name
+        if self.mode is not None:
+            changes["mode"] = self.mode
+        return replace(disk, **changes)
 
 
 def with_provider_parameters(disk: Any) -> Any:

@@ -13,6 +13,7 @@ def wanted(
     *,
     instance: str = "",
     new_name: str = "",
+    disks: Iterable[str] = (),
     groups: Iterable[str] = (),
     groups_exclusive: Iterable[str] = (),
     nodes: Iterable[str] = (),
@@ -26,6 +27,7 @@ def wanted(
     Args:
         instance: name of the instance that is changed; it need not exist yet.
         new_name: that the instance is going to have.
+        disks: UUIDs of those that belong to no instance, yet or any more.
         groups: shared: they stay.
         groups_exclusive: whose record is changed.
         nodes: shared: they may neither leave nor change their role.
@@ -40,6 +42,7 @@ def wanted(
         modes[PARAMETERS] = Mode.EXCLUSIVE
     for name in filter(None, (instance, new_name)):
         modes[LockName(Level.INSTANCE, name)] = Mode.EXCLUSIVE
+    modes |= {LockName(Level.INSTANCE, f"disk {uuid}"): Mode.EXCLUSIVE for uuid in disks}
     modes |= {LockName(Level.GROUP, group): Mode.SHARED for group in groups}
     modes |= {LockName(Level.GROUP, group): Mode.EXCLUSIVE for group in groups_exclusive}
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from common.messages import to_builtins
+from common.model.disk import Disk
 from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters, settled
@@ -73,6 +74,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
             template: to_builtins(settled(kind, cluster.diskparams.get(template, {})))
             for template, kind in DISK_PARAMETERS.items()
         },
+        "detached_disks": [_detached(config, disk) for disk in config.detached_disks()],  # ours
         "ipolicy": wire_policy(cluster.ipolicy),
         "candidate_pool_size": cluster.candidate_pool_size,
         "bad_parameters": list(bad_of_cluster(cluster)),  # ours: sentences
@@ -88,4 +90,14 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "shared_file_storage_dir": cluster.shared_file_storage_dir,
         "gluster_storage_dir": cluster.gluster_storage_dir,
         **_NOT_OURS,
+    }
+
+
+def _detached(config: Config, disk: Disk) -> dict[str, Any]:
+    return {
+        "uuid": disk.uuid,
+        "name": disk.name,
+        "size": disk.size,
+        "template": disk.template,
+        "nodes": [config.nodes[uuid].name for uuid in disk.nodes],
     }

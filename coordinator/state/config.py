@@ -104,6 +104,11 @@ class Config(Objects):
         disks = self.disks
         return tuple(disks[uuid] for uuid in instance.disks)
 
+    def detached_disks(self) -> tuple[Disk, ...]:
+        """Return the disks that belong to no instance, by name."""
+        found = (disk for disk in self.disks.values() if disk.template is not None)
+        return tuple(sorted(found, key=lambda disk: (disk.name, disk.uuid)))
+
     def nics_of(self, instance: Instance) -> tuple[Nic, ...]:
         nics = self.nics
         return tuple(nics[uuid] for uuid in instance.nics)

@@ -10,6 +10,7 @@ from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.nic_changes import Action, NicChange
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -124,3 +125,8 @@ async def web1_half_moved(cluster: SimulatedCluster) -> None:
 
 def _of_clearing(trip: Trip) -> bool:
     return trip.call.name == "instances.ensure_gone"
+
+
+def disk(action: str, which: int | str = -1, /, **values: Any) -> DiskChange:
+    """Return one ``--disk`` of a modification."""
+    return DiskChange(action=DiskAction(action), disk=which, values=values)

@@ -87,7 +87,7 @@ def test_a_disk_never_shrinks() -> None:
 def test_what_does_not_fit_is_refused_before_anything_grows() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.machines["gamma"].files.capacity = MiB(1000)
-        with pytest.raises(NoCapacity, match=r"808 MiB left in .* web1 needs 809 MiB"):
+        with pytest.raises(NoCapacity, match=r"808 MiB left in .*, and 809 MiB are needed"):
             await cluster.run(grow(0, 809))
         await cluster.run(grow(0, 808))
         assert sizes(cluster) == ([872, 128],) * 3

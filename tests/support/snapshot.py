@@ -1,5 +1,6 @@
 """What a simulated cluster is like at one moment, for comparison before and after."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,9 @@ def _named(config: Config, taken: Snapshot) -> Snapshot:
     text = to_json(taken).decode()
     for chance, name in names.items():
         text = text.replace(chance, name)
-    return from_json(text, Snapshot, what="a snapshot")
+    named = from_json(text, Snapshot, what="a snapshot")
+    disks = {place: sorted(paths) for place, paths in named.disks.items()}
+    return dataclasses.replace(named, disks=disks)
 
 
 def _configured(config: Config) -> dict[str, Any]:

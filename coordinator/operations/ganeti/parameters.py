@@ -43,7 +43,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at
-        "hotplug_if_possible": (True,),  # it is not, and the job's log says so
         "wait_for_sync": (False,),  # there are no mirrors
         "conflicts_check": (False,),  # there are no networks
     },

@@ -14,12 +14,10 @@ from common.model.node import NodeRef
 from common.model.parameters import Backend, filled, sound
 from common.model.tags import check_tags
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId, check_name
+from common.names import InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
-from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
-from coordinator.disks.parameters import disk_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -32,6 +30,7 @@ from coordinator.operations.devices import (
     with_provider_parameters,
 )
 from coordinator.operations.fields import AllocatorOption
+from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
@@ -286,24 +285,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
-        holders, devices = kind.holders(nodes), free_devices(cluster)
-        home = config.nodes.get(nodes[0])
-        group = config.groups[home.group] if home else None
-        parameters = disk_parameters(config, group, self.disk_template)
-        disks = []
-        for request in self.disks:
-            new = NewDisk(uuid, DiskId(cluster.new_uuid()), holders, devices, request, parameters)
-            disk = Disk(
-                uuid=new.disk,
-                ctime=now,
-                mtime=now,
-                name=request.name,
-                size=request.size_mib,
-                mode=request.mode,
-                backing=kind.new_backing(config.cluster, new),
-                nodes=holders,
-            )
-            disks.append(disk)
+        disks = new_disks(cluster, kind, uuid, nodes, self.disks, free_devices(cluster))
         nics = tuple(
             Nic(
                 uuid=(nic_uuid := NicId(cluster.new_uuid())),
@@ -333,7 +315,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             osparams=self.osparams,
             tags=tuple(sorted(set(self.tags))),
         )
-        return instance, tuple(disks), nics
+        return instance, disks, nics
 
 
 def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:

@@ -1,4 +1,4 @@
-"""Change an instance's parameters and nics, and how its disks are kept."""
+"""Change an instance's parameters, nics and disks, and how its disks are kept."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +13,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import edited
 from common.model.template import DiskTemplate
+from common.noderpc.instances import GuestReport
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -24,15 +25,31 @@ from coordinator.operations.instance.convert import (
     make_and_fill,
     plan_conversion,
 )
+from coordinator.operations.instance.disk_changes import (
+    DiskAction,
+    DiskChange,
+    DiskChanges,
+    changed_disks,
+    find_detached,
+    has_other_modes,
+    in_words,
+)
+from coordinator.operations.instance.disk_steps import (
+    DiskPlan,
+    delete_removed,
+    make_and_plug,
+    plan_disks,
+)
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Shorthand, Syntax, hidden, option
+from coordinator.operations.parameter import Shorthand, Syntax, option
 from coordinator.operations.placement.fit import check_policy
+from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change, differing
-from coordinator.operations.steps.checks import find_guest, may_run
+from coordinator.operations.steps.checks import find_guest, is_alive, may_run
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 
@@ -43,6 +60,7 @@ class ModifyInstancePlan(Order, kw_only=True):
     before: Instance
     after: Instance
     conversion: Conversion | None = None  # of its disks
+    disks: DiskPlan | None = None
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
     now: float
@@ -50,7 +68,10 @@ class ModifyInstancePlan(Order, kw_only=True):
 
 @operation("OP_INSTANCE_SET_PARAMS")
 class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
-    """Change an instance's parameters and nics; a guest that runs gets them when it next starts."""
+    """Change an instance's parameters, nics and disks.
+
+    A guest that runs gets them when it next starts, but for disks with --hotplug.
+    """
 
     instance_name: InstanceArgument
     beparams: Annotated[
@@ -92,6 +113,14 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             syntax=Syntax.CHANGES,
         ),
     ] = ()
+    disks: Annotated[
+        tuple[DiskChange, ...],
+        option(
+            "--disk",
+            help="add, change, remove, attach or detach disks, by number, name or UUID",
+            syntax=Syntax.CHANGES,
+        ),
+    ] = ()
     offline: Annotated[
         bool | None,
         option(
@@ -111,15 +140,33 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     ignore_ipolicy: Annotated[
         bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
     ] = False
-    hotplug: Annotated[bool, hidden("change nics of a running guest; refused")] = False
+    hotplug: Annotated[
+        bool,
+        option("--hotplug", help="change disks of a guest that runs at once", syntax=Syntax.FLAG),
+    ] = False
+    hotplug_if_possible: Annotated[
+        bool,
+        option(
+            "--hotplug-if-possible",
+            help="at once where that can be, else at its next start",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         nodes, room = list(config.nodes_of(instance)), []
+        if self.disks:
+            room = nodes
         if self.disk_template:
             others = [config.node(self.remote_node).uuid] if self.remote_node else []
             nodes, room = [*nodes, *others], [instance.primary_node, *others]
-        return wanted(instance=instance.name, nodes=nodes, room=room)
+        come = [
+            find_detached(config, each.values).uuid
+            for each in self.disks
+            if each.action is DiskAction.ATTACH
+        ]
+        return wanted(instance=instance.name, nodes=nodes, room=room, disks=come)
 
     async def prepare(self, cluster: Cluster, _: None) -> ModifyInstancePlan:
         config = cluster.config
@@ -129,29 +176,34 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
         after, conversion = self._changed(before, nics), None
         if self.disk_template:
-            after, conversion = await plan_conversion(
-                cluster, after, self.disk_template, self.remote_node
-            )
+            after, conversion = await self._converted(cluster, after)
         elif self.remote_node:
             raise InvalidRequest("A second copy is made with -t and a template that has one.")
-        if not differing(before, after) and nics == nics_before:
+        changes = changed_disks(cluster, after, self.disks) if self.disks else None
+        if changes:
+            after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
+        if not differing(before, after) and nics == nics_before and not _differ(changes):
             raise InvalidRequest(f"Nothing to change on instance {before.name}.")
-        disks = conversion.after if conversion else config.disks_of(after)
-        self._check_fits(config, PlannedInstance(after, disks), nics, node)
-        runs = await _runs(cluster, before, node)
-        if conversion and runs:
-            raise Conflict(f"Instance {before.name} runs on {node.name}; stop it first.")
-        if self.offline and runs:
-            raise Conflict(
-                f"Instance {before.name} runs; stop it with “gnt-instance shutdown {before.name}” "
-                "before it is marked offline."
-            )
-        if self.hotplug and self.nics and runs:
-            raise Conflict(
-                f"Nics of {before.name} cannot be changed while it runs: leave --hotplug out, and "
-                "the change takes effect when it is next started, or stop it first."
-            )
-        if runs and (differing(before, after).keys() - _OF_NO_GUEST or nics != nics_before):
+        disks = conversion.after if conversion else config.disks_of(before)
+        planned = PlannedInstance(after, changes.disks if changes else disks)
+        self._check_fits(config, planned, nics, node)
+        if changes and changes.made:  # nobody else gets their devices' numbers, or their space
+            cluster.promise(promise_of_space(planned))
+        found = None if node.offline else await find_guest(cluster, before, node)
+        runs = may_run(found)
+        self._check_stopped(before, node, runs=runs)
+        plan = None
+        if changes:
+            live = self._is_live(found, before)
+            plan = plan_disks(cluster, before, after, changes, found, live=live)
+            if changes.made:
+                await take_space(cluster, planned, [config.nodes[at.uuid] for at in plan.homes])
+        later = differing(before, after).keys() - _OF_NO_GUEST
+        if plan and plan.guest:
+            later -= {"disks"}
+        if changes and has_other_modes(changes):
+            later |= {"mode"}
+        if runs and (later or nics != nics_before):
             cluster.log(
                 f"{before.name} runs, and goes on as it is: the change takes effect when it is "
                 f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
@@ -161,12 +213,15 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             before=before,
             after=after,
             conversion=conversion,
+            disks=plan,
             nics_before=nics_before,
             nics_after=nics,
             now=cluster.now(),
         )
 
     def promises(self, plan: ModifyInstancePlan) -> Iterable[Promise]:
+        if plan.disks and plan.disks.changes.made:
+            return [promise_of_space(PlannedInstance(plan.after, plan.disks.changes.disks))]
         if plan.conversion is None:
             return ()
         planned = PlannedInstance(plan.after, plan.conversion.after)
@@ -175,6 +230,14 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:
         title, conversion = f"record the change of {plan.before.name}", plan.conversion
         before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
+        if disks := plan.disks:
+            yield from make_and_plug(cluster, disks)
+            before, after = (*before, *disks.changes.before), (*after, *disks.changes.after)
+            recorded = change(title, before, after, plan.now)
+            removes = bool(disks.changes.removed)
+            yield dataclasses.replace(recorded, point_of_no_return=removes)
+            yield from delete_removed(cluster, disks)
+            return
         if conversion is None:
             yield change(title, before, after, plan.now)
             return
@@ -192,9 +255,44 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             *([["os", plan.after.os]] if plan.after.os != plan.before.os else []),
             *([["disk_template", plan.after.disk_template]] if plan.conversion else []),
             *_nics(plan.nics_before, plan.nics_after),
+            *(in_words(plan.disks.changes) if plan.disks else []),
             *([["admin_state", plan.after.admin_state]]
               if plan.after.admin_state != plan.before.admin_state else []),
         ]  # fmt: skip
+
+    async def _converted(self, cluster: Cluster, instance: Instance) -> tuple[Instance, Conversion]:
+        assert self.disk_template
+        if self.disks:
+            raise InvalidRequest("Change the disks, or how they are kept, one after the other.")
+        return await plan_conversion(cluster, instance, self.disk_template, self.remote_node)
+
+    def _check_stopped(self, instance: Instance, node: Node, *, runs: bool) -> None:
+        """Refuse what cannot be done while it runs."""
+        name = instance.name
+        if self.disk_template and runs:
+            raise Conflict(f"Instance {name} runs on {node.name}; stop it first.")
+        if self.offline and runs:
+            raise Conflict(
+                f"Instance {name} runs; stop it with “gnt-instance shutdown {name}” before it is "
+                "marked offline."
+            )
+        if self.hotplug and self.nics and runs:
+            raise Conflict(
+                f"Nics of {name} cannot be changed while it runs: leave --hotplug out, and the "
+                "change takes effect when it is next started, or stop it first."
+            )
+
+    def _is_live(self, found: GuestReport | None, instance: Instance) -> bool:
+        """Tell whether a guest that runs is told of other disks at once."""
+        if not is_alive(found) or not (self.hotplug or self.hotplug_if_possible):
+            return False
+        assert found
+        if found.disks is None and self.hotplug:
+            raise Conflict(
+                f"Which disks {instance.name} has is not known, since an older version has started "
+                "it: leave --hotplug out, and the change takes effect when it is next started."
+            )
+        return found.disks is not None
 
     def _changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
         state = present.admin_state
@@ -220,13 +318,12 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         changed = config.apply([Put(after), *map(Put, planned.disks), *map(Put, nics)])
         known = bad_of_instance(config, after.uuid)
         check_parameters(bad_of_instance(changed, after.uuid), known=known)
-        if self.beparams and not self.ignore_ipolicy:
+        if (self.beparams or self.disks) and not self.ignore_ipolicy:
             check_policy(changed, planned, node)
 
 
-async def _runs(cluster: Cluster, instance: Instance, node: Node) -> bool:
-    """Tell whether its guest may run; of a node that is marked offline, nothing does."""
-    return not node.offline and may_run(await find_guest(cluster, instance, node))
+def _differ(changes: DiskChanges | None) -> bool:
+    return changes is not None and changes.before != changes.after
 
 
 def _layer(word: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[list[Any]]:

@@ -54,6 +54,12 @@ class RemoveNode(Operation[None, RemovePlan], kw_only=True):
                 f"Node {node.name} still has instances ({some(instances)}); move or remove them "
                 "first."
             )
+        if disks := [d.uuid for d in config.detached_disks() if node.uuid in d.nodes]:
+            raise Conflict(
+                f"Node {node.name} still has the disk {disks[0]}, which belongs to no instance; "
+                "“gnt-instance modify --disk attach:uuid=…” gives it to one that is there, and "
+                "“--disk …:remove” deletes it."
+            )
         if not node.offline and await cluster.call(Instances, node).guests():
             raise Conflict(
                 f"Guests run on {node.name} that are not in the configuration; "

@@ -3,6 +3,7 @@
 from tests.sim.stories import (
     backup,
     cluster,
+    disks,
     elsewhere,
     group,
     instance,
@@ -13,6 +14,6 @@ from tests.sim.stories import (
     test,
 )
 
-_EVERY = (backup, cluster, elsewhere, group, instance, mirrored, moves, node, tags, test)
-AREAS = tuple(area.STORIES for area in _EVERY)
+_AREAS = (backup, cluster, disks, elsewhere, group, instance, mirrored, moves, node, tags, test)
+AREAS = tuple(area.STORIES for area in _AREAS)
 STORIES = {name: story for area in AREAS for name, story in area.items()}

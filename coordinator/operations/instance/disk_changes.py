@@ -1,0 +1,221 @@
+"""What becomes of an instance's disks when some are added, changed, removed, attached, detached."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest, NotFound
+from common.messages import Order, from_builtins
+from common.model.disk import Disk
+from common.model.instance import Instance
+from coordinator.disks.kind import DiskKind
+from coordinator.disks.kinds import kind_of
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.devices import (
+    MOST_DISKS,
+    DiskEdit,
+    DiskRequest,
+    with_provider_parameters,
+)
+from coordinator.operations.instance.new_disk import new_disks
+from coordinator.operations.instance.which import find_device, place_for
+from coordinator.operations.placement.numbers import free_devices
+from coordinator.state.config import Config
+
+
+class DiskAction(StrEnum):
+    ADD = "add"
+    MODIFY = "modify"
+    REMOVE = "remove"
+    ATTACH = "attach"  # one that belongs to no instance
+    DETACH = "detach"  # it stays as it is, and belongs to none
+
+
+class DiskChange(Order, array_like=True):
+    """One ``--disk``, as Ganeti writes it: ``["add", -1, {"size": 1024}]``.
+
+    ``disk`` is a number from 0, -1 for the last one, a name or a UUID; what comes is put before
+    the disk of that number.
+    """
+
+    action: DiskAction
+    disk: int | str
+    values: dict[str, Any] = {}
+
+
+class DiskChanges(Order, kw_only=True):
+    """The disks of an instance before and after, and what belongs to no instance meanwhile.
+
+    Attributes:
+        present: its disks before.
+        disks: its disks after.
+        made: numbers, in ``disks``, of those that are made.
+        removed: numbers, in ``present``, of those that are deleted.
+        attached: those that come, as they were.
+        detached: those that belong to nobody then, as they will be.
+    """
+
+    present: tuple[Disk, ...]
+    disks: tuple[Disk, ...]
+    made: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+    attached: tuple[Disk, ...] = ()
+    detached: tuple[Disk, ...] = ()
+
+    @property
+    def come(self) -> tuple[Disk, ...]:
+        """Return the disks that it did not have."""
+        had = {disk.uuid for disk in self.present}
+        return tuple(disk for disk in self.disks if disk.uuid not in had)
+
+    @property
+    def gone(self) -> tuple[Disk, ...]:
+        """Return the disks that it has no more, as they were."""
+        has = {disk.uuid for disk in self.disks}
+        return tuple(disk for disk in self.present if disk.uuid not in has)
+
+    @property
+    def before(self) -> tuple[Disk, ...]:
+        """Return all disks that something becomes of, as they are."""
+        return (*self.present, *self.attached)
+
+    @property
+    def after(self) -> tuple[Disk, ...]:
+        """Return what is left of them, and what is new."""
+        return (*self.disks, *self.detached)
+
+
+def changed_disks(
+    cluster: Cluster, instance: Instance, changes: Sequence[DiskChange]
+) -> DiskChanges:
+    """Return what becomes of an instance's disks by some changes, one after the other.
+
+    Raises:
+        InvalidRequest: a change cannot be made.
+        NotFound: there is no such disk.
+        Conflict: a disk is elsewhere than the instance, or of another template.
+    """
+    config, kind, name = cluster.config, kind_of(instance.disk_template), instance.name
+    present, devices = config.disks_of(instance), free_devices(cluster)
+    disks, removed, attached, detached = list(present), list[int](), list[Disk](), list[Disk]()
+    numbers = {disk.uuid: number for number, disk in enumerate(present)}
+    for change in changes:
+        match change.action:
+            case DiskAction.ADD:
+                where = place_for(disks, change.disk, kind="disk", name=name)
+                request = _requested(kind, change.values)
+                nodes = config.nodes_of(instance)
+                made = new_disks(cluster, kind, instance.uuid, nodes, [request], devices)
+                disks[where:where] = made
+            case DiskAction.ATTACH:
+                where = place_for(disks, change.disk, kind="disk", name=name)
+                found = find_detached(config, change.values)
+                _check_fits(config, instance, found)
+                attached.append(found)
+                disks.insert(where, replace(found, template=None))
+            case DiskAction.MODIFY:
+                where = find_device(disks, change.disk, kind="disk", name=name)
+                edit = from_builtins(change.values, DiskEdit, what="what a disk is to be")
+                disks[where] = edit.applied_to(disks[where])
+            case DiskAction.REMOVE | DiskAction.DETACH as action:
+                where = find_device(disks, change.disk, kind="disk", name=name)
+                if change.values:
+                    raise InvalidRequest(f"Disk {change.disk} goes; nothing about it can be set.")
+                gone = disks.pop(where)
+                if gone.uuid not in numbers:
+                    raise InvalidRequest(f"Disk {change.disk} of {name} would come and go at once.")
+                if action is DiskAction.REMOVE:
+                    removed.append(numbers[gone.uuid])
+                else:
+                    detached.append(replace(gone, template=instance.disk_template))
+    known = {disk.uuid for disk in (*present, *attached)}
+    return _checked(instance, DiskChanges(
+        present=present,
+        disks=tuple(disks),
+        made=tuple(n for n, disk in enumerate(disks) if disk.uuid not in known),
+        removed=tuple(removed),
+        attached=tuple(attached),
+        detached=tuple(detached),
+    ))  # fmt: skip
+
+
+def find_detached(config: Config, values: dict[str, Any]) -> Disk:
+    """Return a disk that belongs to no instance, by its UUID or its name.
+
+    Raises:
+        InvalidRequest: it is not said which, or several have the name.
+        NotFound: there is none.
+    """
+    if values.keys() not in ({"uuid"}, {"name"}):
+        raise InvalidRequest("Say which disk is attached, as in --disk attach:uuid=UUID.")
+    (which,) = values.values()
+    found = [disk for disk in config.detached_disks() if which in (disk.uuid, disk.name)]
+    if len(found) > 1:
+        raise InvalidRequest(f"{len(found)} detached disks have the name “{which}”; give the UUID.")
+    if not found:
+        raise NotFound(f"There is no detached disk “{which}”; “gnt-cluster info” names them.")
+    return found[0]
+
+
+def _requested(kind: DiskKind, values: dict[str, Any]) -> DiskRequest:
+    wish = with_provider_parameters(values)
+    request = from_builtins(wish, DiskRequest, what="what a disk is to be")
+    kind.check_wish(request)
+    return request
+
+
+def _check_fits(config: Config, instance: Instance, disk: Disk) -> None:
+    """Refuse a disk that the instance cannot use where it is."""
+    if disk.template is not instance.disk_template:
+        raise Conflict(
+            f"The disk {disk.uuid} is of the template {disk.template}, and those of "
+            f"{instance.name} are of {instance.disk_template}."
+        )
+    if disk.nodes and set(disk.nodes) != set(config.nodes_of(instance)):
+        there, here = (
+            " and ".join(config.nodes[uuid].name for uuid in nodes)
+            for nodes in (disk.nodes, config.nodes_of(instance))
+        )
+        raise Conflict(f"The disk {disk.uuid} is on {there}, and {instance.name} on {here}.")
+
+
+def _checked(instance: Instance, changes: DiskChanges) -> DiskChanges:
+    if len(changes.disks) > MOST_DISKS:
+        raise InvalidRequest(
+            f"An instance has at most {MOST_DISKS} disks; {instance.name} would have more."
+        )
+    if not changes.disks:
+        raise InvalidRequest(f"Instance {instance.name} would be left without a disk.")
+    kind_of(instance.disk_template).check_number(changes.disks)
+    return changes
+
+
+def has_other_modes(changes: DiskChanges) -> bool:
+    """Tell whether a disk that stays may be written to, or not, from now on."""
+    modes = {disk.uuid: disk.mode for disk in changes.present}
+    return any(modes.get(disk.uuid, disk.mode) is not disk.mode for disk in changes.disks)
+
+
+def in_words(changes: DiskChanges) -> list[list[str]]:
+    """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
+    words, attached = [], {disk.uuid for disk in changes.attached}
+    had = {disk.uuid: (number, disk) for number, disk in enumerate(changes.present)}
+    for number, disk in enumerate(changes.disks):
+        about = f"size={disk.size},mode={disk.mode}"
+        if disk.uuid in attached:
+            words.append([f"disk/{number}", f"attach:{about},name={disk.name or 'None'}"])
+        elif disk.uuid not in had:
+            words.append([f"disk/{number}", f"add:{about}"])
+        else:
+            before = had[disk.uuid][1]
+            if disk.mode is not before.mode:
+                words.append([f"disk.mode/{number}", disk.mode])
+            if disk.name != before.name:
+                words.append([f"disk.name/{number}", disk.name or "None"])
+    gone = {changes.present[number].uuid for number in changes.removed}
+    for disk in changes.gone:
+        what = "remove" if disk.uuid in gone else "detach"
+        words.append([f"disk/{had[disk.uuid][0]}", what])
+    return words

@@ -1,0 +1,86 @@
+"""Stories of an instance's disks, where they are."""
+
+from typing import Any
+
+from common.model.template import DiskTemplate
+from common.names import MiB
+from coordinator.operations.instance.activate_disks import ActivateDisks
+from coordinator.operations.instance.deactivate_disks import DeactivateDisks
+from coordinator.operations.instance.disk_changes import DiskChange
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.recreate_disks import RecreateDisks
+from coordinator.operations.instance.startup import StartInstance
+from tests.sim.settings import WEB1, create, disk, web1_on
+from tests.support.cluster import SimulatedCluster
+from tests.support.story import Setting, Story
+
+DELETED = frozenset({"disks gamma", "sizes gamma"})  # or left, which the job's log tells
+
+
+def grow(amount: int, *, absolute: bool = False) -> GrowDisk:
+    return GrowDisk(instance_name=WEB1, disk=-1, amount=MiB(amount), absolute=absolute)
+
+
+def modify(*disks: DiskChange, **fields: Any) -> ModifyInstance:
+    return ModifyInstance(instance_name=WEB1, disks=disks, **fields)
+
+
+def with_two_disks(*, start: bool = True) -> Setting:
+    """Begin with an instance on gamma that has a disk called “data” besides."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(create(node="gamma", template=DiskTemplate.FILE, start=False))
+        await cluster.run(modify(disk("add", size=128, name="data")))
+        if start:
+            await cluster.run(StartInstance(instance_name=WEB1))
+
+    return setting
+
+
+async def with_detached_disk(cluster: SimulatedCluster) -> None:
+    await with_two_disks(start=False)(cluster)
+    await cluster.run(modify(disk("detach", "data")))
+    await cluster.run(StartInstance(instance_name=WEB1))
+
+
+async def with_active_disks(cluster: SimulatedCluster) -> None:
+    await cluster.run(create(node="gamma", start=False))
+    await cluster.run(ActivateDisks(instance_name=WEB1))
+
+
+async def without_disks(cluster: SimulatedCluster) -> None:
+    await cluster.run(create(node="gamma", template=DiskTemplate.FILE, start=False))
+    cluster.machines["gamma"].files.disks.clear()
+
+
+STORIES = {
+    "grow a disk": Story(
+        grow(32), web1_on("gamma", start=False),
+        again=grow(96, absolute=True), uncertain=frozenset({"sizes shared"}),
+    ),
+    "grow a disk in use": Story(
+        grow(96, absolute=True), web1_on("gamma"),
+        again=grow(96, absolute=True), uncertain=frozenset({"sizes shared"}),
+    ),
+    "activate disks": Story(ActivateDisks(instance_name=WEB1), web1_on("gamma", start=False)),
+    "deactivate disks": Story(DeactivateDisks(instance_name=WEB1), with_active_disks),
+    "start with active disks": Story(StartInstance(instance_name=WEB1), with_active_disks),
+    "recreate disks elsewhere": Story(
+        RecreateDisks(instance_name=WEB1, nodes=("beta",)), without_disks
+    ),
+    "add a disk": Story(
+        modify(disk("add", size="32M", name="data")), web1_on("gamma", start=False)
+    ),
+    "remove a disk": Story(
+        modify(disk("remove", 0)), with_two_disks(start=False), uncertain=DELETED
+    ),
+    "exchange disks at once": Story(
+        modify(disk("remove", 1), disk("add", 0, size=32), disk("detach", 1), hotplug=True),
+        with_two_disks(), uncertain=DELETED,
+    ),
+    "attach a disk at once": Story(
+        modify(disk("attach", name="data"), hotplug_if_possible=True), with_detached_disk
+    ),
+    "rename a disk": Story(modify(disk("modify", 0, name="root", mode="ro")), web1_on("gamma")),
+}  # fmt: skip
