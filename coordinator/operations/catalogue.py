@@ -136,7 +136,7 @@ _ENTRIES = (
         command="gnt-instance activate-disks",
         help="attach the disks of an instance that does not run",
         route="PUT /2/instances/{instance_name}/activate-disks",
-        ignored=("--ignore-size", "--wait-for-sync"),
+        ignored=("--ignore-size",),
     ),
     Entry(
         "OP_INSTANCE_CHANGE_GROUP",
@@ -195,7 +195,6 @@ _ENTRIES = (
         command="gnt-instance grow-disk",
         help="make a disk of an instance larger",
         route="POST /2/instances/{instance_name}/disk/{disk}/grow",
-        ignored=("--no-wait-for-sync",),
     ),
     Entry(
         "OP_INSTANCE_MIGRATE",

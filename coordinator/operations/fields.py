@@ -30,6 +30,14 @@ Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a wee
 ShutdownTimeout = Annotated[
     Patience, option("--shutdown-timeout", help="seconds to wait before it is killed")
 ]
+WaitForSync = Annotated[
+    bool,
+    option(
+        "--no-wait-for-sync",
+        help="do not wait until both copies of mirrored disks are equal",
+        syntax=Syntax.NO_FLAG,
+    ),
+]
 NoRemember = Annotated[
     bool,
     option("--no-remember", help="do not record how it should be now", syntax=Syntax.FLAG),

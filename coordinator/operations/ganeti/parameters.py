@@ -17,7 +17,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_GROUP_EVACUATE": {"early_release": (True,)},
     "OP_INSTANCE_ACTIVATE_DISKS": {
         "ignore_size": (True,),  # a disk of another size is attached anyway
-        "wait_for_sync": (True,),  # there are no mirrors
     },
     "OP_INSTANCE_CHANGE_GROUP": {"early_release": (True,)},  # there are no mirrors to give up
     "OP_INSTANCE_CREATE": {
@@ -30,7 +29,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_FAILOVER": {
         "ignore_ipolicy": (True,),  # moves are not held to the policy
     },
-    "OP_INSTANCE_GROW_DISK": {"wait_for_sync": (False,)},  # there are no mirrors
     "OP_INSTANCE_MIGRATE": {
         "ignore_ipolicy": (True,),
         "allow_failover": (True,),  # programs ask; what does not run is refused, and told how

@@ -1,6 +1,7 @@
 """Attach the disks of an instance where it is."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from common.messages import Order
 from common.model.node import NodeRef
@@ -13,8 +14,10 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.instance.second_copy import check_not_behind, find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
@@ -25,8 +28,9 @@ from coordinator.operations.steps.checks import (
     find_guest,
     is_alive,
 )
-from coordinator.operations.steps.disks import hold, homes
-from coordinator.operations.steps.edits import set_disks_active
+from coordinator.operations.steps.disks import hold
+from coordinator.operations.steps.edits import note_copies, set_disks_active
+from coordinator.operations.steps.mirrors import fall_behind, mirrored, wait_for_sync
 from coordinator.state.config import Config
 
 
@@ -35,6 +39,7 @@ class ActivatePlan(Order, kw_only=True):
     node: NodeRef
     guest: GuestSpec
     attach: Handover
+    lost: tuple[NodeRef, ...] = ()  # nodes whose copies fall behind
     is_new: bool  # they were not attached before
     now: float
 
@@ -44,6 +49,14 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
     """Attach an instance's disks without starting it; those that are attached already stay so."""
 
     instance_name: InstanceArgument
+    wait_for_sync: Annotated[
+        bool,
+        option(
+            "--wait-for-sync",
+            help="return when both copies of mirrored disks are equal",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -61,16 +74,22 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
         runs = is_alive(found)
         if not runs:
             await check_not_elsewhere(cluster, instance, node)
+        guest = present_guest(config, instance)
+        cast = await find_cast(cluster, instance, node, guest, without=runs)
+        if cast.lost:
+            check_not_behind(cluster, instance, node)
         return ActivatePlan(
             instance=instance.uuid,
             node=node.ref,
-            guest=present_guest(config, instance),
-            attach=kind_of(instance.disk_template).before_start(homes(config, instance, node.ref)),
+            guest=guest,
+            attach=kind_of(instance.disk_template).before_start(cast.nodes),
+            lost=cast.lost,
             is_new=not runs and not instance.disks_active,
             now=cluster.now(),
         )
 
     def recipe(self, cluster: Cluster, plan: ActivatePlan) -> Iterator[Step]:
+        yield from fall_behind(plan.guest, plan.lost, plan.now)
         yield act(
             f"attach the disks of {plan.guest.name}",
             lambda: _attach(cluster, plan),
@@ -81,6 +100,13 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
                 f"record that they are attached though {plan.guest.name} does not run",
                 set_disks_active(plan.instance, plan.now, active=True),
                 undo=set_disks_active(plan.instance, plan.now, active=False),
+            )
+        if self.wait_for_sync and not plan.lost and (disks := mirrored(plan.guest)):
+            nodes = tuple(end.node for disk in disks for end in disk.ends)
+            yield Step(
+                f"wait until both copies of the disks of {plan.guest.name} are equal",
+                do=lambda: wait_for_sync(cluster, plan.guest, plan.node),
+                edit=note_copies(tuple(disk.id for disk in disks), plan.now, good=nodes),
             )
 
     def result(self, plan: ActivatePlan) -> list[tuple[str, str, None]]:

@@ -1,10 +1,12 @@
 """Detach the disks of an instance that does not run."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
+from common.model.node import NodeRef
 from common.names import InstanceId
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
@@ -21,11 +23,13 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_has_disks, check_online, find_guest, may_run
 from coordinator.operations.steps.disks import hold, homes
 from coordinator.operations.steps.edits import set_disks_active
+from coordinator.operations.steps.mirrors import mirrored, part_copies
 from coordinator.state.config import Config
 
 
 class DeactivatePlan(Order, kw_only=True):
     instance: InstanceId
+    node: NodeRef
     guest: GuestSpec
     detach: Handover  # undone, they are as they were
     were_active: bool
@@ -67,6 +71,7 @@ class DeactivateDisks(Operation[None, DeactivatePlan], kw_only=True):
         kind, at = kind_of(instance.disk_template), homes(config, instance, node.ref)
         return DeactivatePlan(
             instance=instance.uuid,
+            node=node.ref,
             guest=present_guest(config, instance),
             detach=kind.after_stop(at, was_running=instance.disks_active),
             were_active=instance.disks_active,
@@ -74,11 +79,13 @@ class DeactivateDisks(Operation[None, DeactivatePlan], kw_only=True):
         )
 
     def recipe(self, cluster: Cluster, plan: DeactivatePlan) -> Iterator[Step]:
-        yield act(
-            f"detach the disks of {plan.guest.name}",
-            lambda: hold(cluster, plan.guest, plan.detach.do),
-            undo=lambda: hold(cluster, plan.guest, plan.detach.undo),
-        )
+        guest, detach = plan.guest, plan.detach
+        if mirrored(guest):  # which copies lack something is noted when they part
+            step = part_copies(cluster, guest, plan.node, detach.do, plan.now)
+        else:
+            title = f"detach the disks of {guest.name}"
+            step = act(title, lambda: hold(cluster, guest, detach.do))
+        yield dataclasses.replace(step, undo=lambda: hold(cluster, guest, detach.undo))
         if plan.were_active:
             yield record(
                 "record that they are not attached",

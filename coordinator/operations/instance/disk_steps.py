@@ -18,6 +18,7 @@ from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import check_answers, check_online, is_alive
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold, homes
+from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
 
 
 class DiskPlan(Order, kw_only=True):
@@ -68,9 +69,10 @@ def plan_disks(
     """
     config, kind = cluster.config, kind_of(after.disk_template)
     home = config.nodes[after.primary_node]
+    nodes = [config.nodes[uuid] for uuid in config.nodes_of(before)]
+    for node in nodes:
+        check_online(node)
     at = homes(config, before, home.ref)
-    for node in at:
-        check_online(config.nodes[node.uuid])
     check_answers(found, before, home)
     tells = is_alive(found) and live
     if is_alive(found) and changes.gone and not live:
@@ -106,6 +108,12 @@ def make_and_plug(cluster: Cluster, plan: DiskPlan) -> Iterator[Step]:
     for number in plan.changes.made:
         for node in plan.homes:
             yield create_disk(cluster, number, specs[plan.changes.disks[number].uuid], node)
+    made = tuple(specs[plan.changes.disks[number].uuid] for number in plan.changes.made)
+    new = replace(plan.come, disks=made)
+    if mirrored(new):
+        yield join_copies(cluster, new, plan.homes)
+        if not plan.attach.do:
+            yield let_go(cluster, new, plan.homes)
     fresh = _fresh(plan)
     if plan.attach.do and fresh.disks:
         yield act(

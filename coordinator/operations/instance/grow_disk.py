@@ -18,7 +18,7 @@ from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.fields import InstanceArgument, WaitForSync
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.instance.which import find_device
 from coordinator.operations.locking import wanted
@@ -31,6 +31,7 @@ from coordinator.operations.step import Step, act
 from coordinator.operations.steps.changes import turn
 from coordinator.operations.steps.checks import check_answers, check_online, find_guest, is_alive
 from coordinator.operations.steps.disks import hold, holders_of, homes
+from coordinator.operations.steps.mirrors import mirrored, wait_for_sync
 from coordinator.state.config import Config
 
 
@@ -56,6 +57,7 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
     instance_name: InstanceArgument
     disk: Annotated[int | str, argument("number of the disk, its name or its UUID")]
     amount: Annotated[MiB, argument("by how much, or with --absolute to which size")]
+    wait_for_sync: WaitForSync = True
     absolute: Annotated[
         bool, option("--absolute", help="give the size it is to have", syntax=Syntax.FLAG)
     ] = False
@@ -125,6 +127,13 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
             edit=turn((plan.before,), (after,), plan.now),
             point_of_no_return=True,
         )
+        # What is detached below has to be whole before: nobody would know what the copies lack.
+        waits = self.wait_for_sync or plan.detach.do
+        if waits and mirrored(plan.grown):
+            yield act(
+                f"wait until both copies of {where} are equal",
+                lambda: wait_for_sync(cluster, plan.grown, plan.holders[-1]),
+            )
         if guest := plan.guest:
             yield act(
                 f"tell {name} of it",

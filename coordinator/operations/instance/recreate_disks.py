@@ -41,6 +41,7 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.disks import create_disk
+from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
 from coordinator.state.config import Config
 
 Wished = int | tuple[int, dict[str, Any]]
@@ -147,6 +148,10 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
         for index in plan.indices:
             for node in plan.nodes:
                 yield create_disk(cluster, index, plan.guest.disks[index], node)
+        made = replace(plan.guest, disks=tuple(plan.guest.disks[index] for index in plan.indices))
+        if mirrored(made):
+            yield join_copies(cluster, made, plan.nodes)
+            yield let_go(cluster, made, plan.nodes)
         before, after = (plan.before, *plan.disks_before), (plan.after, *plan.disks)
         if before != after:
             yield change(

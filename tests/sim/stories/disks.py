@@ -11,8 +11,10 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.settings import WEB1, create, disk, web1_on
+from tests.sim.settings import WEB1, create, disk, web1_mirrored, web1_on
 from tests.support.cluster import SimulatedCluster
+from tests.support.image import GROUP
+from tests.support.seeds import is_thorough
 from tests.support.story import Setting, Story
 
 DELETED = frozenset({"disks gamma", "sizes gamma"})  # or left, which the job's log tells
@@ -54,6 +56,20 @@ async def without_disks(cluster: SimulatedCluster) -> None:
     cluster.machines["gamma"].files.disks.clear()
 
 
+async def with_active_mirrored_disks(cluster: SimulatedCluster) -> None:
+    await web1_mirrored(start=False)(cluster)
+    await cluster.run(ActivateDisks(instance_name=WEB1))
+
+
+async def without_mirrored_disks(cluster: SimulatedCluster) -> None:
+    await web1_mirrored(start=False)(cluster)
+    for name in ("beta", "gamma"):
+        cluster.machines[name].volumes.groups[GROUP].volumes.clear()
+
+
+GROWN = frozenset({"sizes beta", "sizes gamma", "disks beta", "disks gamma"})
+NOTED = frozenset({"config disk web1 disk 0"})  # that a copy may lack something
+
 STORIES = {
     "grow a disk": Story(
         grow(32), web1_on("gamma", start=False),
@@ -82,5 +98,34 @@ STORIES = {
     "attach a disk at once": Story(
         modify(disk("attach", name="data"), hotplug_if_possible=True), with_detached_disk
     ),
+    "add a mirrored disk at once": Story(
+        modify(disk("add", size=32), hotplug=True), web1_mirrored()
+    ),
     "rename a disk": Story(modify(disk("modify", 0, name="root", mode="ro")), web1_on("gamma")),
 }  # fmt: skip
+
+# What differs in a step or two takes its time, and is told where time does not matter.
+_IN_DETAIL = {
+    "grow a mirrored disk": Story(
+        grow(96, absolute=True), web1_mirrored(), again=grow(96, absolute=True), uncertain=GROWN
+    ),
+    "grow a mirrored disk of what is down": Story(
+        grow(32), web1_mirrored(start=False), again=grow(96, absolute=True), uncertain=GROWN
+    ),
+    "activate mirrored disks": Story(
+        ActivateDisks(instance_name=WEB1, wait_for_sync=True), web1_mirrored(start=False)
+    ),
+    "deactivate mirrored disks": Story(
+        DeactivateDisks(instance_name=WEB1), with_active_mirrored_disks, uncertain=NOTED
+    ),
+    "recreate mirrored disks elsewhere": Story(
+        RecreateDisks(instance_name=WEB1, nodes=("alpha", "beta")), without_mirrored_disks
+    ),
+    "exchange mirrored disks": Story(
+        modify(disk("add", 0, size=32), disk("remove", 1)), web1_mirrored(start=False),
+        uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
+    ),
+}  # fmt: skip
+
+if is_thorough():
+    STORIES |= _IN_DETAIL
