@@ -29,7 +29,7 @@ _NOT_OURS: dict[str, Any] = {
     "master_netmask": 32,
     "max_tracked_jobs": 25,
     "modify_ssh_setup": False,
-    "prealloc_wipe_disks": False,
+    "prealloc_wipe_disks": True,  # new disks are zeros
     "primary_ip_version": 4,
     "reserved_lvs": [],
     "ssh_key_bits": 2048,

@@ -119,6 +119,22 @@ def test_the_policy_holds_for_what_has_grown() -> None:
     tell(story)
 
 
+def test_what_is_zeroed_in_the_background_is_waited_for_and_told() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        db1 = InstanceName("db1")
+        plain = {"instance_name": db1, "disk_template": DiskTemplate.PLAIN}
+        await cluster.run(replace(TWO_DISKS, **plain))
+        cluster.machines["gamma"].volumes.delays = 3
+        assert "grow disk 0 on gamma" in await log_of(
+            cluster, replace(grow(0, 32), instance_name=db1)
+        )
+        disks = cluster.config.disks_of(cluster.config.instance("db1"))
+        assert [disk.size for disk in disks] == [96, 128]
+        assert cluster.machines["gamma"].volumes.delays == 0
+
+    tell(story)
+
+
 def test_a_node_out_of_service_is_named() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))

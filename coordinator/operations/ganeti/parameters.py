@@ -13,7 +13,10 @@ from common.errors import InvalidRequest
 from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "OP_CLUSTER_SET_PARAMS": {"force": (True,)},  # it overrides checks that we do not make
+    "OP_CLUSTER_SET_PARAMS": {
+        "force": (True,),  # it overrides checks that we do not make
+        "prealloc_wipe_disks": (True, False),  # what is new, or has grown, is zeros in any case
+    },
     "OP_GROUP_EVACUATE": {"early_release": (True,)},
     "OP_INSTANCE_ACTIVATE_DISKS": {
         "ignore_size": (True,),  # a disk of another size is attached anyway

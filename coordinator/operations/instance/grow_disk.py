@@ -1,6 +1,7 @@
 """Make a disk of an instance larger."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from coordinator.operations.step import Step, act
 from coordinator.operations.steps.changes import turn
 from coordinator.operations.steps.checks import check_answers, check_online, find_guest, is_alive
 from coordinator.operations.steps.disks import hold, holders_of, homes
+from coordinator.operations.steps.finishing import until_finished
 from coordinator.operations.steps.mirrors import mirrored, wait_for_sync
 from coordinator.state.config import Config
 
@@ -154,7 +156,8 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
 async def _grow(cluster: Cluster, plan: GrowPlan) -> None:
     (disk,) = plan.grown.disks
     for node in plan.holders:
-        await cluster.call(Disks, node).grow(disk=disk)
+        grow = partial(cluster.call(Disks, node).grow, disk=disk)
+        await until_finished(cluster, f"grow disk {plan.index} on {node}", grow)
 
 
 async def _running(

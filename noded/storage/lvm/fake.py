@@ -49,7 +49,7 @@ class FakeVolumes(Volumes):
         """Make groups; ``uses`` tells whether a guest of this machine has a disk open."""
         self.groups = {name: FakeGroup() for name in groups}
         self.held: set[str] = set()
-        self.delays = 0  # how often who asks for new volumes is told that they are not zeros yet
+        self.delays = 0  # how often who makes or grows volumes is told that they are not zeros yet
         self._uses = uses
         self._made = 0
 
@@ -141,6 +141,9 @@ class FakeVolumes(Volumes):
             if not volume.place.thin_pool and group.free < more:
                 raise no_space_to_grow(volume, more, group.free)
             self._change(volume, size=_in_extents(size))
+        if self.delays:
+            self.delays -= 1
+            raise Unfinished("It goes on.", done_mib=size // 2, total_mib=size)
 
     async def snapshot(self, volume: Volume, new: NewVolume) -> None:
         names.check(volume, new.volume)
