@@ -14,6 +14,10 @@ class Sending(Order, tag="send"):
     disk: int
     listener: int
 
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return self.disk, self.listener
+
 
 class Fetching(Order, tag="fetch"):
     identity: str
@@ -24,6 +28,10 @@ class Fetching(Order, tag="fetch"):
     disk: int
     sums: int  # of the chunks that are there, as far as the copy had come before
     status: int
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return self.disk, self.sums, self.status
 
 
 class Task(Order):

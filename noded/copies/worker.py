@@ -7,6 +7,9 @@ descriptor, since everybody can read a command line.
 
 import os
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from common.messages import from_json
 from noded.copies.fetching import Fetcher
@@ -14,16 +17,26 @@ from noded.copies.orders import Fetching, Task
 from noded.copies.sending import Sender
 
 ROOT, NOBODY = 0, 65534
+STANDARD = (0, 1, 2)
 LARGEST_ORDER = 64 << 10
 
 
 def main() -> None:
     descriptor = int(sys.argv[2])
     order = from_json(os.read(descriptor, LARGEST_ORDER), Task, what="what to copy").side
-    os.close(descriptor)
+    _keep_only(order.descriptors)
     side = Fetcher(order) if isinstance(order, Fetching) else Sender(order)
     _become_nobody()
     side.run()
+
+
+def _keep_only(descriptors: Iterable[int]) -> None:
+    """Close what was not meant for us: others may wait for its being closed."""
+    kept = {*STANDARD, *descriptors}
+    for number in [int(path.name) for path in Path("/proc/self/fd").iterdir()]:
+        if number not in kept:
+            with suppress(OSError):  # that of the list itself
+                os.close(number)
 
 
 def _become_nobody() -> None:
