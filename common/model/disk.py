@@ -92,23 +92,35 @@ class GlusterBacking(FileBacking, kw_only=True, tag="gluster"):
     shared: bool = True
 
 
-class ExtBacking(Order, kw_only=True, tag="ext"):
-    """A volume that a provider of external storage keeps; all nodes reach it."""
-
-    provider: str
-    name: str
-    parameters: dict[str, str] = {}  # what the provider is told of it
+class Elsewhere(Order, kw_only=True):
+    """Base of what is in no pool that nodes report, and what all of them reach."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return ()  # nodes list no volumes of providers
+        return ()
 
     @property
     def pools(self) -> tuple[Pool, ...]:
         return ()
 
-    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of none that nodes report
+    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of none
         return MiB(0)
+
+
+class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
+    """An image of a Ceph cluster."""
+
+    pool: str
+    image: str
+    user: str = ""  # none: as Ceph's configuration says
+
+
+class ExtBacking(Elsewhere, kw_only=True, tag="ext"):
+    """A volume that a provider of external storage keeps."""
+
+    provider: str
+    name: str
+    parameters: dict[str, str] = {}  # what the provider is told of it
 
 
 class DumpBacking(Order, kw_only=True, tag="dump"):
@@ -136,7 +148,9 @@ class DumpBacking(Order, kw_only=True, tag="dump"):
         return MiB(0)
 
 
-Backing = FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking | DumpBacking
+Backing = (
+    FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking | RbdBacking | DumpBacking
+)
 """Their tags tell them apart."""
 
 

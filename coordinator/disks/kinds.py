@@ -14,9 +14,10 @@ from coordinator.disks.drbd import DRBD
 from coordinator.disks.ext import EXT
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.plain import PLAIN
+from coordinator.disks.rbd import RBD
 from coordinator.state.config import Config
 
-_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, PLAIN, SHARED_FILE)
+_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, PLAIN, RBD, SHARED_FILE)
 
 KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 

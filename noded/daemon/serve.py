@@ -19,6 +19,7 @@ from common.model.disk import (
     FileBacking,
     GlusterBacking,
     LvmBacking,
+    RbdBacking,
 )
 from common.model.pool import PoolKind
 from common.names import NodeId
@@ -52,6 +53,7 @@ from noded.storage.file import FileStorage
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.physical import LvmPhysicalVolumes
 from noded.storage.plain import PlainStorage
+from noded.storage.rbd.driver import RbdStorage
 from noded.storage.storages import Storages
 
 MOST_THREADS = 8  # for the blocking calls of drivers
@@ -122,7 +124,7 @@ def _drivers(
     files = FileStorage(lambda: read_directories(paths.ssconf))
     volumes = LinuxVolumes()
     plain, devices = PlainStorage(volumes), MirrorDevices(volumes, LinuxDrbd(), me)
-    external = ExtStorage(paths.providers(), AttachedDevices(paths.attached))
+    attached = AttachedDevices(paths.attached)
     exports = ExportDirectory(paths.exports)
     storages = Storages(
         {
@@ -130,7 +132,8 @@ def _drivers(
             GlusterBacking: files,
             LvmBacking: plain,
             DrbdBacking: MirrorStorage(devices),
-            ExtBacking: external,
+            ExtBacking: ExtStorage(paths.providers(), attached),
+            RbdBacking: RbdStorage(attached),
             DumpBacking: exports,
         },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},

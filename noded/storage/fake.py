@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import ExtBacking
+from common.model.disk import ExtBacking, RbdBacking
 from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -192,6 +192,8 @@ class FakeElsewhere(FakeStorage):
 
     def _name(self, disk: DiskSpec) -> str:
         backing: object = disk.backing
+        if isinstance(backing, RbdBacking):
+            return f"{backing.pool}/{backing.image}"
         if not isinstance(backing, ExtBacking):
             raise InvalidRequest("This disk is kept by no provider.", disk=disk.id)
         return f"{backing.provider}/{backing.name}"

@@ -13,6 +13,7 @@ from common.model.disk import (
     FileBacking,
     GlusterBacking,
     LvmBacking,
+    RbdBacking,
 )
 from common.model.pool import PoolKind
 from common.names import DiskId, MiB, NodeId
@@ -145,6 +146,7 @@ class Machine:
                 FileBacking: files, GlusterBacking: files, LvmBacking: plain,
                 DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
                 DumpBacking: own(self.exports),
+                RbdBacking: own(self.elsewhere),
             },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             own(MirrorUpkeep(devices)),

@@ -26,12 +26,15 @@ def begun_with(order: CreateInstance, node: str) -> Setting:
     return setting
 
 
+IN_CEPH = create(template=DiskTemplate.RBD)
 REMOVAL = RemoveInstance(instance_name=WEB1)
 
 STORIES = {
     "look at providers": Story(DiagnoseExternalStorage(output_fields=("name",))),
     "create on external storage": Story(ON_A_SHELF),
     "remove from external storage": Story(REMOVAL, begun_with(ON_A_SHELF, "gamma"), again=REMOVAL),
+    "create in Ceph": Story(IN_CEPH),
+    "remove from Ceph": Story(REMOVAL, begun_with(IN_CEPH, "gamma"), again=REMOVAL),
     "migrate on external storage": Story(
         MigrateInstance(instance_name=WEB1, target_node="alpha"),
         begun_with(ON_A_SHELF, "gamma"),

@@ -1,10 +1,11 @@
 """What the coordinator decides about disks of each template."""
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Disk, ExtBacking, FileBacking, LvmBacking
+from common.model.disk import Disk, ExtBacking, FileBacking, LvmBacking, RbdBacking
 from common.model.node import NodeRef
 from common.model.pool import Pool, PoolKind
 from common.model.stamp import Stamp
@@ -43,7 +44,7 @@ def test_a_disk_is_below_the_directory_of_its_template() -> None:
     with pytest.raises(InvalidRequest, match=r"no directory for file disks.*--file-storage-dir"):
         kind_of(DiskTemplate.FILE).new_backing(CLUSTER, NEW)
     with pytest.raises(InvalidRequest, match="cannot be made yet"):
-        kind_of(DiskTemplate.RBD)
+        kind_of(DiskTemplate.BLOCKDEV)
     with pytest.raises(InvalidRequest, match="has no disks"):
         kind_of(DiskTemplate.DISKLESS).new_backing(CLUSTER, NEW)
 
@@ -75,6 +76,16 @@ def test_wishes_that_mean_nothing_to_a_kind_are_refused(kind: DiskKind) -> None:
                 kind.check_wish(wish)
     if not kind.heeds:
         kind.check_wish(DiskWish())
+
+
+def test_an_image_of_ceph_is_in_the_pool_that_its_group_or_else_the_cluster_names() -> None:
+    rbd = kind_of(DiskTemplate.RBD)
+    cluster = replace(CLUSTER, diskparams={"rbd": {"pool": "fast", "user-id": "gantry"}})
+    backing = rbd.new_backing(cluster, NEW)
+    assert backing == RbdBacking(pool="fast", image="disk.rbd", user="gantry")
+    slow = rbd.new_backing(cluster, NEW._replace(parameters={"pool": "slow"}))
+    assert slow == RbdBacking(pool="slow", image="disk.rbd", user="gantry")
+    assert rbd.new_backing(CLUSTER, NEW) == RbdBacking(pool="rbd", image="disk.rbd")
 
 
 def test_external_storage_wants_a_provider_and_words_that_can_be_told_to_it() -> None:

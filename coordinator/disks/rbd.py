@@ -1,0 +1,23 @@
+"""Disks that are images of a Ceph cluster, which all nodes reach."""
+
+from common.model.cluster import Cluster
+from common.model.disk import RbdBacking
+from common.model.disk_parameters import RbdParameters
+from common.model.parameters import settled
+from common.model.template import DiskTemplate
+from coordinator.disks.kind import DiskKind, NewDisk
+
+
+class RbdKind(DiskKind):
+    """One image for each disk, in the pool that the parameters name; it stays in that pool."""
+
+    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- only Ceph knows of its space
+        return None
+
+    def new_backing(self, cluster: Cluster, new: NewDisk) -> RbdBacking:
+        layers = (cluster.diskparams.get(self.template, {}), new.parameters)
+        told = settled(RbdParameters, *layers)
+        return RbdBacking(pool=told.pool, image=f"{new.disk}.rbd", user=told.user_id)
+
+
+RBD = RbdKind(DiskTemplate.RBD)
