@@ -107,6 +107,12 @@ class Elsewhere(Order, kw_only=True):
         return MiB(0)
 
 
+class BlockBacking(Elsewhere, kw_only=True, tag="block"):
+    """A block device that was there before."""
+
+    device: str
+
+
 class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
     """An image of a Ceph cluster."""
 
@@ -149,7 +155,14 @@ class DumpBacking(Order, kw_only=True, tag="dump"):
 
 
 Backing = (
-    FileBacking | LvmBacking | DrbdBacking | GlusterBacking | ExtBacking | RbdBacking | DumpBacking
+    FileBacking
+    | LvmBacking
+    | DrbdBacking
+    | GlusterBacking
+    | ExtBacking
+    | RbdBacking
+    | BlockBacking
+    | DumpBacking
 )
 """Their tags tell them apart."""
 

@@ -1,11 +1,11 @@
-"""Numbers that mirrored disks have on their nodes: of the device, and of the TCP port."""
+"""What no two disks may have: devices that are adopted, and the numbers of mirrored ones."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from common.errors import NoCapacity
-from common.model.disk import Disk, DrbdBacking
+from common.errors import Conflict, NoCapacity
+from common.model.disk import BlockBacking, Disk, DrbdBacking
 from common.names import NodeId
 
 PORTS = range(11000, 15000)  # Ganeti's
@@ -24,11 +24,25 @@ class Devices:
         self.new_secret = new_secret
         self._minors: dict[NodeId, set[int]] = defaultdict(set)
         self._ports: dict[NodeId, set[int]] = defaultdict(set)
+        self._adopted: set[str] = set()
         for disk in disks:
+            if isinstance(disk.backing, BlockBacking):
+                self._adopted.add(disk.backing.device)
             if isinstance(disk.backing, DrbdBacking):
                 for node, minor in disk.backing.minors.items():
                     self._minors[node].add(minor)
                     self._ports[node].add(disk.backing.port)
+
+    def adopted(self, device: str) -> str:
+        """Return a block device that is no disk's yet; it is taken from now on.
+
+        Raises:
+            Conflict: it is a disk already.
+        """
+        if device in self._adopted:
+            raise Conflict(f"The device {device} is a disk already.", device=device)
+        self._adopted.add(device)
+        return device
 
     def minor(self, node: NodeId) -> int:
         """Return the lowest minor that is free on a node; it is taken from now on.

@@ -8,6 +8,7 @@ from common.model.pool import Pool
 from common.model.template import DiskTemplate
 from common.names import NodeId
 from common.noderpc.disks import DiskSpec
+from coordinator.disks.blockdev import BLOCKDEV
 from coordinator.disks.directory import FILE, GLUSTER, SHARED_FILE
 from coordinator.disks.diskless import DISKLESS
 from coordinator.disks.drbd import DRBD
@@ -17,7 +18,17 @@ from coordinator.disks.plain import PLAIN
 from coordinator.disks.rbd import RBD
 from coordinator.state.config import Config
 
-_EVERY: tuple[DiskKind, ...] = (DISKLESS, DRBD, EXT, FILE, GLUSTER, PLAIN, RBD, SHARED_FILE)
+_EVERY: tuple[DiskKind, ...] = (
+    BLOCKDEV,
+    DISKLESS,
+    DRBD,
+    EXT,
+    FILE,
+    GLUSTER,
+    PLAIN,
+    RBD,
+    SHARED_FILE,
+)
 
 KINDS: Mapping[str, DiskKind] = {kind.template: kind for kind in _EVERY}
 

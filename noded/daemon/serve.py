@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import uvloop
 
 from common.model.disk import (
+    BlockBacking,
     DrbdBacking,
     DumpBacking,
     ExtBacking,
@@ -42,6 +43,7 @@ from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
 from noded.powercycle import find_switch
+from noded.storage.adopted import AdoptedStorage
 from noded.storage.attached import AttachedDevices
 from noded.storage.directories import read_directories
 from noded.storage.drbd.devices import MirrorDevices
@@ -135,6 +137,7 @@ def _drivers(
             ExtBacking: ExtStorage(paths.providers(), attached),
             RbdBacking: RbdStorage(attached),
             DumpBacking: exports,
+            BlockBacking: AdoptedStorage(attached),
         },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
         MirrorUpkeep(devices),

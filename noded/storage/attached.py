@@ -22,6 +22,13 @@ class AttachedDevices:
         except FileNotFoundError:
             return ""
 
+    def every(self) -> dict[str, str]:
+        """Return the devices of all disks that are attached."""
+        if not self._directory.is_dir():
+            return {}
+        links = (path for path in self._directory.iterdir() if is_uuid(path.name))
+        return {link.name: str(link.readlink()) for link in links}
+
     def keep(self, disk: DiskId, device: str) -> None:
         """Note where a disk is; what was noted before is replaced."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

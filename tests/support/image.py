@@ -68,7 +68,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         gluster_storage_dir=GLUSTER,
         volume_group_name=GROUP,
         enabled_disk_templates=(
-            "sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd", "rbd",
+            "sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd", "rbd", "blockdev",
         ),
         candidate_pool_size=candidates,
     )  # fmt: skip

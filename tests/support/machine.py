@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.model.disk import (
+    BlockBacking,
     DrbdBacking,
     DumpBacking,
     ExtBacking,
@@ -40,7 +41,7 @@ from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.drbd.upkeep import MirrorUpkeep
-from noded.storage.fake import FakeElsewhere, FakeFiles, FakeStorage
+from noded.storage.fake import FakeAdopted, FakeElsewhere, FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.physical_fake import FakePhysicalVolumes
 from noded.storage.plain import PlainStorage
@@ -84,7 +85,12 @@ class Machine:
             uses=self._uses,
         )  # fmt: skip
         self.elsewhere = FakeElsewhere(shared, uses=self._uses)
-        self.fakes = (self.storage, self.elsewhere)  # of those that are not made of volumes
+        self.adopted = FakeAdopted(shared, uses=self._uses)
+        self.fakes = (
+            self.storage,
+            self.elsewhere,
+            self.adopted,
+        )  # of those that are not made of volumes
         self.volumes = FakeVolumes(GROUP, uses=self._uses_volume)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         self.physical = FakePhysicalVolumes(self.volumes)
@@ -146,7 +152,7 @@ class Machine:
                 FileBacking: files, GlusterBacking: files, LvmBacking: plain,
                 DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
                 DumpBacking: own(self.exports),
-                RbdBacking: own(self.elsewhere),
+                RbdBacking: own(self.elsewhere), BlockBacking: own(self.adopted),
             },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             own(MirrorUpkeep(devices)),

@@ -3,6 +3,8 @@
 from msgspec.structs import replace
 
 from common.model.template import DiskTemplate
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskReport
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
@@ -27,12 +29,31 @@ def begun_with(order: CreateInstance, node: str) -> Setting:
 
 
 IN_CEPH = create(template=DiskTemplate.RBD)
+LUN = "/dev/disk/by-id/lun7"
+ON_A_LUN = replace(
+    create(node="gamma", template=DiskTemplate.BLOCKDEV),
+    disks=(DiskRequest(size="64M", adopt=LUN),),
+)
+
+
+async def a_lun(cluster: SimulatedCluster) -> None:
+    """Have every node see a device that is nobody's."""
+    cluster.shared.disks[LUN] = DiskReport(id=DiskId("lun"), instance=None, size=MiB(64))
+
+
+async def web1_on_a_lun(cluster: SimulatedCluster) -> None:
+    await a_lun(cluster)
+    await cluster.run(ON_A_LUN)
+
+
 REMOVAL = RemoveInstance(instance_name=WEB1)
 
 STORIES = {
     "look at providers": Story(DiagnoseExternalStorage(output_fields=("name",))),
     "create on external storage": Story(ON_A_SHELF),
     "remove from external storage": Story(REMOVAL, begun_with(ON_A_SHELF, "gamma"), again=REMOVAL),
+    "adopt a device": Story(ON_A_LUN, a_lun),
+    "give an adopted device back": Story(REMOVAL, web1_on_a_lun, again=REMOVAL),
     "create in Ceph": Story(IN_CEPH),
     "remove from Ceph": Story(REMOVAL, begun_with(IN_CEPH, "gamma"), again=REMOVAL),
     "migrate on external storage": Story(
