@@ -304,7 +304,22 @@ _ENTRIES = (
         help="move all instances off a node",
         route="POST /2/nodes/{node_name}/evacuate",
         confirm="Move the instances of {} to other nodes?",
-        ignored=("--early-release",),
+    ),
+    Entry(
+        "OP_NODE_FAILOVER",
+        "node.failover",
+        command="gnt-node failover",
+        help="fail over all instances of a node",
+        confirm="Stop the instances of {} and start them elsewhere?",
+    ),
+    Entry(
+        "OP_NODE_MIGRATE",
+        "node.migrate",
+        command="gnt-node migrate",
+        help="migrate all instances of a node",
+        route="POST /2/nodes/{node_name}/migrate",
+        confirm="Move the instances of {} to other nodes, running?",
+        ignored=("--ignore-ipolicy", "--no-runtime-changes"),
     ),
     Entry(
         "OP_NODE_MODIFY_STORAGE",

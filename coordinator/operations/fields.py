@@ -24,6 +24,14 @@ TargetGroupsOption = Annotated[
     tuple[str, ...],
     option("--to", help="groups it may go to, with commas (any other)", syntax=Syntax.LIST),
 ]
+IgnoreConsistency = Annotated[
+    bool,
+    option(
+        "--ignore-consistency",
+        help="take a copy of its disks as it is, though it may lack what was written last",
+        syntax=Syntax.FLAG,
+    ),
+]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip

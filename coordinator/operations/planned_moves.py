@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.messages import Order
 from common.model.instance import AdminState
 from coordinator.iallocator.response import Moves
@@ -33,6 +35,18 @@ def plan_of(cluster: Cluster, moves: Moves, *, stopping: bool = False) -> MovesP
         promises=promises_of(cluster.config, moves),
         lines=tuple(f"move {name} to {', '.join(nodes)}" for name, _, nodes in moves.moved),
     )
+
+
+def with_release(plan: MovesPlan, *, early: bool) -> MovesPlan:
+    """Have old copies deleted before the new ones are up to date, if ``early``."""
+
+    def released(order: FollowUp) -> FollowUp:
+        is_replaced = order.input["OP_ID"] == "OP_INSTANCE_REPLACE_DISKS"
+        given = order.input | {"early_release": True}
+        return replace(order, input=given) if is_replaced else order
+
+    jobs = tuple(tuple(map(released, job)) for job in plan.jobs)
+    return replace(plan, jobs=jobs) if early else plan
 
 
 def _follow_up(config: Config, op: dict[str, Any], *, stopping: bool) -> FollowUp:

@@ -17,6 +17,9 @@ from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.evacuate import EvacuateNode
+from coordinator.operations.node.failover import FailOverNode
+from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
@@ -358,3 +361,41 @@ def test_copies_that_were_written_to_apart_are_found_and_one_is_given_up_by_name
         cluster.pairs.lost.clear()
 
     tell(story)
+
+
+async def all_done(cluster: SimulatedCluster, result: object) -> None:
+    """Wait for the jobs that an operation has left to others."""
+    assert isinstance(result, dict)
+    for accepted, number in result["jobs"]:
+        assert accepted, number
+        outcome(await cluster.finished(number))
+
+
+def test_a_node_is_left_by_all_its_instances() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(mirrored("web2", "gamma", "alpha", start=False))
+        await all_done(cluster, await cluster.run(MigrateNode(node_name=GAMMA)))
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+        config = cluster.config
+        at = {i.name: config.nodes[i.primary_node].name for i in config.instances.values()}
+        assert at == {"web1": "beta", "web2": "alpha"}
+        await all_done(cluster, await cluster.run(FailOverNode(node_name=BETA)))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story)
+
+
+def test_a_node_is_evacuated_of_what_is_mirrored_there() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        evacuation = EvacuateNode(node_name=BETA, secondary_only=True, remote_node="delta")
+        await all_done(cluster, await cluster.run(evacuation))
+        assert homes(cluster) == ["gamma", "delta"]
+        evacuation = EvacuateNode(node_name=NodeName("delta"), secondary_only=True)
+        await all_done(cluster, await cluster.run(evacuation))
+        assert homes(cluster)[0] == "gamma"
+        assert homes(cluster)[1] in ("alpha", "beta")
+        await all_done(cluster, await cluster.run(EvacuateNode(node_name=GAMMA)))
+        assert "gamma" not in homes(cluster)
+        assert attached(cluster).keys() == set(homes(cluster))
+
+    tell(story, nodes=4)

@@ -48,7 +48,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "conflicts_check": (False,),  # there are no networks
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
-    "OP_NODE_EVACUATE": {"early_release": (True,)},
+    "OP_NODE_MIGRATE": {"allow_runtime_changes": (False,), "ignore_ipolicy": (True,)},
     "OP_TEST_DELAY": {"no_locks": (False,)},  # it takes none
 }
 

@@ -1,7 +1,6 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -16,6 +15,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     AllocatorOption,
+    IgnoreConsistency,
     InstanceArgument,
     ShutdownTimeout,
     TargetNodeOption,
@@ -25,7 +25,6 @@ from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -71,14 +70,7 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     target_node: TargetNodeOption = None
     iallocator: AllocatorOption = None
     shutdown_timeout: ShutdownTimeout = 120
-    ignore_consistency: Annotated[
-        bool,
-        option(
-            "--ignore-consistency",
-            help="take the copy of its disks as it is, though it may lack what was written last",
-            syntax=Syntax.FLAG,
-        ),
-    ] = False
+    ignore_consistency: IgnoreConsistency = False
 
     def locks(self, config: Config, place: Place) -> Wanted:
         instance, target = config.instance(self.instance_name), place.node.uuid

@@ -10,6 +10,8 @@ from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.failover import FailOverNode
+from coordinator.operations.node.migrate import MigrateNode
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored, web1_mirrored, web1_mirrored_without
 from tests.support.cluster import SimulatedCluster
 from tests.support.seeds import is_thorough
@@ -71,6 +73,8 @@ STORIES = {
         DiscardCopy(instance_name=WEB1, node_name=BETA), web1_split, uncertain=NOTED,
         again=VerifyDisksOfGroup(group_name="default"),
     ),
+    "migrate all of a node": Story(MigrateNode(node_name=GAMMA), web1_mirrored(start=False)),
+    "fail over all of a node": Story(FailOverNode(node_name=GAMMA), web1_mirrored(start=False)),
     "replace the secondary node": Story(
         ReplaceDisks(instance_name=WEB1, remote_node="alpha"), web1_mirrored(), uncertain=LEFT
     ),
