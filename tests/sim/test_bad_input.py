@@ -9,6 +9,7 @@ from common.names import MiB, NodeName
 from common.tls.keys import make_temporary
 from common.tls.token import make_token
 from coordinator.operations.base import read_operation
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import NicRequest
 from coordinator.operations.node.add import AddNode
 from tests.sim.settings import create
@@ -43,7 +44,7 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"disks": [{"size": "1T"}], "pnode": "beta"}, NoCapacity, "left in the dir"),
         (CREATE | {"disks": []}, InvalidRequest, "Say what disks it gets"),
         (CREATE | {"disk_template": "diskless"}, InvalidRequest, "diskless has no disks"),
-        (CREATE | {"disk_template": "drbd"}, InvalidRequest, "drbd is not enabled"),
+        (CREATE | {"disk_template": "rbd"}, InvalidRequest, "rbd is not enabled"),
         (CREATE | {"disk_template": "floppy"}, InvalidRequest, "disk_template"),
         (CREATE | {"hypervisor": "xen-pvm"}, InvalidRequest, "xen-pvm is not enabled"),
         (CREATE | {"hvparams": {"warp": 9}}, InvalidRequest, "warp"),
@@ -168,6 +169,9 @@ def test_it_is_refused_and_nothing_changes(
 async def _set_scene(cluster: SimulatedCluster) -> None:
     """Let there be instances that run, that do not, and that cannot be moved."""
     cluster.shared.capacity = MiB(100_000)
+    enabled = cluster.config.cluster.enabled_disk_templates
+    without = tuple(template for template in enabled if template != DiskTemplate.RBD)
+    await cluster.run(ModifyCluster(enabled_disk_templates=without))
     jobs = [
         await cluster.submit(replace(create("old1", "beta"), nics=(NicRequest(mac=OLD_MAC),))),
         await cluster.submit(create("down1", "gamma", start=False)),

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NotFound
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.test.delay import Delay
 from tests.sim.settings import create
 from tests.support.clock import simulate
@@ -50,7 +51,7 @@ def test_a_node_that_does_not_answer_is_left_out_with_the_reason() -> None:
     [
         ({"type": "allocate"}, InvalidRequest),
         ({**WISH, "group": "nowhere"}, NotFound),
-        ({**WISH, "disk_template": "rbd"}, InvalidRequest),
+        ({**WISH, "disk_template": "drbd"}, InvalidRequest),
         ({**WISH, "beparams": {"wings": 2}}, InvalidRequest),
         ({**WISH, "disks": [{"size": "huge"}]}, InvalidRequest),
         ({**WISH, "type": "capacity", "limit": -1}, InvalidRequest),
@@ -62,6 +63,7 @@ def test_a_node_that_does_not_answer_is_left_out_with_the_reason() -> None:
 def test_bad_questions_are_refused(question: dict[str, Any], error: type[Exception]) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
+            await cluster.run(ModifyCluster(enabled_disk_templates=("sharedfile", "file")))
             with pytest.raises(error):
                 await ask(cluster, **question)
             await cluster.run(Delay(duration=0.1))  # the master goes on
