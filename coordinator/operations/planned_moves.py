@@ -16,6 +16,13 @@ from coordinator.operations.placement.moves import promises_of
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
 
+_TARGETS = {
+    "OP_INSTANCE_MIGRATE": "target_node",
+    "OP_INSTANCE_FAILOVER": "target_node",
+    "OP_INSTANCE_REPLACE_DISKS": "remote_node",
+}
+"""Which parameter of an operation names the node that was chosen."""
+
 
 class MovesPlan(Order):
     """Jobs that move instances, what they take, and what they come to in words."""
@@ -54,11 +61,11 @@ def _follow_up(config: Config, op: dict[str, Any], *, stopping: bool) -> FollowU
 
     Allocators ask for migrations throughout, as Ganeti's own does.
     """
+    node = config.find_node(op.get(_TARGETS.get(op["OP_ID"], "")) or "")
+    place = Place(node=node.ref) if node else None  # whose room is kept until the job begins
     if op["OP_ID"] != "OP_INSTANCE_MIGRATE":
-        return FollowUp(input=op)
+        return FollowUp(input=op, choice=place)
     instance = config.instance(op.get("instance_name", ""))
-    node = config.find_node(op.get("target_node") or "")
-    place = Place(node=node.ref) if node else None
     is_up = instance.admin_state is AdminState.UP
     if is_up and not stopping and not config.nodes[instance.primary_node].offline:
         return FollowUp(input=op, choice=place)

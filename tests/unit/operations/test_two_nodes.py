@@ -30,16 +30,19 @@ from common.names import (
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks import kinds
 from coordinator.disks.directory import DirectoryKind
+from coordinator.iallocator.requests import EvacuationMode
 from coordinator.iallocator.response import Moves
+from coordinator.operations.base import read_operation
 from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
 from coordinator.operations.placement.choose import place_new, place_secondary
 from coordinator.operations.placement.fit import check_still_fits
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.many import PlacementRequest, place_many
-from coordinator.operations.placement.moves import promises_of
+from coordinator.operations.placement.moves import OffNodes, plan_moves, promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
+from coordinator.operations.planned_moves import plan_of
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -287,3 +290,16 @@ def test_named_nodes_are_as_many_as_the_template_needs() -> None:
         named_place(config, DiskTemplate.DRBD, ["beta", "beta"])
     with pytest.raises(NotFound, match="delta"):
         named_place(config, DiskTemplate.DRBD, ["beta", "delta"])
+
+
+def test_the_job_that_makes_a_planned_second_copy_keeps_its_room() -> None:
+    there = planned("web1", ALPHA, BETA)
+    cluster, _ = cluster_of(configured(there), ROOMY)
+    question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+    moves = asyncio.run(plan_moves(cluster, ["hail"], question))
+    ((order,),) = plan_of(cluster, moves).jobs
+    assert order.input["OP_ID"] == "OP_INSTANCE_REPLACE_DISKS"
+    assert order.choice == Place(node=GAMMA.ref)
+    (promise,) = read_operation(dict(order.input)).intends(cluster, order.choice)
+    look = Look(cluster.config, LIVE, (promise,))
+    assert look.free_space(GAMMA, directory(FILES)) == 100_000 - 1024
