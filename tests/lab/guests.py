@@ -12,17 +12,19 @@ from tests.support.tiny_guest import kernel, numbers
 
 PROGRAM = f"{SHARED}/tiny-guest"  # on all nodes
 DIRECTORIES = {"file": FILE_DISKS, "sharedfile": SHARED_DISKS}
+VOLUME = "/dev/mapper/gantry-*.disk"  # of which a node of the stories has one at most
 
 
 class Guest:
-    """An instance of which the disk is a file; ``node`` is where it was put at first."""
+    """An instance with one disk, a file or a volume; ``node`` is where it was put at first."""
 
     def __init__(self, stage: Stage, name: str, template: str) -> None:
         self.name = name
         fields = "--no-headers --separator=, -o uuid,pnode"
         self.uuid, node = stage.alpha.run(f"gnt-instance list {fields} {name}").strip().split(",")
         self.node = stage.lab.node(node)
-        self._disk = f"{DIRECTORIES[template]}/{self.uuid}/*.raw"
+        is_volume = template == "plain"
+        self._disk = VOLUME if is_volume else f"{DIRECTORIES[template]}/{self.uuid}/*.raw"
 
     def process(self, node: Node) -> int:
         """Return the number of its QEMU."""

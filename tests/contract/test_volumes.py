@@ -1,0 +1,179 @@
+"""What logical volumes promise to the disks that are made of them: the fake, and LVM."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.errors import Conflict, NodeFailure
+from common.model.disk import LvmBacking
+from common.model.pool import Pool, PoolKind
+from common.names import DiskId, MiB
+from noded.storage.lvm.volumes import NewVolume, Volume
+from tests.contract.test_storage import DISK_A, DISK_B, run
+from tests.support.volumes import WEB1, FakePlainRig, LvmRig, lvm
+
+Rig = FakePlainRig | LvmRig
+
+
+@pytest.fixture(params=[FakePlainRig, LvmRig], ids=["fake", "lvm"])
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
+    made: Rig = request.param(tmp_path)
+    yield made
+    if isinstance(made, LvmRig):
+        made.close()
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[LvmRig]:
+    made = LvmRig(tmp_path)
+    yield made
+    made.close()
+
+
+def volume(rig: Rig, kind: str = "data", disk: DiskId = DISK_A, *, thin_pool: str = "") -> Volume:
+    place = LvmBacking(group=rig.group, name=f"{disk}.{kind}", thin_pool=thin_pool)
+    return Volume(place, disk, WEB1)
+
+
+def make(rig: Rig, *volumes: Volume, size: int = 8) -> None:
+    run(rig.volumes.ensure_present([NewVolume(each, MiB(size)) for each in volumes]))
+
+
+def names(rig: Rig) -> list[str]:
+    return sorted(each.place.name for each in run(rig.volumes.inventory(rig.pool)))
+
+
+def test_several_are_made_attached_and_removed_at_once(rig: Rig) -> None:
+    every = (volume(rig), volume(rig, "meta"), volume(rig, disk=DISK_B))
+    make(rig, *every)
+    assert [each.is_active for each in run(rig.volumes.find(every)) if each] == [False] * 3
+    assert len(set(run(rig.volumes.activate(every)))) == 3
+    assert [each.is_active for each in run(rig.volumes.find(every)) if each] == [True] * 3
+    run(rig.volumes.deactivate(every))
+    run(rig.volumes.ensure_absent(every))
+    assert names(rig) == []
+
+
+def test_if_there_is_no_room_for_all_none_is_made(rig: Rig) -> None:
+    huge = NewVolume(volume(rig, "meta"), MiB(1 << 30))
+    with pytest.raises(NodeFailure, match="no space for a disk of"):
+        run(rig.volumes.ensure_present([NewVolume(volume(rig), MiB(8)), huge]))
+    assert names(rig) == []
+
+
+def test_a_volume_gets_another_name_once(rig: Rig) -> None:
+    old, new = volume(rig), volume(rig, "data.old")
+    make(rig, old)
+    for _ in range(2):
+        run(rig.volumes.rename(old, new))
+    assert names(rig) == [new.place.name]
+    make(rig, old)
+    with pytest.raises(Conflict, match=DISK_A):
+        run(rig.volumes.rename(old, new))
+    run(rig.volumes.ensure_absent([old, new]))
+    with pytest.raises(NodeFailure, match="cannot be renamed: it is not there"):
+        run(rig.volumes.rename(old, new))
+
+
+def test_a_snapshot_is_taken_once_and_goes_with_its_volume(rig: Rig) -> None:
+    make(rig, volume(rig))
+    snapshot = NewVolume(volume(rig, "snapshot"), MiB(8))
+    for _ in range(2):
+        run(rig.volumes.snapshot(volume(rig), snapshot))
+    (found,) = run(rig.volumes.find([snapshot.volume]))
+    assert found is not None
+    assert found.origin == volume(rig).place.name
+    run(rig.volumes.ensure_absent([volume(rig)]))
+    assert names(rig) == []
+
+
+def test_there_is_no_snapshot_of_what_is_not_there(rig: Rig) -> None:
+    with pytest.raises(NodeFailure, match="it is not there"):
+        run(rig.volumes.snapshot(volume(rig), NewVolume(volume(rig, "snapshot"), MiB(8))))
+    with pytest.raises(NodeFailure, match="it is not there"):
+        run(rig.volumes.roll_back(volume(rig), volume(rig, "snapshot")))
+
+
+def test_rolled_back_is_rolled_back_once(rig: Rig) -> None:
+    make(rig, volume(rig))
+    run(rig.volumes.snapshot(volume(rig), NewVolume(volume(rig, "snapshot"), MiB(8))))
+    for _ in range(2):
+        run(rig.volumes.roll_back(volume(rig), volume(rig, "snapshot")))
+    assert run(rig.volumes.find([volume(rig, "snapshot")])) == (None,)
+
+
+# From here on: what only LVM can do.
+
+
+def content(real: LvmRig, of: Volume, new: bytes | None = None) -> bytes:
+    """Return the beginning of a volume, after writing to it, if that is wanted."""
+    run(real.volumes.activate([of]))
+    descriptor = real.volumes.open(of, read_only=new is None)
+    try:
+        if new is not None:
+            os.pwrite(descriptor, new, 0)
+            os.fsync(descriptor)
+        return os.pread(descriptor, 16, 0)
+    finally:
+        os.close(descriptor)
+        run(real.volumes.deactivate([of]))
+
+
+def test_what_a_former_volume_held_is_not_seen(real: LvmRig) -> None:
+    make(real, volume(real))
+    assert content(real, volume(real), b"secret of web1!!") == b"secret of web1!!"
+    run(real.volumes.ensure_absent([volume(real)]))
+    make(real, volume(real, disk=DISK_B))
+    assert content(real, volume(real, disk=DISK_B)) == bytes(16)
+
+
+def test_what_is_added_is_zeros_and_the_rest_stays(real: LvmRig) -> None:
+    make(real, volume(real), volume(real, "meta"))
+    content(real, volume(real, "meta"), b"secret of web2!!")
+    content(real, volume(real), b"precious")
+    run(real.volumes.ensure_absent([volume(real, "meta")]))  # what follows the first
+    run(real.volumes.grow(volume(real), MiB(16)))
+    assert content(real, volume(real)) == b"precious" + bytes(8)
+    run(real.volumes.activate([volume(real)]))
+    descriptor = real.volumes.open(volume(real), read_only=True)
+    assert os.lseek(descriptor, 0, os.SEEK_END) == 16 << 20
+    assert not any(os.pread(descriptor, 8 << 20, 8 << 20))
+    os.close(descriptor)
+
+
+def test_rolling_back_brings_back_what_was_there(real: LvmRig) -> None:
+    make(real, volume(real))
+    content(real, volume(real), b"before")
+    run(real.volumes.snapshot(volume(real), NewVolume(volume(real, "snapshot"), MiB(8))))
+    content(real, volume(real), b"after!")
+    run(real.volumes.roll_back(volume(real), volume(real, "snapshot")))
+    assert content(real, volume(real)).startswith(b"before")
+
+
+def test_volumes_of_others_are_left_alone(real: LvmRig) -> None:
+    lvm("lvcreate", "--yes", "-Wn", "-Zn", "-an", "-L", "8M", "-n", f"{DISK_A}.data", real.group)
+    with pytest.raises(Conflict, match="a volume that is not ours"):
+        make(real, volume(real))
+    run(real.volumes.ensure_absent([volume(real)]))
+    with pytest.raises(NodeFailure, match="it is not there"):
+        run(real.volumes.activate([volume(real)]))
+    (found,) = run(real.volumes.inventory(real.pool))
+    assert (found.disk, found.is_active) == (None, False)
+
+
+def test_thin_volumes_take_what_is_written(real: LvmRig) -> None:
+    lvm("lvcreate", "--yes", "--type", "thin-pool", "-L", "64M", "-n", "thin", real.group)
+    pool = Pool(kind=PoolKind.VOLUME_GROUP, name=f"{real.group}/thin")
+    thin = volume(real, thin_pool="thin")
+    make(real, thin, size=128)
+    assert run(real.volumes.space(pool)).free <= 64
+    content(real, thin, b"precious")
+    run(real.volumes.snapshot(thin, NewVolume(volume(real, "s", thin_pool="thin"), MiB(1))))
+    content(real, thin, b"spoiled!")
+    run(real.volumes.roll_back(thin, volume(real, "s")))
+    assert content(real, thin).startswith(b"precious")
+    space = run(real.volumes.space(pool))
+    assert (space.usable, space.total) == (True, 64)
+    run(real.volumes.ensure_absent([thin]))
