@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from deploy.uml.command import Trouble
 from deploy.uml.node import Node
-from deploy.uml.place import CLUSTER, FILE_DISKS, SHARED_DISKS
+from deploy.uml.place import CLUSTER, FILE_DISKS, GROUP, SHARED_DISKS
 
 MEMBERSHIP = "/var/lib/gantry/identity/membership.json"
 ALONE = "flock /run/lab-form"  # a command goes on when the ssh that began it is interrupted
@@ -20,7 +20,8 @@ def form(nodes: Sequence[Node], say: Callable[[str], None]) -> Node:
     if not _is_member(first):
         init = (
             f"gnt-cluster init --address {first.spot.address} --file-storage-dir {FILE_DISKS} "
-            f"--shared-file-storage-dir {SHARED_DISKS} {CLUSTER}"
+            f"--shared-file-storage-dir {SHARED_DISKS} --vg-name {GROUP} "
+            f"--enabled-disk-templates sharedfile,file,plain,diskless {CLUSTER}"
         )
         say(f"{first.name}# {init}")
         first.run(f"{ALONE} sh -c 'test -e {MEMBERSHIP} || {init}'")

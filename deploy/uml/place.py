@@ -17,6 +17,7 @@ CLUSTER = "lab.example"
 SHARED = "/srv/shared"  # on every node: a directory of this machine, in the place of a file server
 SHARED_DISKS = f"{SHARED}/disks"
 FILE_DISKS = "/srv/disks"  # of each node alone
+GROUP = "gantry"  # the volume group, see files/usr/local/sbin/lab-node
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOST_ADDRESS = "10.78.0.1"  # of this machine, inside the lab's network namespace
 
