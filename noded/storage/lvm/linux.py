@@ -111,6 +111,8 @@ class LinuxVolumes(Volumes):
             found = _usable(volume, (await _find_ours([volume])).get(volume), "grown")
             start = found.unzeroed
             if found.report.size < size:
+                # What is being zeroed is zeroed up to where the volume ended when that began.
+                await self._zeroing.stop([volume])
                 start = start or (None if volume.place.thin_pool else found.report.size)
                 await _grow(volume, size, found)
         if start is not None:

@@ -11,6 +11,7 @@ from common.noderpc.disks import Unfinished
 from common.tasks import Background
 from common.units import format_mib
 from noded.storage.lvm.device import open_device, size_of, zero
+from noded.storage.lvm.refusals import not_there
 from noded.storage.lvm.volumes import Volume
 from noded.system.threads import in_thread
 
@@ -42,19 +43,20 @@ class Zeroing:
         """
         if not volumes:
             return
-        keys = [(volume.name, start) for volume, start in volumes.items()]
-        for volume, start in volumes.items():
-            self._begin(volume, start)
-        _, late = await asyncio.wait([self._going[key][0] for key in keys], timeout=WAIT_S)
+        works = {key: self._begin(*key) for key in volumes.items()}
+        _, late = await asyncio.wait([task for task, _ in works.values()], timeout=WAIT_S)
         if late:
-            done = MiB(sum(self._going[key][1].done for key in keys))
-            total = MiB(sum(self._going[key][1].total for key in keys))
+            done = MiB(sum(progress.done for _, progress in works.values()))
+            total = MiB(sum(progress.total for _, progress in works.values()))
             raise Unfinished(
                 f"{format_mib(done)} of {format_mib(total)} are zeroed; it goes on.",
                 done_mib=done,
                 total_mib=total,
             )
-        for task, _ in [self._going.pop(key) for key in keys]:
+        for (volume, start), (task, _) in works.items():
+            self._going.pop((volume.name, start), None)
+            if task.cancelled():
+                raise not_there(volume, "zeroed", "it is being removed, or grows")
             task.result()
 
     async def stop(self, volumes: Iterable[Volume]) -> None:
@@ -66,19 +68,23 @@ class Zeroing:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _begin(self, volume: Volume, start: MiB) -> None:
-        if (volume.name, start) not in self._going:
+    def _begin(self, volume: Volume, start: MiB) -> tuple[asyncio.Task[None], _Progress]:
+        key = (volume.name, start)
+        if key not in self._going:
             progress = _Progress()
             work = self._zero(volume, start, progress)
             task = self._background.start(work, name=f"zero {volume.name}")
-            self._going[volume.name, start] = task, progress
+            self._going[key] = task, progress
+        return self._going[key]
 
     async def _zero(self, volume: Volume, start: MiB, progress: _Progress) -> None:
+        # What is new nobody else may have; what has grown, its guest may.
+        access = os.O_RDWR | (0 if start else os.O_EXCL)
+        opened: list[int] = []  # also where this is stopped while a thread opens it
         async with self._places:
-            # What is new nobody else may have; what has grown, its guest may.
-            access = os.O_RDWR | (0 if start else os.O_EXCL)
-            descriptor = await in_thread(open_device, volume, access)
             try:
+                await in_thread(lambda: opened.append(open_device(volume, access)))
+                (descriptor,) = opened
                 end = size_of(descriptor)
                 progress.total = MiB(end - start)
                 for begin in range(start, end, PIECE):
@@ -91,4 +97,5 @@ class Zeroing:
                     volume=volume.name,
                 ) from error
             finally:
-                os.close(descriptor)
+                for descriptor in opened:
+                    os.close(descriptor)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -271,3 +272,71 @@ def test_room_is_looked_at_again_when_the_group_has_changed(program: Lvm, tmp_pa
         return counts
 
     assert simulate(scenario()) == [1, 2, 2, 3, 4]
+
+
+def test_zeroing_that_is_stopped_lets_go_of_the_device(
+    program: Lvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the volume could not be removed: it would be in use."""
+    closed: list[int] = []
+
+    async def late(work: Callable[..., T], *arguments: object) -> T:
+        """Be cancelled while a thread works; its work is done all the same."""
+        try:
+            await asyncio.sleep(5.0)
+        finally:
+            work(*arguments)
+        raise AssertionError
+
+    async def scenario() -> None:
+        volumes = LinuxVolumes()
+        creation = asyncio.ensure_future(volumes.ensure_present([NewVolume(volume(), MiB(8))]))
+        await asyncio.sleep(1.0)
+        program.volumes = [row(volume())]
+        await volumes.ensure_absent([volume()])
+        await asyncio.wait([creation])
+        assert isinstance(creation.exception(), NodeFailure)
+
+    monkeypatch.setattr(zeroing, "in_thread", late)
+    monkeypatch.setattr("os.close", closed.append)
+    simulate(scenario())
+    assert closed == [99]
+    assert program.changes[-1].startswith("lvremove")
+
+
+def test_a_volume_that_grows_again_is_zeroed_up_to_its_new_end(
+    program: Lvm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size, zeroed = 16, []
+
+    async def slowly(work: Callable[..., T], *arguments: object) -> T:
+        if work is device.zero:
+            await asyncio.sleep(30.0)
+        return work(*arguments)
+
+    async def scenario() -> None:
+        nonlocal size
+        volumes = LinuxVolumes()
+        program.volumes = [row(volume(), lv_active="active")]
+        with pytest.raises(Unfinished):
+            await volumes.grow(volume(), MiB(16))
+        tags = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.8"
+        program.volumes = [row(volume(), tags=tags, size=16, lv_active="active")]
+        size = 32
+        with pytest.raises(Unfinished):
+            await volumes.grow(volume(), MiB(32))
+        program.volumes = [row(volume(), tags=tags, size=32, lv_active="active")]
+        await asyncio.sleep(60.0)
+        await volumes.grow(volume(), MiB(32))
+
+    def note(_: int, _code: int, span: bytes) -> int:
+        zeroed.append(tuple(number >> 20 for number in struct.unpack("QQ", span)))
+        return 0
+
+    monkeypatch.setattr(zeroing, "in_thread", slowly)
+    monkeypatch.setattr(zeroing, "zero", device.zero)
+    monkeypatch.setattr(zeroing, "size_of", lambda _: MiB(size))
+    monkeypatch.setattr("fcntl.ioctl", note)
+    simulate(scenario())
+    assert zeroed == [(8, 24)]
+    assert program.changes[-1].startswith("lvchange --deltag gantry.zero-from.8")
