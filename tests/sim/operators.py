@@ -6,11 +6,13 @@ from random import Random
 from typing import Any
 
 from common.errors import GntError
+from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, NodeName
 from coordinator.operations.base import Operation
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.add import AddNode
@@ -80,11 +82,15 @@ class Operators:
         target = self._random.choice(self._cluster.names)
         make: list[Callable[[], Order]] = [
             lambda: create(name),
-            lambda: create(name),
+            lambda: create(name, template=DiskTemplate.DRBD),
             lambda: MigrateInstance(instance_name=name),
             lambda: MigrateInstance(instance_name=name, target_node=target),
             lambda: MigrateInstance(instance_name=name, cleanup=True),
             lambda: FailOverInstance(instance_name=name, target_node=target),
+            lambda: FailOverInstance(instance_name=name),
+            lambda: ReplaceDisks(instance_name=name, on_primary=True),
+            lambda: ReplaceDisks(instance_name=name, on_secondary=True),
+            lambda: ReplaceDisks(instance_name=name, remote_node=target),
             lambda: RemoveInstance(instance_name=name),
             lambda: ShutDownInstance(instance_name=name),
             lambda: StartInstance(instance_name=name),
