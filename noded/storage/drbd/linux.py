@@ -37,12 +37,13 @@ class LinuxDrbd(DrbdModule):
 
     async def problem(self) -> str:
         try:
-            version = parse.read_version(self._proc.read_text())
+            told = self._proc.read_text()
         except OSError:
             return (
                 "DRBD's kernel module is not loaded; run “modprobe drbd”, and name it in "
                 "/etc/modules, so that it is there after a boot."
             )
+        version = parse.read_version(told)
         if not version.startswith("8.4."):
             return f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has."
         helper = (self._settings / "usermode_helper").read_text().strip()
@@ -53,7 +54,7 @@ class LinuxDrbd(DrbdModule):
                 "load it anew."
             )
         most = int((self._settings / "minor_count").read_text())
-        there = len(await self.look())
+        there = parse.count_devices(told)
         if there > most:
             return (
                 f"DRBD's kernel module has memory for {most} devices and has {there}; set "

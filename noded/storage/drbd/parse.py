@@ -70,6 +70,11 @@ def read_speeds(text: str) -> dict[int, int]:
     return found
 
 
+def count_devices(text: str) -> int:
+    """Return how many devices ``/proc/drbd`` tells of."""
+    return len(_NUMBER.findall(text))
+
+
 def read_version(text: str) -> str:
     """Return the module's version from ``/proc/drbd``: “8.4.11”."""
     match = re.match(r"version: ([0-9.]+)", text)
