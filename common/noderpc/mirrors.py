@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from common.messages import Report
-from common.names import Count, Word
+from common.names import Count, DiskId, Few, Word
 from common.noderpc.disks import DiskSpec
 from common.rpc.declare import NodeService, rpc
 
@@ -65,6 +65,14 @@ class MirrorReport(Report):
     split: bool = False  # both copies were written to apart: the nodes met and refused each other
 
 
+class MirrorDevice(Report):
+    """A device of DRBD's on a node, whosever it is."""
+
+    resource: Word  # its name
+    minor: Few  # its number
+    disk: DiskId | None  # whose it is by its name; None: none of ours
+
+
 class Mirrors(NodeService, prefix="mirrors"):
     """Mirrored disks of one node. All that changes something states a wish."""
 
@@ -72,6 +80,15 @@ class Mirrors(NodeService, prefix="mirrors"):
     @abstractmethod
     async def status(self, *, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
         """Return how each is, in the order asked; None where it is not set up on this node."""
+
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, looks=True)
+    @abstractmethod
+    async def devices(self) -> tuple[MirrorDevice, ...]:
+        """Return all devices that there are, by their numbers.
+
+        Raises:
+            NodeFailure: this node cannot mirror disks.
+        """
 
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod

@@ -11,7 +11,7 @@ from coordinator.checks.instances import (
     check_strangers,
     check_whereabouts,
 )
-from coordinator.checks.mirrors import check_mirrors
+from coordinator.checks.mirrors import check_devices, check_mirrors
 from coordinator.checks.nodes import (
     check_answers,
     check_clocks,
@@ -45,5 +45,6 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_volumes,
         check_orphans,
         check_mirrors,
+        check_devices,
     ),
 }

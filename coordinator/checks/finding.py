@@ -13,6 +13,7 @@ from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport
 from common.noderpc.mastership import Ballot
+from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
 from common.noderpc.roster import Roster
 from coordinator.disks.diagnosis import Told
@@ -51,6 +52,7 @@ class NodeReport(NamedTuple):
     roster: Roster
     links: Mapping[str, bool]
     mirrors: Told
+    devices: Sequence[MirrorDevice]
     asked_at: float  # our clock, half-way between question and answer
 
 

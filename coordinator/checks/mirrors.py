@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from common.model.disk import DrbdBacking
 from common.model.instance import Instance
 from common.model.node import Node
+from common.names import DiskId
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.disks.diagnosis import MirrorState, Side, diagnose
 
@@ -21,6 +23,37 @@ def check_mirrors(seen: Seen) -> Iterator[Finding]:
     for instance in seen.config.sorted_instances():
         if instance.disk_template.traits.is_mirrored and seen.concerns(instance.primary_node):
             yield from _check(seen, instance)
+
+
+def check_devices(seen: Seen) -> Iterator[Finding]:
+    """Name devices of disks that are not their node's, and those that have the number of one."""
+    for node, report in seen.answered():
+        wanted = _devices(seen, node)
+        numbers = {minor: disk for disk, minor in wanted.items()}
+        for device in report.devices:
+            path = f"/dev/drbd{device.minor}"
+            if device.disk is not None and wanted.get(device.disk) != device.minor:
+                message = (
+                    f"{path} ({device.resource}) belongs to no disk that is here; if nothing uses "
+                    f"it, “drbdsetup down {device.resource}” takes it away"
+                )
+                yield Finding("ENODEDRBD", "node", node.name, message)
+            elif device.disk is None and device.minor in numbers:
+                message = (
+                    f"{path} is that of {device.resource}, which is none of ours; the disk "
+                    f"{numbers[device.minor]} has that number here"
+                )
+                yield Finding("ENODEDRBD", "node", node.name, message)
+
+
+def _devices(seen: Seen, node: Node) -> dict[DiskId, int]:
+    """Return the numbers of the devices that mirrored disks may have on a node."""
+    backings = ((disk.uuid, disk.backing) for disk in seen.config.disks.values())
+    return {
+        uuid: backing.minors[node.uuid]
+        for uuid, backing in backings
+        if isinstance(backing, DrbdBacking) and node.uuid in backing.minors
+    }
 
 
 def _check(seen: Seen, instance: Instance) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from common.errors import NodeFailure
 from common.noderpc.disks import DiskSpec
-from common.noderpc.mirrors import MirrorReport, Mirrors
+from common.noderpc.mirrors import MirrorDevice, MirrorReport, Mirrors
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.system.turns import Turns
 
@@ -19,6 +19,9 @@ class MirrorHandlers(Mirrors):
 
     async def status(self, *, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
         return await self._there.status(disks)
+
+    async def devices(self) -> tuple[MirrorDevice, ...]:
+        return await self._there.devices()
 
     async def begin(self, *, disks: tuple[DiskSpec, ...], full: bool) -> None:
         await self._each(disks, lambda disk: self._there.begin(disk, full=full))

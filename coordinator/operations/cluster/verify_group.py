@@ -15,6 +15,7 @@ from common.noderpc.facts import Facts
 from common.noderpc.files import Files
 from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
+from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
 from common.noderpc.roster import Rosters
 from common.version import VERSION
@@ -126,6 +127,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         roster=await cluster.call(Rosters, node).show(),
         links=dict(zip(links, present, strict=True)),
         mirrors=await ask_mirrors(cluster, node),
+        devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
         asked_at=(before + after) / 2,
     )
 

@@ -8,7 +8,7 @@ from common.errors import InvalidRequest
 from common.messages import from_builtins
 from common.model.disk import META_SIZE, DrbdBacking
 from common.model.disk_parameters import DrbdParameters
-from common.names import MiB, NodeId, is_uuid
+from common.names import DiskId, MiB, NodeId, is_uuid
 from common.noderpc.disks import DiskSpec
 from common.units import format_mib
 from noded.storage.drbd.module import Connection, Endpoint
@@ -63,6 +63,12 @@ class Mirror:
 def resource_of(disk: str) -> str:
     """Return what the module calls a disk; both nodes call it so."""
     return f"{OURS}{disk}"
+
+
+def disk_of(resource: str) -> DiskId | None:
+    """Return whose device has a name; None if it is none of ours."""
+    disk = resource.removeprefix(OURS)
+    return DiskId(disk) if disk != resource and is_uuid(disk) else None
 
 
 def read_mirror(disk: DiskSpec, me: NodeId) -> Mirror:

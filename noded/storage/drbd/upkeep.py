@@ -2,10 +2,10 @@
 
 from common.errors import NodeFailure
 from common.noderpc.disks import DiskSpec
-from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorDevice, MirrorReport
 from noded.storage.drbd.decide import is_split
 from noded.storage.drbd.devices import CONNECT_S, MirrorDevices
-from noded.storage.drbd.mirror import Mirror
+from noded.storage.drbd.mirror import Mirror, disk_of
 from noded.storage.drbd.module import Device
 
 
@@ -26,6 +26,14 @@ class MirrorUpkeep:
         devices = {device.resource: device for device in await self._module.look()}
         mirrors = map(self._devices.read, disks)
         return tuple(self._report(mirror, devices.get(mirror.resource)) for mirror in mirrors)
+
+    async def devices(self) -> tuple[MirrorDevice, ...]:
+        """Return all devices that there are, by their numbers, ours or not."""
+        every = sorted(await self._module.look(), key=lambda device: device.minor)
+        return tuple(
+            MirrorDevice(resource=each.resource, minor=each.minor, disk=disk_of(each.resource))
+            for each in every
+        )
 
     async def begin(self, disk: DiskSpec, *, full: bool) -> None:
         mirror = self._devices.read(disk)

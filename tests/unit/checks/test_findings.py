@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure, Unreachable
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking, LvmBacking
+from common.model.disk import Disk, DrbdBacking, FileBacking, LvmBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
@@ -37,10 +37,12 @@ from common.noderpc.facts import NodeFacts, StorageReport
 from common.noderpc.files import FileReport
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mastership import Ballot
+from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
 from common.noderpc.roster import Roster
 from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
+from coordinator.checks.mirrors import check_devices
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
 from tests.support.disks import directory
@@ -75,7 +77,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
-        roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={},
+        roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -124,6 +126,13 @@ def _with_volumes(
     space = StorageReport(pool=POOL, total=MiB(1024), free=MiB(512), usable=usable, problem=problem)
     facts = replace(_report("alpha").facts, storage=(space,))
     return {"facts": facts, "volumes": volumes}
+
+
+MIRROR = DrbdBacking(
+    data=LvmBacking(group="gantry", name="mirror.data"),
+    meta=LvmBacking(group="gantry", name="mirror.meta"),
+    port=11000, minors={NodeId("beta"): 3}, secret="s",
+)  # fmt: skip
 
 
 class Flaw(NamedTuple):
@@ -241,6 +250,10 @@ FLAWS = {
         "ENODEDRBD", "cannot mirror disks: no module",
         (Put(replace(CLUSTER, enabled_disk_templates=("sharedfile", "drbd"))),),
         beta=_facts(unmirrored="no module"),
+    ),
+    "a device is left over": Flaw(
+        "ENODEDRBD", "/dev/drbd3 (gantry-gone) belongs to no disk that is here",
+        beta={"devices": (MirrorDevice(resource="gantry-gone", minor=3, disk=DiskId("gone")),)},
     ),
     "guests can pretend to be others": Flaw(
         "ENODENET", "addresses of others: no nft", beta=_facts(unguarded="no nft"),
@@ -360,6 +373,17 @@ def _findings(flaw: Flaw) -> list[Finding]:
         check for checks in (OF_CONFIGURATION | OF_GROUP).values() for check in checks
     ]
     return [finding for check in every for finding in check(seen)]
+
+
+def test_foreign_device_in_the_place_of_a_disks_is_named() -> None:
+    disk = Disk(uuid=DiskId("mirror"), size=MiB(64), nodes=(NodeId("beta"),), backing=MIRROR)
+    foreign = MirrorDevice(resource="precious", minor=3, disk=None)
+    other = MirrorDevice(resource="precious2", minor=4, disk=None)
+    nodes = {NodeId("beta"): _report("beta", devices=(foreign, other))}
+    seen = Seen(HEALTHY.apply([Put(disk)]).config, nodes, STAMP, SSCONF, VERSION)
+    (found,) = check_devices(seen)
+    assert (found.code, found.name) == ("ENODEDRBD", "beta")
+    assert "that of precious, which is none of ours; the disk mirror has" in found.message
 
 
 def test_nothing_is_found_in_a_healthy_cluster() -> None:
