@@ -67,10 +67,10 @@ class LinuxDrbd(DrbdModule):
 
     def _look(self) -> tuple[Device, ...]:
         messages = netlink.devices()
-        speeds: dict[int, int] = {}
+        progress: dict[int, parse.Progress] = {}
         if any(map(parse.is_copying, messages)):
-            speeds = parse.read_speeds(self._proc.read_text())
-        return parse.read_devices(messages, speeds)
+            progress = parse.read_progress(self._proc.read_text())
+        return parse.read_devices(messages, progress)
 
     async def ensure_meta(self, minor: int, path: str) -> None:
         try:

@@ -6,6 +6,7 @@ Source: linux/drbd.h (the states, and ``union drbd_state``), linux/drbd_genl.h o
 import re
 import struct
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from common.names import MiB
 from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
@@ -42,12 +43,24 @@ _VERIFYING = (18, 19)
 _PAUSED = (20, 21)
 _NUMBER = re.compile(r"^ *([0-9]+): cs:", re.MULTILINE)
 _SPEED = re.compile(r"speed: ([0-9,]+)")
+_VERIFIED = re.compile(r"verified: *([0-9.]+)%")
 
 
-def read_devices(messages: tuple[Message, ...], speeds: Mapping[int, int]) -> tuple[Device, ...]:
-    """Return the devices that the module tells of; ``speeds`` are by their numbers, in KiB/s."""
+class Progress(NamedTuple):
+    """How fast a device is copied or compared, and how much has been compared."""
+
+    rate_kib: int = 0
+    verified: float | None = None  # percent
+
+
+def read_devices(
+    messages: tuple[Message, ...], progress: Mapping[int, Progress]
+) -> tuple[Device, ...]:
+    """Return the devices that the module tells of; ``progress`` is by their numbers."""
     return tuple(
-        _device(said, speeds.get(said.minor, 0)) for said in messages if said.minor != NO_MINOR
+        _device(said, progress.get(said.minor, Progress()))
+        for said in messages
+        if said.minor != NO_MINOR
     )
 
 
@@ -60,13 +73,16 @@ def is_copying(said: Message) -> bool:
     return _state(said)[2] > _CONNECTED
 
 
-def read_speeds(text: str) -> dict[int, int]:
-    """Return how many KiB a second are copied, by the numbers of devices, from ``/proc/drbd``."""
+def read_progress(text: str) -> dict[int, Progress]:
+    """Return how devices get on that are copied or compared, by number, from ``/proc/drbd``."""
     _, *pieces = _NUMBER.split(text)
     found = {}
     for number, piece in zip(pieces[::2], pieces[1::2], strict=True):
         if match := _SPEED.search(piece):
-            found[int(number)] = int(match[1].replace(",", ""))
+            verified = _VERIFIED.search(piece)
+            found[int(number)] = Progress(
+                int(match[1].replace(",", "")), float(verified[1]) if verified else None
+            )
     return found
 
 
@@ -81,7 +97,7 @@ def read_version(text: str) -> str:
     return match[1] if match else ""
 
 
-def _device(said: Message, speed: int) -> Device:
+def _device(said: Message, progress: Progress) -> Device:
     disk, net = said.parts.get(DISK), said.parts.get(NET)
     state = said.parts.get(STATE, {})
     return Device(
@@ -91,7 +107,7 @@ def _device(said: Message, speed: int) -> Device:
         connection=_connection(said.parts.get(CONTEXT, {})) if net else None,
         allows_two=bool(net and net.get(24, b"\0") != b"\0"),
         size=MiB(_number(state, 3) >> 11),
-        report=_report(said, state, speed),
+        report=_report(said, state, progress),
     )
 
 
@@ -102,9 +118,10 @@ def _connection(context: Attributes) -> Connection | None:
     return Connection(_text(context, 2), Endpoint(*own), Endpoint(*peer))
 
 
-def _report(said: Message, state: Attributes, speed: int) -> MirrorReport:
+def _report(said: Message, state: Attributes, progress: Progress) -> MirrorReport:
     role, peer_role, link, own, peer, is_paused = _state(said)
     total, behind = _number(state, 9), _number(state, 10)
+    equal = 100.0 - 100.0 * min(behind, total) / total if total else 100.0
     copying = Copying.NOTHING
     for numbers, what in (
         (_TO_PEER, Copying.TO_PEER), (_FROM_PEER, Copying.FROM_PEER),
@@ -119,9 +136,9 @@ def _report(said: Message, state: Attributes, speed: int) -> MirrorReport:
         link=_link(link),
         copying=copying,
         paused=link in _PAUSED or (is_paused and copying is not Copying.NOTHING),
-        percent=100.0 - 100.0 * min(behind, total) / total if total else 100.0,
+        percent=equal if progress.verified is None else progress.verified,
         behind_kib=behind * KIB_PER_BIT,
-        rate_kib=speed,
+        rate_kib=progress.rate_kib,
         generations=tuple(
             f"{each & ~1:016X}" for (each,) in struct.iter_unpack("=Q", state.get(7, b""))
         ),

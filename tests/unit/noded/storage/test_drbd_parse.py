@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from common.noderpc.mirrors import CopyState, Link
+from common.noderpc.mirrors import Copying, CopyState, Link
 from noded.storage.drbd.messages import read_message
 from noded.storage.drbd.module import Connection, Device, Endpoint
-from noded.storage.drbd.parse import read_devices, read_speeds, read_version
+from noded.storage.drbd.parse import Progress, read_devices, read_progress, read_version
 
 DISK = "dddddddd-0000-4000-8000-00000000000"
 RECORDED: dict[str, list[str]] = json.loads(
@@ -14,9 +14,9 @@ RECORDED: dict[str, list[str]] = json.loads(
 )
 
 
-def told(when: str, speeds: dict[int, int] | None = None) -> tuple[Device, ...]:
+def told(when: str, progress: dict[int, Progress] | None = None) -> tuple[Device, ...]:
     messages = (read_message(bytes.fromhex(each)) for each in RECORDED[when])
-    return read_devices(tuple(messages), speeds or {})
+    return read_devices(tuple(messages), progress or {})
 
 
 def test_device_is_told_with_its_volumes_and_both_ends() -> None:
@@ -61,6 +61,49 @@ def test_what_was_written_alone_is_counted() -> None:
     assert current != parted != "0" * 16
 
 
+def test_copying_is_told_by_its_direction() -> None:
+    source, target = told("copying", {0: Progress(500), 1: Progress(501)})
+    assert (source.report.copying, target.report.copying) == (
+        Copying.TO_PEER, Copying.FROM_PEER,
+    )  # fmt: skip
+    assert (source.report.own, target.report.own) == (
+        CopyState.UP_TO_DATE, CopyState.INCONSISTENT,
+    )  # fmt: skip
+    assert not source.report.paused
+    assert 0 < source.report.percent < 100
+    assert [device.report.rate_kib for device in (source, target)] == [500, 501]
+
+
+def test_copying_that_waits_is_told_by_both() -> None:
+    for device in told("paused"):
+        assert device.report.paused
+        assert device.report.copying is not Copying.NOTHING
+
+
+def test_comparing_is_told_with_how_much_has_been_compared() -> None:
+    source, _ = told("verifying", {0: Progress(2048, 20.0)})
+    assert (source.report.copying, source.report.percent) == (Copying.VERIFYING, 20.0)
+    assert source.report.own is CopyState.UP_TO_DATE
+
+
+def test_two_primaries_are_told() -> None:
+    for device in told("two primaries"):
+        assert device.allows_two
+        assert device.report.primary
+        assert device.report.peer_primary
+
+
+def test_resource_without_a_device_is_no_device() -> None:
+    assert [device.minor for device in told("one without devices")] == [0, 1]
+
+
+def test_what_waits_for_nobody_has_no_connection() -> None:
+    _, other = told("standalone")
+    assert other.connection is None
+    assert other.report.link is Link.NONE
+    assert other.report.own is CopyState.OUTDATED
+
+
 PROC = """\
 version: 8.4.11 (api:1/proto:86-101)
 srcversion: 059B1B470318F053F5077D5
@@ -68,12 +111,16 @@ srcversion: 059B1B470318F053F5077D5
     ns:2048 nr:0 dw:0 dr:2048 al:0 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:63488
 \t[>...................] sync'ed:  5.9% (63488/65536)K
 \tfinish: 0:02:05 speed: 1,500 (1,480) K/sec
+ 1: cs:VerifyS ro:Secondary/Secondary ds:UpToDate/UpToDate C r-----
+    ns:16384 nr:0 dw:0 dr:20480 al:8 bm:0 lo:0 pe:0 ua:1024 ap:0 ep:1 wo:f oos:0
+\t[===>................] verified: 20.0% (16384/16384)K
+\tfinish: 0:00:40 speed: 2,048 (0) want: 61,440 K/sec
  7: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----
     ns:0 nr:0 dw:0 dr:0 al:8 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:0
 """
 
 
 def test_rates_are_read_of_what_is_copied() -> None:
-    assert read_speeds(PROC) == {0: 1500}
+    assert read_progress(PROC) == {0: Progress(1500), 1: Progress(2048, 20.0)}
     assert read_version(PROC) == "8.4.11"
     assert read_version("") == ""
