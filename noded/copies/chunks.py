@@ -9,6 +9,7 @@ from common.noderpc.copies import Compression
 CHUNK = 1 << 20  # bytes
 SUM_BYTES = 16
 WORTHWHILE = 15 / 16  # of its size, for a packed chunk to be sent instead
+SAMPLE = 16 << 10  # bytes of a chunk that tell whether it is worth a try
 
 _ZEROS = bytes(CHUNK)
 # Level 1 of zlib packs what guests write nearly as small as 6 does, in a third of the time.
@@ -48,6 +49,9 @@ def pack(chunk: bytes, compression: Compression) -> bytes | None:
     """Make a chunk smaller; None if that is not wanted or not worth it."""
     if compression is Compression.NONE:
         return None
+    sample = chunk[len(chunk) // 2 :][:SAMPLE]
+    if len(zlib.compress(sample, _LEVELS[Compression.FAST])) >= len(sample) * WORTHWHILE:
+        return None  # it is packed, or encrypted, already
     packed = zlib.compress(chunk, _LEVELS[compression])
     return packed if len(packed) < len(chunk) * WORTHWHILE else None
 
