@@ -131,9 +131,15 @@ def test_a_target_that_dies_is_given_up() -> None:
         number = await amid_copy(cluster, MoveInstance(instance_name=WEB1, target_node=BETA))
         await cluster.lose_power("beta")
         job = await cluster.finished(number)
+        failure = job.ops[0].failure
         assert job.status is Status.ERROR
+        assert failure
+        assert failure.code == "unreachable"
         assert contents(cluster, "gamma") == DATA
         assert cluster.config.nodes[cluster.config.instance("web1").primary_node].name == "gamma"
+        assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+        told = [entry.message for entry in job.ops[0].log]
+        assert any("is left on beta, which cannot be reached" in message for message in told)
 
     tell(story)
 

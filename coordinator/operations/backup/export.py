@@ -33,8 +33,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, side_of
-from coordinator.operations.steps.disks import create_disk
+from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, make_target, side_of
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 
@@ -144,7 +143,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             was_running=plan.was_running,
         )
         for copy in plan.copies:
-            yield create_disk(cluster, copy.index, copy.target.disk, plan.target)
+            yield make_target(cluster, copy)
         for copy in plan.copies:
             yield copy_disk(cluster, copy)
         yield Step(
@@ -182,4 +181,4 @@ def _dump(cluster: Cluster, instance: Instance, disk: DiskSpec, node: NodeRef) -
         id=DiskId(cluster.new_uuid()), instance=instance.uuid, size=disk.size, backing=backing
     )
     attach, detach = Handover(do=sole(node)), Handover(do=none(node))
-    return Side(node=node, disk=spec, attach=attach, detach=detach)
+    return Side(node=node, disk=spec, attach=attach, detach=detach, may_be_left=True)

@@ -218,7 +218,7 @@ def _source(
         id=DiskId(cluster.new_uuid()), instance=disk.instance, size=size, backing=backing
     )
     attach, detach = Handover(do=sole(node)), Handover(do=none(node))
-    return Side(node=node, disk=spec, attach=attach, detach=detach)
+    return Side(node=node, disk=spec, attach=attach, detach=detach, may_be_left=True)
 
 
 def _template(was: Description) -> DiskTemplate:

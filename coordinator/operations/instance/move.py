@@ -40,8 +40,8 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import DiskCopy, copy_disk, side_of
-from coordinator.operations.steps.disks import create_disk, delete_left_disk
+from coordinator.operations.steps.copies import DiskCopy, copy_disk, make_target, side_of
+from coordinator.operations.steps.disks import delete_left_disk
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.state.config import Config
 
@@ -122,7 +122,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
                 DiskCopy(
                     index=index,
                     source=side_of(kind, [source.ref], there),
-                    target=side_of(kind, [target.ref], here),
+                    target=side_of(kind, [target.ref], here, may_be_left=True),
                     compression=self.compress,
                     rate=self.rate_limit,
                 )
@@ -149,7 +149,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
             was_running=plan.was_running,
         )
         for copy in plan.copies:
-            yield create_disk(cluster, copy.index, copy.target.disk, plan.target)
+            yield make_target(cluster, copy)
         for copy in plan.copies:
             yield copy_disk(cluster, copy)
         title = f"record that {plan.guest.name} is on {plan.target}"

@@ -1,29 +1,36 @@
 """Copying what is on a disk onto another one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from common.errors import NodeFailure, NotFound, Unreachable
 from common.messages import Order
 from common.model.node import NodeRef
 from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Peer
-from common.noderpc.disks import DiskSpec
+from common.noderpc.disks import Disks, DiskSpec
 from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Handover
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.mirrors import in_words, is_whole
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
-from coordinator.operations.steps.disks import hold_disks
-from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S, patiently
+from coordinator.operations.steps.disks import create_disk, hold_disks
+from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S, in_passing, patiently
 
 
 class Side(Order):
-    """The disk that is read, or written, and what its nodes do for that and afterwards."""
+    """The disk that is read, or written, and what its nodes do for that and afterwards.
+
+    ``may_be_left``: if it comes to nothing, nobody waits for a node that does not answer to clear
+    it away: no guest needs what is there.
+    """
 
     node: NodeRef
     disk: DiskSpec
     attach: Handover
     detach: Handover
+    may_be_left: bool = False
 
 
 class DiskCopy(Order):
@@ -40,10 +47,26 @@ class DiskCopy(Order):
         return f"copy disk {self.index} from {self.source.node} to {self.target.node}"
 
 
-def side_of(kind: DiskKind, nodes: Sequence[NodeRef], disk: DiskSpec) -> Side:
+def side_of(
+    kind: DiskKind, nodes: Sequence[NodeRef], disk: DiskSpec, *, may_be_left: bool = False
+) -> Side:
     """Return one side of a copy: a disk that ``nodes`` have, read or written on the first."""
     attach, detach = kind.before_start(nodes), kind.after_stop(nodes)
-    return Side(node=nodes[0], disk=disk, attach=attach, detach=detach)
+    return Side(node=nodes[0], disk=disk, attach=attach, detach=detach, may_be_left=may_be_left)
+
+
+def make_target(cluster: Cluster, copy: DiskCopy) -> Step:
+    """Create the disk that is going to be filled, where one node has it."""
+    side = copy.target
+    disks = cluster.call(Disks, side.node)
+
+    async def undo() -> None:
+        left = f"Disk {copy.index}, a copy ({side.disk.backing.paths[0]}),"
+        absent = partial(disks.ensure_absent, disk=side.disk)
+        await in_passing(cluster, side.node, absent, left=left)
+
+    step = create_disk(cluster, copy.index, side.disk, side.node)
+    return replace(step, undo=undo) if side.may_be_left else step
 
 
 def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:
@@ -59,10 +82,22 @@ def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:
 
     async def end() -> None:
         for side in (copy.target, copy.source):
-            await cluster.call(Copies, side.node).ensure_ended(copy=_id(cluster, copy))
-            await hold_disks(cluster, (side.disk,), side.detach.do)
+            await _end(cluster, copy, side)
 
-    return act(copy.title, do, undo=end)
+    async def undo() -> None:
+        for side in (copy.target, copy.source):
+            if side.may_be_left:
+                left = f"A part of disk {copy.index}"
+                await in_passing(cluster, side.node, partial(_end, cluster, copy, side), left=left)
+            else:
+                await _end(cluster, copy, side)
+
+    return act(copy.title, do, undo=undo)
+
+
+async def _end(cluster: Cluster, copy: DiskCopy, side: Side) -> None:
+    await cluster.call(Copies, side.node).ensure_ended(copy=_id(cluster, copy))
+    await hold_disks(cluster, (side.disk,), side.detach.do)
 
 
 async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
