@@ -6,7 +6,7 @@ leave room for small test guests.
 A group has a layer of its own over the cluster's policy: what it sets counts instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -83,6 +83,7 @@ class PolicyLayer(Part, kw_only=True, omit_defaults=True):
 
 
 FIELDS = ("minmax", "disk_templates", "vcpu_ratio", "spindle_ratio")
+_STANDARD = "std"
 
 
 def edited_layer(present: PolicyLayer | None, wire: Mapping[str, Any]) -> PolicyLayer | None:
@@ -99,17 +100,60 @@ def edited_layer(present: PolicyLayer | None, wire: Mapping[str, Any]) -> Policy
         InvalidRequest: it is no policy, or one that allows nothing.
     """
     given = _underscored(wire)
-    if unknown := given.keys() - set(FIELDS):
-        raise InvalidRequest(
-            f"The policy of a group has no “{sorted(unknown)[0].replace('_', '-')}”; it has "
-            f"{', '.join(name.replace('_', '-') for name in FIELDS)}."
-        )
-    kept = {name: value for name, value in given.items() if value not in (DEFAULT, None)}
-    layer = from_builtins(kept, PolicyLayer, what="the policy of the group")
-    _check(layer)
+    _check_names(given, FIELDS, "a group")
+    layer = _read(given, "the group")
     values = (present or PolicyLayer()).given() | dict.fromkeys(given) | layer.given()
     changed = replace(present or PolicyLayer(), **values)
     return changed if changed.given() else None
+
+
+def edited_policy(present: InstancePolicy, wire: Mapping[str, Any]) -> InstancePolicy:
+    """Return the cluster's policy with what a client gives; ``default`` stands for our own.
+
+    Args:
+        present: as it is.
+        wire: as Ganeti writes it, with dashes in its keys.
+
+    Raises:
+        InvalidRequest: it is no policy, or one that allows nothing, or not what is standard.
+    """
+    given = _underscored(wire)
+    _check_names(given, (*FIELDS, _STANDARD), "the cluster")
+    standard = given.pop(_STANDARD, None)
+    values = {name: getattr(InstancePolicy(), name) for name in given}
+    values |= _read(given, "the cluster").given()
+    if standard == DEFAULT:
+        values[_STANDARD] = InstancePolicy().std
+    elif standard is not None:
+        values[_STANDARD] = from_builtins(standard, Spec, what="the standard size of instances")
+    changed = replace(present, **values)
+    if not any(_is_within(changed.std, bounds) for bounds in changed.minmax):
+        raise InvalidRequest("The standard size of instances is within none of the bounds.")
+    return changed
+
+
+def _is_within(spec: Spec, bounds: Bounds) -> bool:
+    least, size, most = (asdict(each) for each in (bounds.min, spec, bounds.max))
+    return all(least[name] <= size[name] <= most[name] for name in _sizes())
+
+
+def _check_names(given: Mapping[str, Any], known: Iterable[str], whose: str) -> None:
+    if unknown := given.keys() - set(known):
+        raise InvalidRequest(
+            f"The policy of {whose} has no “{sorted(unknown)[0].replace('_', '-')}”; it has "
+            f"{', '.join(name.replace('_', '-') for name in known)}."
+        )
+
+
+def _read(given: Mapping[str, Any], whose: str) -> PolicyLayer:
+    kept = {name: value for name, value in given.items() if value not in (DEFAULT, None)}
+    layer = from_builtins(kept, PolicyLayer, what=f"the policy of {whose}")
+    _check(layer)
+    return layer
+
+
+def _sizes() -> Iterator[str]:
+    return (name for name in Spec.__struct_fields__ if name != "unknown")
 
 
 def _underscored(value: Any) -> Any:
@@ -137,9 +181,7 @@ def _check(layer: PolicyLayer) -> None:
 
 
 def _check_bounds(least: dict[str, Any], most: dict[str, Any]) -> None:
-    for name in Spec.__struct_fields__:
-        if name == "unknown":
-            continue
+    for name in _sizes():
         if not 0 <= least[name] <= most[name] <= LARGEST_COUNT:
             raise InvalidRequest(
                 f"The bounds of {name.replace('_', '-')} are {least[name]} and {most[name]}: the "

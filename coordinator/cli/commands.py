@@ -58,6 +58,9 @@ AREAS = dict(
                 "balance": Command("tell or make moves that balance it", "placing:balance"),
                 "queue": Command("close the job queue, open it, or tell", "cluster:queue"),
                 "watcher": Command("have the watcher pause or go on, or tell", "watcher:watcher"),
+                "show-ispecs-cmd": Command(
+                    "print the command that makes a cluster of this policy", "info:show_specs"
+                ),
                 "search-tags": Command("find tags of all objects", "tags:search_tags"),
                 "version": Command("print the version", "cluster:version"),
                 "destroy": Command("end the cluster", "destroy:destroy"),

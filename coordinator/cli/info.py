@@ -10,6 +10,7 @@ from coordinator.cli.cell import cell, format_time
 from coordinator.cli.connection import connect
 from coordinator.cli.last_known import MARK, read_last_known
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.policy import write_specs
 from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
 
@@ -82,6 +83,16 @@ def cluster_info(command: str, words: Sequence[str]) -> int:
         write(options.json, told, indent=2)
     else:
         print("\n".join(tree(describe_cluster(told))))
+    return 0
+
+
+def show_specs(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster show-ispecs-cmd``."""
+    parser = Parser(command, "Print how a cluster of this name, with these sizes, is made.")
+    parser.parse_args(words)
+    with connect() as client:
+        told = client.call("QueryClusterInfo")
+    print(f"gnt-cluster init {write_specs(told['ipolicy'])} {told['name']}")
     return 0
 
 

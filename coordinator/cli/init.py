@@ -16,6 +16,7 @@ from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.telling import tell
 from coordinator.operations.fields import (
     BackendDefaults,
+    ClusterPolicyOption,
     DefaultAllocator,
     DiskParametersOption,
     EnabledHypervisors,
@@ -71,6 +72,7 @@ class Words(Order, kw_only=True):
     nicparams: NicDefaults = {}
     ndparams: NodeDefaults = {}
     diskparams: DiskParametersOption = {}
+    ipolicy: ClusterPolicyOption = {}
 
 
 def init(command: str, words: Sequence[str]) -> int:
@@ -106,6 +108,7 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
     Raises:
         InvalidRequest: a word is not what it should be, or this node has no address.
     """
+    from common.model.policy import InstancePolicy, edited_policy
     from common.model.settings import Settings, read_settings
     from coordinator.master.bootstrap import NewCluster
     from coordinator.operations.specs import read_backend
@@ -127,6 +130,7 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
         nicparams=given.nicparams or {},
         ndparams=given.ndparams or {},
         diskparams=given.diskparams or {},
+        ipolicy=edited_policy(InstancePolicy(), given.ipolicy or {}),
     )
 
 

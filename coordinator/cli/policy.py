@@ -4,22 +4,25 @@ Source: gnt-group(8) and gnt-cluster(8) of Ganeti 3.0.
 """
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from common.errors import InvalidRequest
 from common.units import parse_mib
-from coordinator.cli.keyval import DEFAULT, parse_identkeyval, split_escaped
+from coordinator.cli.keyval import DEFAULT, parse_identkeyval, parse_keyval, split_escaped
 from coordinator.operations.parameter import Parameter
 
 _SPEC = ("cpu-count", "disk-count", "disk-size", "memory-size", "nic-count", "spindle-use")
 _SIZES = ("disk-size", "memory-size")
 _KEYS = {
+    "--ipolicy-std-specs": "std",
     "--ipolicy-bounds-specs": "minmax",
     "--ipolicy-disk-templates": "disk-templates",
     "--ipolicy-vcpu-ratio": "vcpu-ratio",
     "--ipolicy-spindle-ratio": "spindle-ratio",
 }
 _SAID = {
+    "std": ("NAME=N,…", f"what an instance is by default: {', '.join(_SPEC)}"),
     "minmax": (
         "min:NAME=N,…/max:NAME=N,…[//…]",
         f"smallest and largest instances: {', '.join(_SPEC)}; // is an alternative",
@@ -53,7 +56,7 @@ def add_policy(parser: argparse.ArgumentParser, name: str, parameter: Parameter)
             dest=name,
             action=_Part,
             metavar=metavar,
-            help=f"{help}; “default”: as the cluster has it",
+            help=f"{help}; {parameter.help}",
             default=argparse.SUPPRESS,
         )
 
@@ -67,9 +70,25 @@ def read_policy(words: dict[str, str]) -> dict[str, Any]:
     return {key: word if word == DEFAULT else _read(key, word) for key, word in words.items()}
 
 
+def write_specs(policy: Mapping[str, Any]) -> str:
+    """Return the options that say what sizes a cluster's policy has, as Ganeti writes them."""
+    bounds = (
+        f"min:{_written(each['min'])}/max:{_written(each['max'])}" for each in policy["minmax"]
+    )
+    return (
+        f"--ipolicy-std-specs {_written(policy['std'])} --ipolicy-bounds-specs {'//'.join(bounds)}"
+    )
+
+
+def _written(spec: Mapping[str, Any]) -> str:
+    return ",".join(f"{name}={spec[name]}" for name in _SPEC)
+
+
 def _read(key: str, word: str) -> Any:
     if key == "disk-templates":
         return split_escaped(word)
+    if key == "std":
+        return _read_spec(key, parse_keyval(word))
     if key == "minmax":
         return [_read_bounds(each) for each in word.split("//")]
     try:

@@ -14,6 +14,7 @@ from common.model.commit import next_commit
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import Layer
+from common.model.policy import InstancePolicy
 from common.model.pool import Pool, PoolKind
 from common.model.secret import Secret
 from common.model.settings import Settings
@@ -69,6 +70,7 @@ class NewCluster(Order, kw_only=True):
     nicparams: Layer = {}
     ndparams: Layer = {}
     diskparams: dict[str, Layer] = {}
+    ipolicy: InstancePolicy = InstancePolicy()
 
 
 async def initialise(paths: Paths, wanted: NewCluster) -> None:
@@ -200,6 +202,7 @@ def _first_state(wanted: NewCluster) -> State:
         nicparams=wanted.nicparams,
         ndparams=wanted.ndparams,
         diskparams=wanted.diskparams,
+        ipolicy=wanted.ipolicy,
         **wanted.settings.given(),
     )
     secrets = (

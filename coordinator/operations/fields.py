@@ -87,7 +87,19 @@ PolicyOption = Annotated[
         "--ipolicy-disk-templates",
         "--ipolicy-vcpu-ratio",
         "--ipolicy-spindle-ratio",
-        help="what instances may be like",
+        help="“default”: as the cluster has it",
+        syntax=Syntax.POLICY,
+    ),
+]
+ClusterPolicyOption = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--ipolicy-std-specs",
+        "--ipolicy-bounds-specs",
+        "--ipolicy-disk-templates",
+        "--ipolicy-vcpu-ratio",
+        "--ipolicy-spindle-ratio",
+        help="“default”: as in a new cluster",
         syntax=Syntax.POLICY,
     ),
 ]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.errors import GntError, InvalidRequest
+from common.errors import Conflict, GntError, InvalidRequest
+from common.model.policy import InstancePolicy
 from common.names import NodeName
 from coordinator.operations.base import read_operation
 from coordinator.operations.cluster.modify import ModifyCluster
@@ -125,6 +126,26 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"enabled_hypervisors": ["fake"]}, "web1 has the hypervisor kvm"),
         ({"file_storage_dir": "relative"}, "path from /"),
         ({"max_running_jobs": 0}, "max_running_jobs"),
+        ({"ipolicy": {"colour": 1}}, "policy of the cluster has no “colour”; it has minmax"),
+        ({"ipolicy": {"vcpu-ratio": -1}}, "vcpu-ratio is a number above 0"),
+        ({"ipolicy": {"minmax": []}}, "would allow everything"),
+        ({"ipolicy": {"disk-templates": ["tape"]}}, "not “tape”"),
+        ({"ipolicy": {"std": {"memory-size": 1}}}, "the standard size of instances"),
+        (
+            {
+                "ipolicy": {
+                    "std": {
+                        "memory-size": 2**30,
+                        "cpu-count": 1,
+                        "disk-count": 1,
+                        "disk-size": 1024,
+                        "nic-count": 1,
+                        "spindle-use": 1,
+                    }
+                }
+            },
+            "is within none of the bounds",
+        ),
         ({"default_iallocators": {"allocate": ":hail"}}, "“” is no name of an allocator"),
         ({"default_iallocators": {"allocate": [""]}}, "“” is no name of an allocator"),
         ({"default_iallocator_params": {"static-kvm-node-memory": "9" * 20}}, "number of MiB"),
@@ -149,6 +170,25 @@ def test_a_change_for_all_that_an_instance_cannot_bear_names_it() -> None:
             await cluster.run(replace(create("web1", "beta"), beparams={"maxmem": 256}))
             with pytest.raises(InvalidRequest, match=r"parameters of web1.*is more than maxmem"):
                 await cluster.run(ModifyCluster(beparams={"minmem": "512M", "maxmem": "1G"}))
+
+    simulate(scenario())
+
+
+def test_the_policy_of_the_cluster_is_changed_and_who_is_outside_of_it_is_named() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            policy = {"disk-templates": ["file"], "vcpu-ratio": 2}
+            job = await cluster.finished(await cluster.submit(ModifyCluster(ipolicy=policy)))
+            assert "The policy does not allow web1 any more" in str(job.ops[0].log)
+            stored = cluster.config.cluster.ipolicy
+            assert (stored.disk_templates, stored.vcpu_ratio) == (("file",), 2.0)
+            with pytest.raises(Conflict, match="does not allow web2"):
+                await cluster.run(create("web2", "beta", start=False))
+            again = ModifyCluster(ipolicy={"vcpu-ratio": "default", "disk-templates": "default"})
+            job = await cluster.finished(await cluster.submit(again))
+            assert "does not allow" not in str(job.ops[0].log)
+            assert cluster.config.cluster.ipolicy == InstancePolicy()
 
     simulate(scenario())
 

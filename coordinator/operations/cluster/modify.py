@@ -11,8 +11,10 @@ from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
 from common.model.parameters import edited, edited_layers
+from common.model.policy import edited_policy
 from common.model.pool import Pool, PoolKind
 from common.model.settings import Settings, read_settings
+from common.natural import natural_key
 from common.noderpc.facts import Facts
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.kinds import pools_of
@@ -22,6 +24,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     BackendDefaults,
+    ClusterPolicyOption,
     DefaultAllocator,
     DiskParametersOption,
     EnabledHypervisors,
@@ -120,6 +123,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     nicparams: NicDefaults = None
     ndparams: NodeDefaults = None
     diskparams: DiskParametersOption = None
+    ipolicy: ClusterPolicyOption = None
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)
@@ -139,6 +143,11 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         if self.vg_name:
             await _check_group(cluster, self.vg_name)
         check_parameters(bad_parameters(changed), known=bad_parameters(cluster.config))
+        if lost := sorted(_outside(changed) - _outside(cluster.config), key=natural_key):
+            cluster.log(
+                f"The policy does not allow {', '.join(lost)} any more; that matters when they are "
+                "changed or made anew."
+            )
         before = {field: getattr(present, field) for field in after}
         if before == after:
             raise InvalidRequest("Nothing to change: say which parameter gets which value.")
@@ -156,6 +165,8 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         given = {field: getattr(self, field, None) for field in Settings.__struct_fields__}
         given["volume_group_name"] = self.vg_name
         changes = read_settings(given).given() | self._layers(present)
+        if self.ipolicy is not None:
+            changes["ipolicy"] = edited_policy(present.ipolicy, self.ipolicy)
         if self.default_iallocator is not None:
             changes["default_iallocator"] = self.default_iallocator
         if self.default_iallocators is not None:
@@ -226,6 +237,21 @@ async def _check_group(cluster: Cluster, name: str) -> None:
         problems += [f"{node.name}: {each.problem}" for each in answer.storage if not each.usable]
     if problems:
         raise InvalidRequest(f"Not all nodes have {pool}. {' '.join(problems)}")
+
+
+def _outside(config: Config) -> set[str]:
+    """Return the names of instances that the policies of their groups do not allow."""
+    from coordinator.operations.placement.fit import check_policy  # commands have no use for it
+    from coordinator.operations.placement.promises import PlannedInstance
+
+    names: set[str] = set()
+    for instance in config.sorted_instances():
+        planned = PlannedInstance(instance, config.disks_of(instance))
+        try:
+            check_policy(config, planned, config.nodes[instance.primary_node])
+        except Conflict:
+            names.add(instance.name)
+    return names
 
 
 def _check_pools(config: Config, after: Config) -> None:

@@ -20,6 +20,9 @@ STORIES = {
     "do without volumes": Story(
         ModifyCluster(vg_name="", enabled_disk_templates=("sharedfile", "diskless"))
     ),
+    "change the policy": Story(
+        ModifyCluster(ipolicy={"vcpu-ratio": 2.0, "disk-templates": ["sharedfile"]})
+    ),
     "verify": Story(VerifyCluster(), web1_on("gamma")),
     "verify the configuration": Story(VerifyConfig(), web1_on("gamma")),
     "verify a group": Story(VerifyGroup(group_name="default"), web1_on("gamma")),

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
+from common.model.policy import InstancePolicy
 from common.paths import Paths
 from coordinator.cli import service
 from coordinator.cli.init import own_address, parser_of, read_wanted
@@ -18,7 +20,7 @@ def test_words_become_a_cluster() -> None:
     words = (
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
         "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
-        "--gluster-storage-dir /srv/gluster -D gluster:volume=gv1 "
+        "--gluster-storage-dir /srv/gluster -D gluster:volume=gv1 --ipolicy-vcpu-ratio 2 "
         "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
     )
     wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words.split()))
@@ -40,6 +42,7 @@ def test_words_become_a_cluster() -> None:
     assert wanted.hvparams == {
         "kvm": {"kernel_path": "/vmlinuz", "acpi": False}, "fake": {"migration_mode": "live"},
     }  # fmt: skip
+    assert wanted.ipolicy == replace(InstancePolicy(), vcpu_ratio=2.0)
     assert wanted.diskparams == {"gluster": {"volume": "gv1"}}
     assert wanted.nicparams == {"link": "br1", "guarded": False}
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from common.luxi.failures import JobLost
+from common.model.policy import InstancePolicy
 from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli import main
 from coordinator.cli.commands import AREAS, UMBRELLA, Command
+from coordinator.cli.init import parser_of, read_wanted
 from coordinator.operations.catalogue import Entry
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
@@ -325,3 +327,15 @@ def test_groups_are_listed_and_told_in_full(run: Run) -> None:
     assert one["name"] == names[0]
     assert run("gnt-group info nowhere").code == 3
     assert run("gnt-group list-fields").code == 0
+
+
+def test_the_command_for_a_cluster_of_the_same_sizes_can_be_given(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    ran = run("gnt-cluster show-ispecs-cmd")
+    assert ran.code == 0
+    words = ran.out.split()
+    assert words[:3] == ["gnt-cluster", "init", "--ipolicy-std-specs"]
+    wanted = read_wanted(parser_of("gnt-cluster init").parse_args([*words[2:], "--address=::1"]))
+    assert wanted.name == coordinator.methods["QueryClusterInfo"]()["name"]
+    assert wanted.ipolicy == InstancePolicy()

@@ -116,6 +116,18 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
             },
         ),
         (
+            "gnt-cluster modify --ipolicy-spindle-ratio default --ipolicy-std-specs "
+            "cpu-count=1,disk-count=1,disk-size=1G,memory-size=128M,nic-count=1,spindle-use=1",
+            {
+                "OP_ID": "OP_CLUSTER_SET_PARAMS",
+                "ipolicy": {
+                    "spindle-ratio": "default",
+                    "std": {"cpu-count": 1, "disk-count": 1, "disk-size": 1024,
+                            "memory-size": 128, "nic-count": 1, "spindle-use": 1},
+                },
+            },
+        ),
+        (
             "gnt-node modify-storage --allocatable no gamma lvm-pv /dev/sdb",
             {"OP_ID": "OP_NODE_MODIFY_STORAGE", "node_name": "gamma", "storage_type": "lvm-pv",
              "name": "/dev/sdb", "changes": False},
