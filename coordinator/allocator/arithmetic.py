@@ -10,6 +10,8 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from enum import IntEnum
     from typing import Any
 
 
@@ -59,3 +61,16 @@ def added(values: Any) -> Any:
     for value in values:
         total += value
     return total
+
+
+def first_failure(checks: Sequence[tuple[Any, IntEnum]]) -> Any:
+    """The code of the first check that holds; 0 where none does. The first one has the shape."""
+    if not is_array(checks[0][0]):
+        return next((int(reason) for failed, reason in checks if failed), 0)
+    import numpy as np
+
+    codes = np.zeros(np.broadcast(*(failed for failed, _ in checks)).shape, dtype=np.int64)
+    for failed, reason in reversed(checks):
+        if has_any(failed):
+            codes = np.where(failed, np.int64(reason), codes)
+    return codes

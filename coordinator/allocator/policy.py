@@ -4,49 +4,56 @@ from __future__ import annotations
 
 import operator
 
+from coordinator.allocator.arithmetic import first_failure, where
 from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from common.model.policy import InstancePolicy, Spec
-    from coordinator.allocator.snapshot import Instance
 
-    _Compare = Callable[[int, int], bool]
+    _Compare = Callable[[Any, Any], Any]
 
 
-def check_policy(policy: InstancePolicy, demand: Instance, *, exclusive: bool = False) -> Reason:
-    """Tell why ``policy`` forbids the instance, or ``Reason.NONE``.
+def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False) -> Any:
+    """Tell why ``policy`` forbids an instance: the code of a ``Reason``, 0 if it does not.
 
     One of the alternatives in ``minmax`` has to fit; where none does, the reason is that
     of the first. No alternatives at all allow everything. With ``exclusive`` storage the
     spindles of the disks count instead of the spindle use.
+
+    Args:
+        policy: of the group.
+        demand: the instance; or several that differ in amounts only, which are arrays then.
+        exclusive: whether the node has exclusive storage.
     """
-    reason = Reason.NONE
+    code, fits = 0, len(policy.minmax) == 0
     for bounds in reversed(policy.minmax):
-        too_small = _outside(bounds.min, demand, operator.lt, exclusive)
-        reason = too_small or _outside(bounds.max, demand, operator.gt, exclusive)
-        if not reason:
-            break
-    if reason:
-        return reason
-    allowed = demand.template in policy.disk_templates
-    return Reason.NONE if allowed else Reason.POLICY_TEMPLATE
+        too_small = _beyond(bounds.min, demand, operator.lt, exclusive)
+        too_large = _beyond(bounds.max, demand, operator.gt, exclusive)
+        code = first_failure([*too_small, *too_large])
+        fits = fits | (code == 0)
+    if demand.template not in policy.disk_templates:
+        return where(fits, int(Reason.POLICY_TEMPLATE), code)
+    return where(fits, 0, code)
 
 
-def _outside(bound: Spec, demand: Instance, beyond: _Compare, exclusive: bool) -> Reason:
-    """The first quantity that is beyond its bound, in hail's order."""
-    if beyond(demand.memory, bound.memory_size):
-        return Reason.POLICY_MEMORY
-    if any(beyond(size, bound.disk_size) for size in demand.disks):
-        return Reason.POLICY_DISK
-    if beyond(demand.vcpus, bound.cpu_count):
-        return Reason.POLICY_CPU
+def _beyond(
+    bound: Spec, demand: Any, beyond: _Compare, exclusive: bool
+) -> list[tuple[Any, Reason]]:
+    """Whether each quantity is beyond its bound, in hail's order."""
     spindles = demand.disk_spindles if exclusive else demand.spindle_use
-    if spindles is None or beyond(spindles, bound.spindle_use):
-        return Reason.POLICY_SPINDLES
-    counts_disks = demand.template != "diskless"
-    if counts_disks and beyond(len(demand.disks), bound.disk_count):
-        return Reason.POLICY_DISK_COUNT
-    return Reason.NONE
+    is_much = spindles is None or beyond(spindles, bound.spindle_use)
+    count = len(demand.disks)
+    return [
+        (beyond(demand.memory, bound.memory_size), Reason.POLICY_MEMORY),
+        *((beyond(size, bound.disk_size), Reason.POLICY_DISK) for size in demand.disks),
+        (beyond(demand.vcpus, bound.cpu_count), Reason.POLICY_CPU),
+        (is_much, Reason.POLICY_SPINDLES),
+        (
+            demand.template != "diskless" and beyond(count, bound.disk_count),
+            Reason.POLICY_DISK_COUNT,
+        ),
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from coordinator.allocator.allocation.emptying import lost_nodes, outlook_of
+from coordinator.allocator.allocation.emptying import lost_nodes, most_arriving, outlook_of
 from coordinator.allocator.allocation.evacuation import can_evacuate
 from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.state import Resident, State, residents_of
@@ -187,9 +187,4 @@ class Redundancy:
 
     @cached_property
     def _arriving(self) -> list[int]:
-        """Per node: most memory that one peer's failure brings."""
-        arriving, ours = [0] * self._model.size, frozenset(self._emptied)
-        for (primary, secondary), memory in self._model.peers.arriving.items():
-            if primary in ours and memory > arriving[secondary]:
-                arriving[secondary] = memory
-        return arriving
+        return most_arriving(self._model, self._emptied)

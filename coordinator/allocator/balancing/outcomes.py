@@ -8,11 +8,12 @@ from typing import assert_never
 
 import numpy as np
 
+from coordinator.allocator.arithmetic import first_failure
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.moves import MoveKind, Outcome
 from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.shift import add_primary, add_secondary, first_failure
+from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.refusal import Reason
 
 _Ends = tuple[Ints, Ints]  # primary and secondary afterwards

@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from common.model.policy import InstancePolicy
     from common.names import NodeName
     from coordinator.allocator.model.resources import Demands, NodeResources
     from coordinator.allocator.snapshot import Instance, Snapshot
@@ -259,15 +260,26 @@ class ClusterModel:
 
     def forbidden(self, demand: Instance, nodes: Iterable[int]) -> list[int]:
         """Per node: code of the ``Reason`` for which its group's policy forbids the instance."""
-        known: dict[tuple[int, bool], int] = {}
-        codes = []
-        for node in nodes:
-            kind = group, exclusive = self.group_of[node], self.exclusive[node]
-            if kind not in known:
-                policy = self.snapshot.groups[group].policy
-                known[kind] = check_policy(policy, demand, exclusive=exclusive)
-            codes.append(known[kind])
-        return codes
+        kinds = [self.kinds[node] for node in nodes]
+        codes = {
+            (at, exclusive): check_policy(self._policies[at], demand, exclusive=exclusive)
+            for at, exclusive in set(kinds)
+        }
+        return [codes[kind] for kind in kinds]
+
+    @cached_property
+    def kinds(self) -> list[tuple[int, bool]]:
+        """Per node: the first of the groups of the same policy, and whether storage is exclusive.
+
+        Policies treat nodes of a kind alike.
+        """
+        same = [self._policies.index(policy) for policy in self._policies]
+        pairs = zip(self.group_of, self.exclusive, strict=True)
+        return [(same[group], exclusive) for group, exclusive in pairs]
+
+    @cached_property
+    def _policies(self) -> list[InstancePolicy]:
+        return [group.policy for group in self.snapshot.groups]
 
     def may_migrate(self, source: int, targets: Iterable[int]) -> list[bool]:
         """Per target: whether it accepts every migration tag of the source."""

@@ -6,14 +6,12 @@ fails the resources afterwards mean nothing.
 
 from __future__ import annotations
 
-from coordinator.allocator.arithmetic import has_any, is_array, maximum, ratio, where
+from coordinator.allocator.arithmetic import first_failure, has_any, maximum, ratio, where
 from coordinator.allocator.model.resources import UNKNOWN, Loads
 from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from enum import IntEnum
     from typing import Any
 
     from coordinator.allocator.arrays import Bools, Ints
@@ -207,19 +205,6 @@ def too_many(resources: NodeResources, cpus: Ints) -> Any:
     """Where so many virtual processors break the node's ratio; a node may have none."""
     limit = resources.cpu_ratio
     return (limit >= 0) & (limit < ratio(cpus, resources.total_cpus))
-
-
-def first_failure(checks: Sequence[tuple[Any, IntEnum]]) -> Any:
-    """The code of the first check that holds; 0 where none does."""
-    if not is_array(checks[-1][0]):
-        return next((int(reason) for failed, reason in checks if failed), 0)
-    import numpy as np
-
-    codes = np.zeros(np.broadcast(*(failed for failed, _ in checks)).shape, dtype=np.int64)
-    for failed, reason in reversed(checks):
-        if has_any(failed):
-            codes = np.where(failed, np.int64(reason), codes)
-    return codes
 
 
 def _taken(

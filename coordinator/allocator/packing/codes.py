@@ -5,13 +5,15 @@ The order of the checks is htools', since the first that fails is the one counte
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from types import SimpleNamespace
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Ints, ints
+from coordinator.allocator.arrays import Bools, Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.shift import too_many
+from coordinator.allocator.policy import check_policy
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.snapshot import Instance
 
@@ -50,9 +52,25 @@ class Refusals:
     """Candidates that are asked; shapes are sizes of the instance times nodes."""
 
     def __init__(
-        self, model: ClusterModel, resources: NodeResources, promised: Ints, nodes: Ints
+        self,
+        model: ClusterModel,
+        resources: NodeResources,
+        promised: Ints,
+        nodes: Ints,
+        room: Floats | None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            model: the cluster.
+            resources: of all nodes, as they stand.
+            promised: row by secondary, column by primary: memory kept free for it.
+            nodes: the candidates.
+            room: shape (2, all nodes): memory and disk below which what has no mirror has to
+                stay, so that nodes can still be emptied; None if they need not be.
+        """
         self._model, self._nodes = model, nodes
+        self._room = None if room is None else room[:, nodes]
         self._resources = b = resources.at(nodes)
         self._least = np.maximum(1, b.least_disk)
         # Memory that is left where an instance more is promised to a primary; by secondary.
@@ -88,7 +106,11 @@ class Refusals:
         return np.where(self._are_pair, codes, np.int64(_NO_PAIR))
 
     def count(self, demands: Sequence[Instance], *, pair: bool) -> tuple[Ints, Bools]:
-        """Per size: how many are refused for each ``Failure``; and whether it fits anywhere."""
+        """Per size: how many are refused for each ``Failure``; and whether one may remain.
+
+        Those that fit are counted for none. Where counting shows that nodes could not be emptied
+        with it, none remains.
+        """
         firsts = self.of_singles(demands)
         kinds = _NO_PAIR + 1
         offsets = np.arange(len(demands)) * kinds
@@ -105,7 +127,14 @@ class Refusals:
         else:
             counts = np.bincount(keys.ravel(), minlength=len(demands) * kinds)
         table = counts.reshape(-1, kinds)
-        return table[:, : len(Failure)], table[:, 0] > 0
+        remains = table[:, 0] > 0
+        if not pair and self._room is not None:
+            memory, disk = self._room
+            fits = (firsts == 0) & (_column([each.used_memory for each in demands]) < memory)
+            if demands[0].is_local:
+                fits &= _column([each.disk for each in demands]) < disk
+            remains = fits.any(axis=1)
+        return table[:, : len(Failure)], remains
 
     def _seconds(self, demands: Sequence[Instance], size: Ints, primary: Ints) -> Ints:
         """Codes of all secondaries for each of these sizes and primaries that fit."""
@@ -123,8 +152,23 @@ class Refusals:
 
     def _forbidden(self, demands: Sequence[Instance]) -> Iterator[_Check]:
         """By the policies of the groups, as checks."""
-        nodes = self._nodes.tolist()
-        reasons = np.stack([ints(self._model.forbidden(each, nodes)) for each in demands])
+        model, one = self._model, demands[0]
+        sizes = SimpleNamespace(  # all of them as one instance; they differ in amounts only
+            template=one.template,
+            memory=ints([each.memory for each in demands]),
+            vcpus=ints([each.vcpus for each in demands]),
+            disks=[ints(amounts) for amounts in zip(*(d.disks for d in demands), strict=True)],
+            spindle_use=one.spindle_use,
+            disk_spindles=None
+            if one.disk_spindles is None
+            else ints([each.disk_spindles or 0 for each in demands]),
+        )
+        reasons = np.zeros((len(demands), len(self._nodes)), dtype=np.int64)
+        kinds = [model.kinds[node] for node in self._nodes.tolist()]
+        for at, exclusive in set(kinds):
+            own = [number for number, kind in enumerate(kinds) if kind == (at, exclusive)]
+            policy = model.snapshot.groups[at].policy
+            reasons[:, own] = check_policy(policy, sizes, exclusive=exclusive)[:, None]
         codes = _OF_REASON[reasons]
         for failure in FAILURES:
             failed = codes == failure

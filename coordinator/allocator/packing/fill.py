@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from common.errors import InvalidRequest
-from coordinator.allocator.allocation.emptying import stuck_nodes
+from coordinator.allocator.allocation.emptying import room_left, stuck_nodes
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -99,6 +99,7 @@ class Filling:
         self._initial = model, 0
         self._refusals: Refusals | None = None
         self.kept: dict[Instance, bool] = {}
+        self._counts: dict[Instance, tuple[Ints, np.bool_]] = {}
 
     def has_candidates(self, *, pair: bool) -> bool:
         """Whether there are nodes to try at all."""
@@ -112,7 +113,13 @@ class Filling:
     @property
     def _asked(self) -> Refusals:
         if self._refusals is None:
-            self._refusals = Refusals(self.start, self.resources, self.promised, self.candidates)
+            emptied, room = self.rules.emptied, None
+            if emptied is not None:
+                model = self.model()
+                room = np.array(room_left(model, emptied)).reshape(-1, 2).T
+            self._refusals = Refusals(
+                self.start, self.resources, self.promised, self.candidates, room
+            )
         return self._refusals
 
     def codes(self, demand: Instance) -> Ints:
@@ -122,8 +129,12 @@ class Filling:
         return codes
 
     def count(self, demands: Sequence[Instance]) -> tuple[Ints, Bools]:
-        """Per size: how many nodes or pairs refuse it by ``Failure``; whether it fits anywhere."""
-        return self._asked.count(demands, pair=demands[0].is_mirrored)
+        """Per size: how many nodes or pairs refuse it by ``Failure``; whether one may remain."""
+        if any(one not in self._counts for one in demands):
+            counts, remains = self._asked.count(demands, pair=demands[0].is_mirrored)
+            self._counts.update(zip(demands, zip(counts, remains, strict=True), strict=True))
+        found = [self._counts[one] for one in demands]
+        return np.stack([counts for counts, _ in found]), np.array([fits for _, fits in found])
 
     def model(self) -> ClusterModel:
         """The model with what was placed, for the next request."""
@@ -155,7 +166,7 @@ class Filling:
         other.promised = promised
         other.placed = (*self.placed, *(Placed(demand, one) for one in nodes))
         other.touched = self.touched | (firsts + seconds > 0)
-        other.kept = {}
+        other.kept, other._counts = {}, {}  # noqa: SLF001 -- one of our own
         other._refusals = None  # noqa: SLF001 -- one of our own
         return other
 
@@ -252,8 +263,8 @@ def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled
 
 def _refused(start: Filling, demand: Instance) -> Filled | None:
     """The result at once where nothing fits."""
-    counts, fits = start.count([demand])
-    return None if fits[0] else Filled(start, _named(counts[0]))
+    counts, _ = start.count([demand])
+    return None if counts[0, 0] else Filled(start, _named(counts[0]))
 
 
 def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
@@ -358,14 +369,17 @@ def try_sizes(
 ) -> Iterator[Trial]:
     """Try sizes of one instance on the same state, one after the other, many at a time.
 
-    Without ``keeps_rules`` one fits even where no node could be emptied any more.
+    Without ``keeps_rules`` one fits unless counting shows that nodes could not be emptied any more.
     """
     left, at_once = iter(sizes), _SIZES
     while some := list(islice(left, at_once)):
-        counts, fits = filling.count(some)
+        counts, remains = filling.count(some)
         for at, demand in enumerate(some):
-            fit = bool(fits[at]) and (not keeps_rules or _holds(filling, demand))
-            yield Trial(demand, _named(counts[at]), fit)
+            fit = bool(remains[at]) and (not keeps_rules or _holds(filling, demand))
+            failures = _named(counts[at])
+            if not remains[at]:
+                failures[Failure.N1] += int(counts[at, 0])
+            yield Trial(demand, failures, fit)
         at_once = min(2 * at_once, _MOST_SIZES)
 
 

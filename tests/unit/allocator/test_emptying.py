@@ -1,13 +1,20 @@
 """Nodes that cannot be emptied: by arithmetic, by counting, and tried out, all the same."""
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
 
-from coordinator.allocator.allocation.emptying import stuck_nodes
+from coordinator.allocator.allocation.emptying import (
+    lost_nodes,
+    outlook_of,
+    room_left,
+    stuck_nodes,
+)
 from coordinator.allocator.allocation.evacuation import can_evacuate
+from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -78,3 +85,23 @@ def test_what_counting_tells_is_what_trying_shows(seed: int) -> None:
         residents = residents_of(model, node)
         fits = can_evacuate(State(model), node, residents, group)
         assert fits is (node not in told), f"node {node}"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_takes_all_the_room_that_is_left_keeps_a_node_from_being_emptied(seed: int) -> None:
+    """And by counting alone, nothing else does."""
+    rng = Random(seed)
+    taste = replace(Taste.random(rng), tight=False)
+    model = ClusterModel(parse_cluster(random_text(rng, taste)))
+    everyone = range(model.size)
+    some = [node for node in everyone if rng.random() < 0.8]
+    rooms = room_left(model, some)
+    hopeless = bool(lost_nodes(model, some, outlook_of(model, some)))
+    for node, (memory, disk) in enumerate(rooms):
+        for takes, needs in product((memory - 1, memory), (disk - 1, disk)):
+            size = [int(min(max(amount, 1), 1 << 40)) for amount in (takes, needs)]
+            demand = replace(GUEST, name="new", template="plain", memory=size[0], disk=size[1])
+            redundancy = Redundancy(model, everyone, demand, emptied=some)
+            stays = size[0] < memory and size[1] < disk
+            lost = hopeless or bool(redundancy._outlook([node], [node])[0])
+            assert (lost or not redundancy.may_run_on(node)) is not stays

@@ -41,19 +41,19 @@ LARGE = Bounds(min=spec(4000, 1, 1, 0, 0), max=spec(8000))
     ],
 )
 def test_each_bound(change: dict[str, Any], reason: Reason) -> None:
-    assert check_policy(InstancePolicy(minmax=(SMALL,)), demand(**change)) is reason
+    assert check_policy(InstancePolicy(minmax=(SMALL,)), demand(**change)) == reason
 
 
 def test_one_alternative_is_enough_and_the_first_gives_the_reason() -> None:
     policy = InstancePolicy(minmax=(SMALL, LARGE))
-    assert check_policy(policy, demand(memory=MiB(5000))) is Reason.NONE
-    assert check_policy(policy, demand(memory=MiB(512), vcpus=5)) is Reason.POLICY_CPU
-    assert check_policy(policy, demand(memory=MiB(2000))) is Reason.POLICY_MEMORY
+    assert check_policy(policy, demand(memory=MiB(5000))) == Reason.NONE
+    assert check_policy(policy, demand(memory=MiB(512), vcpus=5)) == Reason.POLICY_CPU
+    assert check_policy(policy, demand(memory=MiB(2000))) == Reason.POLICY_MEMORY
 
 
 def test_no_alternatives_allow_every_size_but_not_every_template() -> None:
     policy = InstancePolicy(minmax=(), disk_templates=("plain",))
-    assert check_policy(policy, demand(memory=MiB(10**6))) is Reason.POLICY_TEMPLATE
+    assert check_policy(policy, demand(memory=MiB(10**6))) == Reason.POLICY_TEMPLATE
 
 
 def test_space_that_disks_take() -> None:
