@@ -13,6 +13,7 @@ from coordinator.disks.diagnosis import MirrorState, Side, diagnose
 _SEVERITIES = {
     MirrorState.SPLIT: Severity.ERROR,
     MirrorState.DEGRADED: Severity.ERROR,
+    MirrorState.PARTED: Severity.ERROR,
     MirrorState.AT_REST: Severity.WARNING,
     MirrorState.COPYING: Severity.NOTICE,
 }

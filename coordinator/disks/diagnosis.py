@@ -20,6 +20,7 @@ class MirrorState(StrEnum):
     AT_REST = "at-rest"  # neither node has them attached
     COPYING = "copying"  # one copy is becoming good
     UNKNOWN = "unknown"  # a node does not answer
+    PARTED = "parted"  # both nodes are there, and do not talk about it
     DEGRADED = "degraded"  # there is one copy only
     SPLIT = "split"  # both copies were written to apart
 
@@ -81,13 +82,13 @@ def diagnose(name: InstanceName, disk: Disk, home: Side, second: Side) -> Findin
     if all(report and report.link is Link.CONNECTED for report in reports):
         if line := progress(reports[:1]):
             return Finding(MirrorState.COPYING, f"is being copied: {line.partition(': ')[2]}")
-        return Finding(MirrorState.WHOLE) if is_whole(reports[0]) else _degraded(name, both)
-    return _degraded(name, both)
+        return Finding(MirrorState.WHOLE) if is_whole(reports[0]) else _parted(name, both)
+    return _parted(name, both)
 
 
-def _degraded(name: InstanceName, both: str) -> Finding:
+def _parted(name: InstanceName, both: str) -> Finding:
     text = f"is not mirrored: {both}; “gnt-instance activate-disks {name}” connects its copies"
-    return Finding(MirrorState.DEGRADED, text)
+    return Finding(MirrorState.PARTED, text)
 
 
 def _old(name: InstanceName, disk: Disk, sides: Sequence[Side]) -> str:

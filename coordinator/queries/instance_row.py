@@ -13,7 +13,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, settled
 from common.noderpc.instances import GuestReport
-from coordinator.disks.diagnosis import Finding, Side, diagnose, worst
+from coordinator.disks.diagnosis import Finding, Side, diagnose, mark, worst
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
 from coordinator.queries.live import Live, value_of
@@ -52,13 +52,20 @@ class InstanceRow:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """How each disk is, if they are mirrored."""
+        name, sides = self.entity.name, self._sides
+        return tuple(diagnose(name, disk, *sides) for disk in self.disks) if sides else ()
+
+    @property
+    def mirror_news(self) -> bool:
+        """Whether something is to be noted of the copies."""
+        return bool(self._sides) and any(mark(disk, *self._sides) for disk in self.disks)
+
+    @cached_property
+    def _sides(self) -> "tuple[Side, Side] | tuple[()]":
         if not self.entity.disk_template.traits.is_mirrored:
             return ()
-        home, second = (
-            Side(node, None if node.offline else self.live.mirrors.get(node.uuid))
-            for node in (self.primary, *self.secondaries)
-        )
-        return tuple(diagnose(self.entity.name, disk, home, second) for disk in self.disks)
+        (second,) = self.secondaries
+        return _side(self.primary, self.live), _side(second, self.live)
 
     @property
     def mirror_state(self) -> str | Missing:
@@ -138,3 +145,7 @@ class InstanceRow:
     @property
     def is_wanted_up(self) -> bool:
         return self.entity.admin_state is AdminState.UP
+
+
+def _side(node: Node, live: Live) -> Side:
+    return Side(node, None if node.offline else live.mirrors.get(node.uuid))

@@ -19,6 +19,8 @@ PRIORITY = 10  # low: what an operator orders goes first
 # A node that is offline or does not answer makes another status than ERROR_down: whether its
 # guests run is not known, so they are left alone.
 DOWN = ["&", ["==", "admin_state", "up"], ["==", "status", "ERROR_down"]]
+NOT_WHOLE = ["|", ["==", "mirror_news", True], ["==", "mirror_state", "parted"]]
+TEND_S = 300.0  # between two jobs that connect the copies of one instance
 _ENDED = ("success", "error", "canceled")
 
 
@@ -58,6 +60,8 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
+    if not drained:
+        told += yield from _tend_mirrors(now)
     archived, _ = yield Request(
         "AutoArchiveJobs", (None, ARCHIVE_PATIENCE_S)
     )  # as the cluster is set
@@ -86,6 +90,49 @@ def _restart(now: float, *, drained: bool) -> Round:
         answers = yield Request("SubmitManyJobs", ([[_job(each, now)] for each in order],))
         told += [_ordered(each, *answer) for each, answer in zip(order, answers, strict=True)]
     return told
+
+
+def _tend_mirrors(now: float) -> Round:
+    """Have it noted which copies of mirrored disks are behind, and parted ones connected again."""
+    fields = ["name", "pnode.group", "mirror_state", "mirror_news", "admin_state"]
+    rows = list(_rows((yield Request("Query", ("instance", fields, NOT_WHOLE)))))
+    if not rows:
+        return []
+    unfinished = ["&", *(["!=", "status", status] for status in _ENDED)]
+    lately = ["|", unfinished, [">=", "received_ts", now - TEND_S]]
+    jobs = list(_rows((yield Request("Query", ("job", ["status", "ops"], lately)))))
+    noted = {op.get("group_name") for status, ops in jobs if status not in _ENDED for op in ops}
+    tended = {op.get("instance_name") for _, ops in jobs for op in ops}
+    news = sorted({group for _, group, _, is_news, _ in rows if is_news} - noted)
+    parted = [
+        name
+        for name, _, state, _, wanted in rows
+        if state == "parted" and wanted == "up" and name not in tended
+    ][:LARGEST_ORDER]
+    notes = [_order("OP_GROUP_VERIFY_DISKS", "group_name", group, _NEWS, now) for group in news]
+    links = [
+        _order("OP_INSTANCE_ACTIVATE_DISKS", "instance_name", name, _PARTED, now) for name in parted
+    ]
+    if not notes and not links:
+        return []
+    answers = yield Request("SubmitManyJobs", ([[order] for order in (*notes, *links)],))
+    lines = (
+        *(f"Group {group}: {_NEWS}" for group in news),
+        *(f"Instance {name}: {_PARTED}" for name in parted),
+    )
+    return [
+        Told(Weight.WARNING, f"{line}; job {told}." if accepted else f"{line}, in vain: {told}")
+        for line, (accepted, told) in zip(lines, answers, strict=True)
+    ]
+
+
+_NEWS = "copies of mirrored disks fell behind, or are up to date again, which is noted"
+_PARTED = "the copies of its disks are parted, and are connected again"
+
+
+def _order(opcode: str, field: str, name: str, why: str, now: float) -> dict[str, Any]:
+    reason = [[SOURCE, why, int(now * 1_000_000_000)]]
+    return {"OP_ID": opcode, field: name, "priority": PRIORITY, "reason": reason}
 
 
 def _recent(now: float) -> list[Any]:

@@ -23,6 +23,7 @@ from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
+from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
@@ -399,3 +400,16 @@ def test_a_node_is_evacuated_of_what_is_mirrored_there() -> None:
         assert attached(cluster).keys() == set(homes(cluster))
 
     tell(story, nodes=4)
+
+
+def test_the_watcher_has_it_noted_when_a_copy_falls_behind() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        assert [told.text for told in await watch(cluster)] == []
+        cluster.cut("gamma", "beta")
+        note, *_ = await watch(cluster)
+        assert note.text.startswith("Group default: copies of mirrored disks fell behind")
+        await at_rest(cluster)
+        assert behind(cluster) == ["beta"]
+        assert await mirror_state(cluster) != "whole"
+
+    tell(story)

@@ -123,7 +123,7 @@ def _look(
         if found.text:
             cluster.log(f"Disk {index} of {instance.name} {found.text}.")
         is_up = instance.admin_state is AdminState.UP
-        inactive |= is_up and found.state in (MirrorState.DEGRADED, MirrorState.AT_REST)
+        inactive |= is_up and found.state in (MirrorState.PARTED, MirrorState.AT_REST)
         if noted := mark(disk, home, second):
             seen.append(
                 SeenCopies(

@@ -22,6 +22,7 @@ OURS = {
         "hv/accelerator",
         "last_known",
         "maybe_on",
+        "mirror_news",
         "mirror_state",
     },
     "node": {"last_known", "port"},

@@ -22,6 +22,7 @@ class Answering:
         self.down = list(down)
         self.pause: float | None = None
         self.drained = False
+        self.mirrors: list[list[Any]] = []
         self.jobs: list[list[Any]] = []
         self.locks: list[list[Any]] = []
         self.asked: list[Request] = []
@@ -44,8 +45,12 @@ class Answering:
         match method, *args:
             case "QueryConfigValues", _:
                 return [self.pause, self.drained]
+            case "Query", "instance", fields, *_ if "mirror_state" in fields:
+                return _table(self.mirrors)
             case "Query", "instance", *_:
                 return _table([[name] for name in self.down])
+            case "Query", "job", fields, *_ if len(fields) == 2:  # for mirrors
+                return _table([[status, ops] for _, _, status, ops in self.jobs])
             case "Query", "job", *_:
                 return _table(self.jobs)
             case "Query", "lock", *_:
@@ -76,10 +81,10 @@ def _table(rows: list[list[Any]]) -> dict[str, Any]:
     return {"fields": [], "data": [[[0, value] for value in row] for row in rows]}
 
 
-def test_where_all_runs_two_questions_and_the_archive_are_all_there_is() -> None:
+def test_where_all_runs_three_questions_and_the_archive_are_all_there_is() -> None:
     cluster = Answering()
     assert cluster.hold() == [(Weight.INFO, "Archived 3 jobs.")]
-    assert cluster.methods == ["QueryConfigValues", "Query", "AutoArchiveJobs"]
+    assert cluster.methods == ["QueryConfigValues", "Query", "Query", "AutoArchiveJobs"]
 
 
 def test_what_is_down_is_ordered_to_be_started_one_job_each() -> None:
@@ -223,9 +228,47 @@ def test_whatever_a_request_meets_ends_the_round() -> None:
 def test_the_questions_are_understood() -> None:
     """Filters and fields are what the coordinator knows."""
     cluster = Answering("web1")
+    cluster.mirrors = [["web1", "default", "parted", True, "up"]]
     cluster.hold()
     for request in cluster.asked:
         if request.method == "Query":
             what, fields, condition = request.args
             answer = asyncio.run(query(what, fields, condition, source()))
             assert {field["kind"] for field in answer["fields"]}.isdisjoint({"unknown"})
+
+
+def test_what_nodes_tell_of_copies_is_noted_once_a_group_and_parted_ones_are_connected() -> None:
+    cluster = Answering()
+    cluster.mirrors = [
+        ["web1", "default", "parted", True, "up"],
+        ["web2", "default", "whole", True, "up"],
+        ["web3", "other", "parted", False, "down"],
+    ]
+    note, link, _ = cluster.hold()
+    assert note.text.startswith("Group default: copies of mirrored disks fell behind")
+    assert link.text == (
+        "Instance web1: the copies of its disks are parted, and are connected again; job 41."
+    )
+    orders = [
+        (op["OP_ID"], op.get("group_name", op.get("instance_name"))) for op in cluster.ordered
+    ]
+    assert orders == [("OP_GROUP_VERIFY_DISKS", "default"), ("OP_INSTANCE_ACTIVATE_DISKS", "web1")]
+
+
+def test_copies_that_a_job_tends_already_are_left_to_it() -> None:
+    cluster = Answering()
+    cluster.mirrors = [["web1", "default", "parted", True, "up"]]
+    cluster.jobs = [
+        [[0, 0], None, "running", [{"OP_ID": "OP_GROUP_VERIFY_DISKS", "group_name": "default"}]],
+        [[0, 0], [1, 0], "error", [{"OP_ID": "OP_X", "instance_name": "web1"}]],
+    ]
+    cluster.hold()
+    assert cluster.ordered == []
+
+
+def test_mirrors_are_let_be_while_the_queue_is_drained() -> None:
+    cluster = Answering()
+    cluster.drained = True
+    cluster.mirrors = [["web1", "default", "parted", True, "up"]]
+    cluster.hold()
+    assert cluster.ordered == []
