@@ -83,6 +83,10 @@ class Invariants:
         for number in self.cancelled:
             job = await self._cluster.finished(number)
             assert job.status is not Status.SUCCESS, f"job {number} was cancelled, and succeeded"
+        config = self._cluster.config
+        owned = [disk for instance in config.instances.values() for disk in instance.disks]
+        owned += [disk.uuid for disk in config.detached_disks()]
+        assert sorted(owned) == sorted(config.disks), "a disk has several owners, or none"
         held = self._cluster.held()
         assert not held, f"locks or room are held for nobody: {held}"
         self._cluster.check_replicas()

@@ -7,10 +7,13 @@ from typing import Any
 
 from common.errors import GntError
 from common.model.template import DiskTemplate
-from common.names import InstanceName, JobId, NodeName
+from common.names import InstanceName, JobId, MiB, NodeName
 from coordinator.operations.base import Operation
+from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
 from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -94,9 +97,25 @@ class Operators:
             lambda: RemoveInstance(instance_name=name),
             lambda: ShutDownInstance(instance_name=name),
             lambda: StartInstance(instance_name=name),
+            lambda: GrowDisk(instance_name=name, disk=-1, amount=MiB(self._random.randrange(64))),
+            lambda: self._of_disks(name),
             lambda: Delay(duration=self._random.uniform(0, 10)),
         ]
         return self._random.choice(make)()
+
+    def _of_disks(self, name: InstanceName) -> Order:
+        """Give an instance a disk, take one, or detach one; attach what has been detached."""
+        chance, masters = self._random.random(), self._cluster.masters()
+        detached = masters[0].running.store.state.config.detached_disks() if masters else ()
+        changes: list[tuple[str, dict[str, Any]]] = [
+            ("add", {"size": 32, "name": f"disk{self._random.randrange(3)}"}),
+            ("remove", {}),
+            ("detach", {}),
+            *(("attach", {"uuid": disk.uuid}) for disk in detached[:2]),
+        ]
+        action, values = self._random.choice(changes)
+        change = DiskChange(action=DiskAction(action), disk=-1, values=values)
+        return ModifyInstance(instance_name=name, disks=(change,), hotplug=chance < 0.7)
 
     def _of_a_node(self) -> Order:
         """Change the pool of candidates or the cluster; a node that is out of it comes back."""

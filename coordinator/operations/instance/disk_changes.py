@@ -196,26 +196,3 @@ def has_other_modes(changes: DiskChanges) -> bool:
     """Tell whether a disk that stays may be written to, or not, from now on."""
     modes = {disk.uuid: disk.mode for disk in changes.present}
     return any(modes.get(disk.uuid, disk.mode) is not disk.mode for disk in changes.disks)
-
-
-def in_words(changes: DiskChanges) -> list[list[str]]:
-    """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
-    words, attached = [], {disk.uuid for disk in changes.attached}
-    had = {disk.uuid: (number, disk) for number, disk in enumerate(changes.present)}
-    for number, disk in enumerate(changes.disks):
-        about = f"size={disk.size},mode={disk.mode}"
-        if disk.uuid in attached:
-            words.append([f"disk/{number}", f"attach:{about},name={disk.name or 'None'}"])
-        elif disk.uuid not in had:
-            words.append([f"disk/{number}", f"add:{about}"])
-        else:
-            before = had[disk.uuid][1]
-            if disk.mode is not before.mode:
-                words.append([f"disk.mode/{number}", disk.mode])
-            if disk.name != before.name:
-                words.append([f"disk.name/{number}", disk.name or "None"])
-    gone = {changes.present[number].uuid for number in changes.removed}
-    for disk in changes.gone:
-        what = "remove" if disk.uuid in gone else "detach"
-        words.append([f"disk/{had[disk.uuid][0]}", what])
-    return words

@@ -1,6 +1,7 @@
 """Making, plugging, unplugging and deleting disks when those of an instance change."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from msgspec.structs import replace
 
@@ -14,11 +15,24 @@ from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.disk_changes import DiskChanges
+from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import check_answers, check_online, is_alive
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold, homes
 from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
+
+
+class AtOnce(StrEnum):
+    """Whether a guest that runs is told of other disks, or has them at its next start."""
+
+    NO = "no"
+    IF_POSSIBLE = "if possible"
+    YES = "yes"
+
+    @classmethod
+    def of(cls, *, must: bool, may: bool) -> "AtOnce":
+        return cls.YES if must else cls.IF_POSSIBLE if may else cls.NO
 
 
 class DiskPlan(Order, kw_only=True):
@@ -51,8 +65,7 @@ def plan_disks(
     after: Instance,
     changes: DiskChanges,
     found: GuestReport | None,
-    *,
-    live: bool,
+    at_once: AtOnce,
 ) -> DiskPlan:
     """Plan how disks change.
 
@@ -62,11 +75,12 @@ def plan_disks(
         after: the instance as it will be.
         changes: of its disks.
         found: its guest, if there is one.
-        live: whether a guest that runs is told at once.
+        at_once: whether a guest that runs is told of it.
 
     Raises:
         Conflict: a disk that goes is in use, or the guest cannot be told.
     """
+    check_settled(cluster, before)
     config, kind = cluster.config, kind_of(after.disk_template)
     home = config.nodes[after.primary_node]
     nodes = [config.nodes[uuid] for uuid in config.nodes_of(before)]
@@ -74,8 +88,8 @@ def plan_disks(
         check_online(node)
     at = homes(config, before, home.ref)
     check_answers(found, before, home)
-    tells = is_alive(found) and live
-    if is_alive(found) and changes.gone and not live:
+    tells = _is_told(before, found, at_once)
+    if is_alive(found) and changes.gone and not tells:
         raise Conflict(
             f"{before.name} runs and uses disk {_numbers(changes)}: with --hotplug it lets go of "
             "that at once; or stop it first.",
@@ -143,6 +157,18 @@ def delete_removed(cluster: Cluster, plan: DiskPlan) -> Iterator[Step]:
         spec = next(disk for disk in plan.gone.disks if disk.id == uuid)
         for node in plan.homes:
             yield delete_left_disk(cluster, number, spec, node)
+
+
+def _is_told(instance: Instance, found: GuestReport | None, at_once: AtOnce) -> bool:
+    if found is None or not is_alive(found) or at_once is AtOnce.NO:
+        return False
+    if found.disks is None and at_once is AtOnce.YES:
+        raise Conflict(
+            f"Which disks {instance.name} has is not known, since an older version has started it: "
+            "leave --hotplug out, and the change takes effect when it is next started.",
+            instance=instance.name,
+        )
+    return found.disks is not None
 
 
 def _fresh(plan: DiskPlan) -> GuestSpec:

@@ -13,7 +13,6 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import edited
 from common.model.template import DiskTemplate
-from common.noderpc.instances import GuestReport
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -32,13 +31,18 @@ from coordinator.operations.instance.disk_changes import (
     changed_disks,
     find_detached,
     has_other_modes,
-    in_words,
 )
 from coordinator.operations.instance.disk_steps import (
+    AtOnce,
     DiskPlan,
     delete_removed,
     make_and_plug,
     plan_disks,
+)
+from coordinator.operations.instance.modified import (
+    disks_in_words,
+    layer_in_words,
+    nics_in_words,
 )
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics
 from coordinator.operations.locking import wanted
@@ -49,7 +53,7 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change, differing
-from coordinator.operations.steps.checks import find_guest, is_alive, may_run
+from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 
@@ -194,8 +198,8 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         self._check_stopped(before, node, runs=runs)
         plan = None
         if changes:
-            live = self._is_live(found, before)
-            plan = plan_disks(cluster, before, after, changes, found, live=live)
+            at_once = AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
+            plan = plan_disks(cluster, before, after, changes, found, at_once)
             if changes.made:
                 await take_space(cluster, planned, [config.nodes[at.uuid] for at in plan.homes])
         later = differing(before, after).keys() - _OF_NO_GUEST
@@ -249,13 +253,13 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     def result(self, plan: ModifyInstancePlan) -> list[list[Any]]:
         """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
         return [
-            *_layer("be", plan.before.beparams, plan.after.beparams),
-            *_layer("hv", plan.before.hvparams, plan.after.hvparams),
-            *_layer("os", plan.before.osparams, plan.after.osparams),
+            *layer_in_words("be", plan.before.beparams, plan.after.beparams),
+            *layer_in_words("hv", plan.before.hvparams, plan.after.hvparams),
+            *layer_in_words("os", plan.before.osparams, plan.after.osparams),
             *([["os", plan.after.os]] if plan.after.os != plan.before.os else []),
             *([["disk_template", plan.after.disk_template]] if plan.conversion else []),
-            *_nics(plan.nics_before, plan.nics_after),
-            *(in_words(plan.disks.changes) if plan.disks else []),
+            *nics_in_words(plan.nics_before, plan.nics_after),
+            *(disks_in_words(plan.disks.changes) if plan.disks else []),
             *([["admin_state", plan.after.admin_state]]
               if plan.after.admin_state != plan.before.admin_state else []),
         ]  # fmt: skip
@@ -281,18 +285,6 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
                 f"Nics of {name} cannot be changed while it runs: leave --hotplug out, and the "
                 "change takes effect when it is next started, or stop it first."
             )
-
-    def _is_live(self, found: GuestReport | None, instance: Instance) -> bool:
-        """Tell whether a guest that runs is told of other disks at once."""
-        if not is_alive(found) or not (self.hotplug or self.hotplug_if_possible):
-            return False
-        assert found
-        if found.disks is None and self.hotplug:
-            raise Conflict(
-                f"Which disks {instance.name} has is not known, since an older version has started "
-                "it: leave --hotplug out, and the change takes effect when it is next started."
-            )
-        return found.disks is not None
 
     def _changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
         state = present.admin_state
@@ -324,22 +316,3 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
 
 def _differ(changes: DiskChanges | None) -> bool:
     return changes is not None and changes.before != changes.after
-
-
-def _layer(word: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[list[Any]]:
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
-            yield [f"{word}/{name}", after.get(name, "default")]
-
-
-def _nics(before: Sequence[Nic], after: Sequence[Nic]) -> Iterator[list[Any]]:
-    old = {nic.uuid: nic for nic in before}
-    for index, nic in enumerate(after):
-        if nic.uuid not in old:
-            yield [f"nic.{index}", f"add:mac={nic.mac},ip={nic.ip or 'none'}"]
-        elif changes := differing(old[nic.uuid], nic):
-            yield [f"nic.{index}", ",".join(f"{name}={value}" for name, value in changes.items())]
-    kept = {nic.uuid for nic in after}
-    for index, nic in enumerate(before):
-        if nic.uuid not in kept:
-            yield [f"nic.{index}", "remove"]
