@@ -24,6 +24,8 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
 
+Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
+
 
 class GuestSpec(Order):
     """All that is needed to run a guest; parameters are filled."""
@@ -38,7 +40,7 @@ class GuestSpec(Order):
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
     # Where disks are in the machine of the guest that runs and comes from another node; others
     # get free ones, in their order.
-    slots: dict[DiskId, int] = {}
+    slots: Slots = {}
 
 
 class GuestState(StrEnum):
@@ -63,9 +65,6 @@ class GuestState(StrEnum):
 
 
 Pins = Annotated[dict[Word, Word], Meta(max_length=16)]
-
-
-Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
 
 
 class GuestReport(Report):

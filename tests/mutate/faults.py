@@ -1,6 +1,7 @@
 """The faults, in the order of the code that they are planted in."""
 
 from tests.mutate.clients import CLIENTS
+from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
 from tests.mutate.moves import MOVES
 
@@ -354,6 +355,7 @@ FAULTS = (
         (INVARIANTS, CANCELLING),
     ),
     *CLIENTS,
+    *OF_DISKS,
     *MOVES,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",
