@@ -84,8 +84,13 @@ class Disks(NodeService, prefix="disks"):
 
     @rpc(timeout=120, safe_to_repeat=True)
     @abstractmethod
-    async def ensure_present(self, *, disk: DiskSpec) -> None:
+    async def ensure_present(self, *, disk: DiskSpec, others: tuple[DiskSpec, ...] = ()) -> None:
         """Create a disk of the wanted size; one that is there already stays as it is.
+
+        Args:
+            disk: what is to be there.
+            others: of the same instance, which are asked for next. They may be made with it, near
+                to it and by fewer commands, or not; whoever takes the disk back deletes them, too.
 
         Raises:
             Unfinished: it is not all zeros yet.

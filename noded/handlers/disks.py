@@ -18,10 +18,16 @@ class DiskHandlers(Disks):
         self._storages = storages
         self._turns = turns
 
-    async def ensure_present(self, *, disk: DiskSpec) -> None:
-        _check(disk)
+    async def ensure_present(self, *, disk: DiskSpec, others: tuple[DiskSpec, ...] = ()) -> None:
+        _check(disk, *others)
+        storage = self._storages.of(disk)
+        alike = [
+            each
+            for each in others
+            if each.instance == disk.instance and self._storages.of(each) is storage
+        ]
         async with self._turns.of(disk.instance):
-            await self._storages.of(disk).ensure_present(disk)
+            await storage.ensure_present_with(disk, alike)
 
     async def ensure_absent(self, *, disk: DiskSpec) -> None:
         _check(disk)

@@ -66,6 +66,10 @@ class Storage(Protocol):
 
     # Of several disks of one instance; who can, takes them all by as few commands as one.
 
+    async def ensure_present_with(self, disk: DiskSpec, others: Sequence[DiskSpec]) -> None:  # noqa: ARG002
+        """Create a disk, and others with it where that is of use; see ``ensure_present``."""
+        await self.ensure_present(disk)
+
     async def find_all(self, disks: Sequence[DiskSpec]) -> tuple[DiskReport | None, ...]:
         """Find disks, in the order asked; see ``find``."""
         return tuple([await self.find(disk) for disk in disks])

@@ -26,6 +26,9 @@ class PlainStorage(Storage, PoolDriver):
     async def ensure_present(self, disk: DiskSpec) -> None:
         await self._volumes.ensure_present([_new(disk)])
 
+    async def ensure_present_with(self, disk: DiskSpec, others: Sequence[DiskSpec]) -> None:
+        await self._volumes.ensure_present(list(map(_new, (disk, *others))))
+
     async def ensure_absent(self, disk: DiskSpec) -> None:
         await self._volumes.ensure_absent([_volume(disk)])
 

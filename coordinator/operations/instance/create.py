@@ -222,7 +222,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         nodes = (plan.node, *plan.others)
         for index, disk in enumerate(plan.guest.disks):
             for node in nodes:
-                yield create_disk(cluster, index, disk, node)
+                others = () if index else plan.guest.disks[1:]
+                yield create_disk(cluster, index, disk, node, others=others)
         if plan.others:
             yield join_copies(cluster, plan.guest, nodes)
             if not plan.start:

@@ -34,13 +34,31 @@ def holders_of(config: Config, disk: Disk, home: Node) -> tuple[Node, ...]:
     return (*others, home)
 
 
-def create_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
-    """Create a disk; undone, it is deleted."""
+def create_disk(
+    cluster: Cluster,
+    index: int,
+    disk: DiskSpec,
+    node: NodeRef,
+    *,
+    others: tuple[DiskSpec, ...] = (),
+) -> Step:
+    """Create a disk; undone, it is deleted.
+
+    ``others`` are those of the instance that the next steps create: the node may make them at once,
+    so that they are near one another, and they are deleted with it.
+    """
     disks, title = cluster.call(Disks, node), f"create disk {index} ({disk.size} MiB) on {node}"
+
+    async def take_back() -> None:
+        for each in (disk, *others):
+            await disks.ensure_absent(disk=each)
+
     return act(
         title,
-        lambda: until_finished(cluster, title, lambda: disks.ensure_present(disk=disk)),
-        undo=lambda: disks.ensure_absent(disk=disk),
+        lambda: until_finished(
+            cluster, title, lambda: disks.ensure_present(disk=disk, others=others)
+        ),
+        undo=take_back,
     )
 
 

@@ -1,7 +1,10 @@
 """Stories of one instance, where it is."""
 
+from msgspec.structs import replace
+
 from common.model.template import DiskTemplate
 from common.names import InstanceName
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.modify import ModifyInstance
@@ -31,6 +34,12 @@ STORIES = {
     "create on a node, not started": Story(create(node="gamma", start=False)),
     "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
     "create on volumes": Story(create(node="gamma", template=DiskTemplate.PLAIN)),
+    "create several disks on volumes": Story(
+        replace(
+            create(node="gamma", template=DiskTemplate.PLAIN),
+            disks=(DiskRequest(size="64M"), DiskRequest(size="32M")),
+        )
+    ),
     "create on volumes where the allocator says": Story(create(template=DiskTemplate.PLAIN)),
     "remove from volumes": Story(
         RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.PLAIN),

@@ -20,7 +20,7 @@ from noded.network.fake import FakeNetwork
 from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
-from noded.storage.lvm.volumes import Volume
+from noded.storage.lvm.volumes import NewVolume, Volume
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 from noded.system.turns import Turns
@@ -168,5 +168,29 @@ def test_pool_of_a_kind_that_a_node_cannot_have_is_named() -> None:
         storages = only_files(SlowStorage())
         with pytest.raises(NodeFailure, match="cannot keep disks in the volume group xenvg"):
             await storages.space(Pool(kind=PoolKind.VOLUME_GROUP, name="xenvg"))
+
+    simulate(scenario())
+
+
+def test_disks_of_an_instance_are_made_together_and_near_one_another() -> None:
+    made: list[int] = []
+
+    class Volumes(FakeVolumes):
+        async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
+            made.append(len(wanted))
+            await super().ensure_present(wanted)
+
+    def on(id: DiskId, instance: InstanceId = WEB1) -> DiskSpec:
+        backing = LvmBacking(group="vg", name=f"{id}.disk")
+        return DiskSpec(id=id, instance=instance, size=MiB(8), backing=backing)
+
+    async def scenario() -> None:
+        disks = DiskHandlers(Storages({LvmBacking: PlainStorage(Volumes("vg"))}, {}), Turns())
+        foreign = on(DiskId(f"{DISK_A[:-1]}c"), InstanceId(f"{WEB1[:-1]}2"))
+        await disks.ensure_present(disk=on(DISK_A), others=(on(DISK_B), foreign))
+        await disks.ensure_present(disk=on(DISK_B))
+        assert made == [2, 1]
+        found = await disks.find(disks=(on(DISK_A), on(DISK_B), foreign))
+        assert [each is not None for each in found] == [True, True, False]
 
     simulate(scenario())
