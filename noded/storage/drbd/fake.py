@@ -6,8 +6,17 @@ from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access
-from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
-from noded.storage.drbd.fake_pairs import JUST_CREATED, KIB, NONE, Copy, End, FakePairs
+from common.noderpc.mirrors import Copying, CopyState, Link
+from noded.storage.drbd.fake_end import (
+    JUST_CREATED,
+    KIB,
+    NONE,
+    Copy,
+    End,
+    access_of,
+    report,
+)
+from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.drbd.mirror import OURS
 from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse
 from noded.storage.lvm.device import mapper_path
@@ -241,7 +250,7 @@ class FakeDrbd(DrbdModule):
     def attached(self) -> dict[DiskId, Access]:
         """Return the disks that are set up here, and for whom."""
         return {
-            DiskId(end.resource.removeprefix(OURS)): _access(end) for end in self._ends.values()
+            DiskId(end.resource.removeprefix(OURS)): access_of(end) for end in self._ends.values()
         }
 
     def lose_power(self) -> None:
@@ -306,39 +315,8 @@ class FakeDrbd(DrbdModule):
             connection=end.connection,
             allows_two=end.allows_two,
             size=end.size,
-            report=self._report(end),
+            report=report(end, self._pairs.peer(end)),
         )
-
-    def _report(self, end: End) -> MirrorReport:
-        peer = self._pairs.peer(end)
-        copy = end.copy or (peer.copy if peer else None)
-        behind = copy.dirty_kib if copy else 0
-        paused = end.paused or (peer is not None and peer.paused)
-        rate = (peer if end.copying is Copying.TO_PEER and peer else end).rate_kib
-        return MirrorReport(
-            primary=end.primary,
-            peer_primary=peer is not None and peer.primary,
-            own=end.state,
-            peer=peer.state if peer else _last_heard(end),
-            link=end.link,
-            copying=end.copying,
-            paused=paused and end.copying is not Copying.NOTHING,
-            percent=100.0 - 100.0 * behind / max(end.size * KIB, 1) if end.size else 100.0,
-            behind_kib=behind,
-            rate_kib=0 if end.copying is Copying.NOTHING or paused else rate,
-            generations=tuple(end.copy.generations) if end.copy else (),
-        )
-
-
-def _last_heard(end: End) -> CopyState:
-    is_known = end.copy is not None and end.copy.peer_is_outdated
-    return CopyState.OUTDATED if is_known else CopyState.UNKNOWN
-
-
-def _access(end: End) -> Access:
-    if not end.primary:
-        return Access.STANDBY
-    return Access.SHARED if end.allows_two else Access.SOLE
 
 
 def _refusal(words: str) -> NodeFailure:

@@ -7,66 +7,12 @@ guests write is not kept; that they wrote, and up to when, is: so a copy tells h
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import count
 
-from common.names import MiB
 from common.noderpc.mirrors import Copying, CopyState, Link
-from noded.storage.drbd.module import Connection
+from noded.storage.drbd.fake_end import KIB, NONE, End, compare
 
-JUST_CREATED = "0000000000000004"
-NONE = "0" * 16
 WRITTEN_KIB_S = 1024  # what a guest changes, once each, while nobody copies it
-KIB = 1024
-
-
-@dataclass(slots=True)
-class Copy:
-    """What is on the two volumes of one end; it outlives any power cut."""
-
-    generations: list[str] = field(default_factory=lambda: [JUST_CREATED, NONE, NONE, NONE])
-    is_consistent: bool = False
-    was_up_to_date: bool = False
-    peer_is_outdated: bool = False
-    dirty_kib: int = 0
-    is_all_dirty: bool = True
-    data: str = ""  # which volume it tells of: LVM's UUID
-    written: float = 0.0  # until when that has what guests wrote
-    has_crashed: bool = False  # while it was primary; it has not met its peer since
-
-
-@dataclass(slots=True)
-class End:
-    """One node's device."""
-
-    resource: str
-    minor: int
-    address: str  # of its node
-    is_used: Callable[[], bool]
-    state: CopyState = CopyState.NONE
-    copy: Copy | None = None
-    volumes: tuple[str, str] | None = None
-    size: MiB = MiB(0)
-    rate_kib: int = 1
-    limit_kib: int = 0
-    connection: Connection | None = None
-    secret: str = ""
-    discard: bool = False
-    allows_two: bool = False
-    link: Link = Link.NONE
-    primary: bool = False
-    paused: bool = False
-    was_forced: bool = False  # to be primary with a copy that was not up-to-date, for no guest yet
-    copying: Copying = Copying.NOTHING
-
-    @property
-    def has_good_copy(self) -> bool:
-        return self.state is CopyState.UP_TO_DATE
-
-    def part(self) -> None:
-        """Give up the peer; who asked for it says what becomes of the connection."""
-        self.link = Link.NONE
-        self.connection = None
 
 
 class FakePairs:
@@ -228,7 +174,7 @@ class FakePairs:
         if one.copy is None or other.copy is None:
             self._join(one, other)
             return
-        match self._compare(one, one.copy, other, other.copy):
+        match compare(one, other):
             case None:
                 one.part()
                 other.part()
@@ -236,9 +182,11 @@ class FakePairs:
                 self._join(one, other)
                 self._agree(one, other)
             case 1:
+                self._note_discarded(one, other)
                 self._join(one, other)
                 self._begin_copying(one, other)
             case _:
+                self._note_discarded(one, other)
                 self._join(one, other)
                 self._begin_copying(other, one)
 
@@ -267,35 +215,11 @@ class FakePairs:
         target.copy.is_consistent = target.copy.was_up_to_date = False
         source.copy.peer_is_outdated = True
 
-    def _compare(self, one: End, a: Copy, other: End, b: Copy) -> int | None:
-        """Return who is to copy to the other: 1, -1, or 0 for nobody; None: they are apart.
-
-        Source: drbd_uuid_compare() in drbd_receiver.c of Linux 6.1, by its rules.
-        """
-        mine, theirs = a.generations, b.generations
-        if mine[0] == theirs[0] == JUST_CREATED:
-            return 0
-        if mine[0] == JUST_CREATED:
-            a.is_all_dirty = True
-            return -1
-        if theirs[0] == JUST_CREATED:
-            b.is_all_dirty = True
-            return 1
-        if mine[0] == theirs[0]:
-            if a.is_consistent != b.is_consistent:  # a copying was cut off
-                return 1 if a.is_consistent else -1
-            return int(a.has_crashed) - int(b.has_crashed)
-        if mine[1] == theirs[0]:
-            return 1
-        if mine[0] == theirs[1]:
-            return -1
-        if theirs[0] in mine[2:]:
-            a.is_all_dirty = True
-            return 1
-        if mine[0] in theirs[2:]:
-            b.is_all_dirty = True
-            return -1
-        if mine[1] == theirs[1] != NONE and one.discard != other.discard:
+    def _note_discarded(self, one: End, other: End) -> None:
+        is_split = _parted_at(one) == _parted_at(other) != NONE
+        if is_split and one.discard != other.discard:
             self.given_up.add(one.resource)
-            return -1 if one.discard else 1
-        return None
+
+
+def _parted_at(end: End) -> str:
+    return end.copy.generations[1] if end.copy else NONE
