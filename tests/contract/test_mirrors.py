@@ -1,16 +1,18 @@
 """What mirrored disks promise, kept by DRBD's module and by the fake, through the same driver."""
 
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict
+from common.errors import Conflict, NodeFailure
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access
 from common.noderpc.mirrors import Copying, CopyState, Link
 from noded.storage.drbd.mirror import OURS
+from noded.storage.lvm.volumes import Volume
 from tests.support.pairs import SECRET, SIZE, DrbdPair, FakePair, Pair, Side, only, refusal, whole
 
 Story = Callable[[Pair], Coroutine[Any, Any, None]]
@@ -404,6 +406,45 @@ def test_new_data_is_not_what_old_metadata_tells_of(pair: Pair) -> None:
         assert await pair.has(one, written)
 
     pair.run(story())
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["set aside", "taken back"])
+def test_what_was_half_set_aside_is_never_taken_for_a_good_copy(pair: Pair, back: bool) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        written = await pair.write(one)
+        if back:
+            await one.upkeep.set_aside(one.disk)
+            await one.storage.ensure_present(one.disk)
+            await one.attach(Access.SOLE)
+        with interrupted(one):
+            doing = one.upkeep.take_back if back else one.upkeep.set_aside
+            assert await refusal(doing(one.disk)) == "It was cut off."
+        await one.storage.ensure_present(one.disk)  # by whoever knows nothing of that
+        await one.attach(Access.SOLE)
+        await one.is_whole()
+        await other.detach()
+        assert await pair.has(one, written)
+
+    pair.run(story())
+
+
+@contextmanager
+def interrupted(side: Side) -> Iterator[None]:
+    """Have the second of several volumes not be renamed."""
+    volumes: Any = side.storage.devices.volumes
+    rename = volumes.rename
+    renamed: list[Volume] = []
+
+    async def renames_one(volume: Volume, new: Volume) -> None:
+        if renamed:
+            raise NodeFailure("It was cut off.")
+        await rename(volume, new)
+        renamed.append(volume)
+
+    volumes.rename = renames_one
+    yield
+    del volumes.rename
 
 
 def test_good_copy_is_not_set_aside_for_want_of_another(pair: Pair) -> None:

@@ -3,6 +3,7 @@
 from tests.mutate.clients import CLIENTS
 from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
+from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
@@ -356,6 +357,7 @@ FAULTS = (
     ),
     *CLIENTS,
     *OF_DISKS,
+    *MIRRORS,
     *MOVES,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",

@@ -1,0 +1,90 @@
+"""Faults in what a node does with mirrored disks."""
+
+from tests.mutate.fault import Fault
+
+CONTRACT = "tests/contract/test_mirrors.py"
+LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
+MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
+
+MIRRORS = (
+    Fault(
+        "used though nobody was asked", "a copy is used if it is known to be the newest",
+        "noded/storage/drbd/decide.py",
+        "    if not alone:\n", "    if False:\n",
+        (CONTRACT,),
+    ),
+    Fault(
+        "used though it is behind", "an outdated copy is used only if it was declared good",
+        "noded/storage/drbd/decide.py",
+        "    if report.own not in GOOD_ALONE:", "    if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "used though neither is good", "a copy is used if one of both is up-to-date",
+        "noded/storage/drbd/decide.py",
+        "        if CopyState.UP_TO_DATE in (report.own, report.peer):\n            return False\n",
+        "        return True\n",
+        (CONTRACT,),
+    ),
+    Fault(
+        "foreign device taken away", "what is not ours is left alone",
+        "noded/storage/drbd/decide.py",
+        "    if not device.resource.startswith(OURS):", "    if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "working device taken away", "a disk that is connected does not make way",
+        "noded/storage/drbd/decide.py",
+        "    if device.report.primary or device.report.link is Link.CONNECTED:", "    if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "old metadata kept", "metadata tells of the data beside it",
+        "noded/storage/drbd/driver.py",
+        "        if data is None and meta is not None:", "        if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "good copy set aside", "a copy is given up only if there is another good one",
+        "noded/storage/drbd/upkeep.py",
+        "        if report.link is not Link.CONNECTED or report.peer is not CopyState.UP_TO_DATE:",
+        "        if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "new data kept with old metadata", "what was set aside comes back as a whole",
+        "noded/storage/drbd/upkeep.py",
+        "([volume for volume, _, there in pairs if there])", "([])",
+        (CONTRACT,),
+    ),
+    Fault(
+        "copy in use given up", "what a guest writes is not given up while it writes",
+        "noded/storage/drbd/upkeep.py",
+        "        if discard and device.report.primary:", "        if False:",
+        (CONTRACT,),
+    ),
+    Fault(
+        "both may write for good", "two nodes may write only while a guest moves",
+        "noded/storage/drbd/driver.py",
+        "allow_two=access is Access.SHARED", "allow_two=True",
+        (CONTRACT,),
+    ),
+    Fault(
+        "secret shown", "the secret of a disk is not shown",
+        "noded/storage/drbd/mirror.py",
+        "    secret: str = field(repr=False)\n", "    secret: str = field(repr=True)\n",
+        (MIRROR,),
+    ),
+    Fault(
+        "no proof asked for", "an end proves that it knows the secret, where the kernel can check",
+        "noded/storage/drbd/linux.py",
+        "proof | options)", "options)",
+        (LINUX,),
+    ),
+    Fault(
+        "metadata made anew", "metadata is made only where there is none",
+        "noded/storage/drbd/linux.py",
+        '            if error.detail.get("status") != 1:', "            if False:",
+        (LINUX,),
+    ),
+)  # fmt: skip
