@@ -37,8 +37,11 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
         if asks and chosen is None:
             fields |= _whole_name(client, entry, fields)
         jobs = _jobs(entry, fields, options, chosen)
-        for job in jobs:
-            read_operation(job[0])  # the coordinator would say the same, after a round trip
+        # The coordinator would say the same of bad parameters, after a round trip.
+        orders = [read_operation(job[0]) for job in jobs]
+        for question in filter(None, (order.question() for order in orders)):
+            if not (options.force or options.dry_run):
+                confirm(question)
         _confirm(entry, chosen.names if chosen else fields.values(), chosen, options)
         return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
 
@@ -85,9 +88,10 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
     if entry.many:
         add_selection(parser, _kind(entry))
     add_job_options(parser, verbose="verbose" not in operation.parameters())
-    if entry.confirm and "force" not in operation.parameters():
+    asks = entry.confirm or operation.question is not Operation.question
+    if asks and "force" not in operation.parameters():
         parser.add_argument("-f", "--force", action="store_true", help="do not ask")
-    if entry.confirm:
+    if asks:
         parser.set_defaults(force=False)
     add_ignored(parser, entry.ignored)
     return parser

@@ -49,6 +49,13 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
         """Tell whether this gives or ends power over nodes, which the group shall not do."""
         return False
 
+    def question(self) -> str:
+        """Return what an operator is asked first, because something would be lost; or nothing.
+
+        It is about these parameters; what is asked in any case is in the catalogue.
+        """
+        return ""
+
     async def choose(self, cluster: Cluster) -> ChoiceT:  # noqa: ARG002 -- for those that choose
         """Settle what the operator left open, say a node, without holding any lock.
 

@@ -266,8 +266,6 @@ _ENTRIES = (
         help="change an instance's parameters, nics and disks",
         route="PUT /2/instances/{instance_name}/modify",
         ignored=(
-            "-f",
-            "--force",
             "--force-variant",
             "--no-conflicts-check",
             "--no-wait-for-sync",

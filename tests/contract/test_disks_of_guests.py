@@ -1,6 +1,9 @@
 """Disks that come, go and grow while a real guest runs."""
 
+import contextlib
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,11 @@ from msgspec.structs import replace
 from common.errors import Conflict, NodeFailure
 from common.model.disk import Mode
 from common.names import InstanceName
+from common.noderpc.disks import DiskSpec
 from noded.hypervisor.kvm import plugging
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import parse_devices
+from noded.system.execute import execute
 from tests.support.hypervisors import WEB1, KvmRig, goes_on, has_qemu, report_of, run_kvm, until
 
 pytestmark = pytest.mark.skipif(
@@ -188,5 +193,44 @@ def test_what_an_older_version_has_started_is_left_as_it_is() -> None:
         report = await report_of(alpha)
         assert report is not None
         assert report.disks is None
+
+    run_kvm(scenario)
+
+
+@contextlib.contextmanager
+def block_device(path: Path) -> Iterator[str]:
+    """Show a file as a block device; ``losetup -c`` has it see that the file has grown."""
+    made = subprocess.run(  # noqa: TID251 -- before there is a loop
+        ("losetup", "--find", "--show", str(path)), capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"NO BLOCK DEVICES CAN BE MADE HERE: {made.stderr.strip()}")
+    device = made.stdout.strip()
+    try:
+        yield device
+    finally:
+        subprocess.run(("losetup", "-d", device), check=True)  # noqa: TID251
+
+
+def test_block_device_comes_grows_and_goes() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha, disk = rig.nodes["alpha"], rig.disk(1)
+        with block_device(rig.root / "1.img") as device:
+
+            def open_disk(wanted: DiskSpec) -> int:
+                assert wanted.id == disk.id
+                return os.open(device, os.O_RDWR | os.O_CLOEXEC)
+
+            await alpha.ensure_running(rig.spec(), ())
+            await goes_on(rig, "alpha")
+            alpha._open_disk = open_disk  # type: ignore[attr-defined]
+            await alpha.ensure_disks(rig.spec(disks=(rig.disk(0), disk)))
+            assert await rig.seen("alpha") == {0: 1, 1: 1}
+            os.truncate(rig.root / "1.img", 3 << 20)
+            await execute("losetup", "-c", device, timeout_s=10)
+            await alpha.ensure_disks(rig.spec(disks=(rig.disk(0), rig.disk(1, size=3))))
+            assert await rig.seen("alpha") == {0: 1, 1: 3}
+            await alpha.ensure_disks(rig.spec())
+            assert await rig.seen("alpha") == {0: 1}
 
     run_kvm(scenario)

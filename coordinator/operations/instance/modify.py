@@ -45,6 +45,7 @@ from coordinator.operations.instance.modified import (
     nics_in_words,
 )
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics
+from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, option
 from coordinator.operations.placement.fit import check_policy
@@ -171,6 +172,12 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             if each.action is DiskAction.ATTACH
         ]
         return wanted(instance=instance.name, nodes=nodes, room=room, disks=come)
+
+    def question(self) -> str:
+        gone = [str(c.disk) for c in self.disks if c.action is DiskAction.REMOVE]
+        which = " and ".join("-1, the last one," if disk == str(LAST) else disk for disk in gone)
+        name = self.instance_name
+        return f"Delete disk {which} of {name}, with all the data on it?" if gone else ""
 
     async def prepare(self, cluster: Cluster, _: None) -> ModifyInstancePlan:
         config = cluster.config

@@ -133,6 +133,25 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
              "name": "/dev/sdb", "changes": False},
         ),
         (
+            "gnt-instance grow-disk --absolute --no-wait-for-sync web1 data 1.5G",
+            {"OP_ID": "OP_INSTANCE_GROW_DISK", "instance_name": "web1", "disk": "data",
+             "amount": 1536, "absolute": True, "wait_for_sync": False},
+        ),
+        (
+            "gnt-instance recreate-disks --disk 1:size=2G --disk 0 -n beta:gamma web1",
+            {"OP_ID": "OP_INSTANCE_RECREATE_DISKS", "instance_name": "web1",
+             "disks": [[1, {"size": 2048}], [0, {}]], "nodes": ["beta", "gamma"]},
+        ),
+        (
+            "gnt-instance modify -f --disk 0:remove --disk add:size=1G --disk data:detach "
+            "--disk 1:attach,uuid=x --disk root:mode=ro --hotplug web1",
+            {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1", "hotplug": True,
+             "disks": [
+                 ["remove", 0, {}], ["add", -1, {"size": 1024}], ["detach", "data", {}],
+                 ["attach", 1, {"uuid": "x"}], ["modify", "root", {"mode": "ro"}],
+             ]},
+        ),
+        (
             "gnt-group assign-nodes -f attic gamma delta",
             {"OP_ID": "OP_GROUP_ASSIGN_NODES", "group_name": "attic",
              "nodes": ["gamma", "delta"], "force": True},
@@ -332,6 +351,7 @@ def test_a_secret_comes_over_ssh(
         ("gnt-node modify -O perhaps beta", 2, "--offline: “perhaps” is neither yes nor no"),
         ("gnt-debug delay 1 --priority=99", 2, "--priority: “99”"),
         ("gnt-instance remove web1", 13, "Delete web1.example.com, with all the data on the"),
+        ("gnt-instance modify --disk 1:remove web1", 13, "Delete disk 1 of web1, with all the"),
         ("gnt-node powercycle beta", 13, "Reboot beta at once"),
         ("gnt-instance remove mail web9", 3, "There is no instance “web9”"),
         ("gnt-instance migrate web9", 3, "There is no instance “web9”"),
