@@ -12,6 +12,7 @@ from common.noderpc.instances import GuestState
 from coordinator.master.master import Master
 from coordinator.operations.locking import from_rows
 from tests.sim.foreign import is_foreign
+from tests.sim.kept_data import KeptData
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
 
@@ -28,6 +29,7 @@ class Invariants:
         self.cancelled: set[JobId] = set()  # jobs whose cancellation was promised
         self.history: dict[int, str] = {}  # digests of acknowledged states, by serial
         self.newest = Stamp()
+        self._data = KeptData(cluster)
         self._asked: dict[JobId, bytes] = {}  # the operations of every job that was seen
         self._ended: dict[JobId, Job] = {}
         self._jobs: Mapping[JobId, Job] = {}  # as they were looked at last
@@ -45,6 +47,8 @@ class Invariants:
             if state.stamp.epoch == master.running.confirmed.won.epoch:
                 self._acknowledged(state.stamp, master.name)
                 is_old = state.stamp.serial < self.newest.serial  # of one that was deposed
+                if not is_old:
+                    self._data.check(state)
                 if not is_old and state.jobs is not self._jobs:
                     self._check_jobs(state.jobs)
                 self._check_locks(master)
@@ -64,8 +68,11 @@ class Invariants:
         """Where several nodes have a disk, each of them knows of the others."""
         held: dict[DiskId, dict[str, Access]] = {}
         for machine in self._cluster.machines.values():
+            # Of a disk that only one node has, the one on another is being made of it.
+            local = {report.id for report in machine.files.disks.values()}
             for disk, access in machine.attached.items():
-                held.setdefault(disk, {})[machine.name] = access
+                if disk not in local:
+                    held.setdefault(disk, {})[machine.name] = access
         for disk_id, by in held.items():
             used = [access for access in by.values() if access is not Access.STANDBY]
             alone = Access.SOLE in used

@@ -8,12 +8,14 @@ from typing import Any
 from common.errors import GntError
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB, NodeName
+from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.move import MoveInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -83,9 +85,14 @@ class Operators:
     def _of_an_instance(self) -> Order:
         name = InstanceName(f"web{self._random.randrange(4)}")
         target = self._random.choice(self._cluster.names)
+        template = self._random.choice((DiskTemplate.FILE, DiskTemplate.SHAREDFILE))
         make: list[Callable[[], Order]] = [
             lambda: create(name),
             lambda: create(name, template=DiskTemplate.DRBD),
+            lambda: create(name, template=DiskTemplate.FILE),
+            lambda: MoveInstance(instance_name=name, target_node=NodeName(target)),
+            lambda: ModifyInstance(instance_name=name, disk_template=template),
+            lambda: ExportInstance(instance_name=name, target_node=target),
             lambda: MigrateInstance(instance_name=name),
             lambda: MigrateInstance(instance_name=name, target_node=target),
             lambda: MigrateInstance(instance_name=name, cleanup=True),

@@ -1,0 +1,62 @@
+"""What guests have written goes where they go."""
+
+from collections.abc import Sequence
+
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.template import DiskTemplate
+from common.names import DiskId, InstanceId
+from common.noderpc.disks import DiskSpec
+from coordinator.state.state import State
+from tests.support.cluster import SimulatedCluster
+from tests.support.machine import Machine
+
+Words = dict[DiskId, str]
+
+
+class KeptData:
+    """Has every guest write a word on each disk as soon as it has it, and looks for it later.
+
+    That of mirrored disks is looked after by those who pretend to mirror them.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._words: dict[InstanceId, tuple[DiskTemplate, Words]] = {}  # in the order of disks
+
+    def check(self, state: State) -> None:
+        """Look at the disks of all instances, where a state says that they are."""
+        config = state.config
+        is_quiet = all(job.status.is_final for job in state.jobs.values())
+        for instance in config.instances.values():
+            if instance.disk_template.traits.is_mirrored:
+                self._words.pop(instance.uuid, None)
+                continue
+            disks = config.disks_of(instance)
+            words = self._wanted(instance, disks)
+            machine = self._cluster.machines[config.nodes[instance.primary_node].name]
+            for disk in disks:
+                if is_quiet or _has(machine, disk):  # else it is being removed
+                    _check(machine, instance, disk, words)
+            self._words[instance.uuid] = instance.disk_template, words
+
+    def _wanted(self, instance: Instance, disks: Sequence[Disk]) -> Words:
+        """Return what is to be on disks that were there before, in whatever way they are kept."""
+        template, before = self._words.get(instance.uuid, (instance.disk_template, {}))
+        if template is not instance.disk_template and len(before) == len(disks):
+            return dict(zip((disk.uuid for disk in disks), before.values(), strict=True))
+        return {disk.uuid: before[disk.uuid] for disk in disks if disk.uuid in before}
+
+
+def _check(machine: Machine, instance: Instance, disk: Disk, words: Words) -> None:
+    spec = DiskSpec(id=disk.uuid, instance=instance.uuid, size=disk.size, backing=disk.backing)
+    if disk.uuid not in words:
+        words[disk.uuid] = f"data of {disk.uuid}"
+        machine.written.write(spec, words[disk.uuid])
+    found, wanted = machine.written.read(spec), words[disk.uuid]
+    assert found == wanted, f"{instance.name} has {found!r} on its disk, and wrote {wanted!r}"
+
+
+def _has(machine: Machine, disk: Disk) -> bool:
+    there = {*machine.files.disks, *machine.shared.disks, *machine.volumes.names()}
+    return not there.isdisjoint(disk.backing.paths)
