@@ -104,14 +104,45 @@ def test_two_made_at_once_have_devices_of_their_own() -> None:
     tell(story)
 
 
-def test_it_goes_nowhere_else() -> None:
+def test_it_migrates_nowhere_else() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        for operation in (
-            MigrateInstance(instance_name=WEB1, target_node="alpha"),
-            FailOverInstance(instance_name=WEB1, target_node="alpha"),
-        ):
-            with pytest.raises(Conflict, match="on gamma and beta only; it cannot run on alpha"):
-                await cluster.run(operation)
+        with pytest.raises(Conflict, match="on gamma and beta only; it cannot run on alpha"):
+            await cluster.run(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+
+    tell(story)
+
+
+def test_it_fails_over_to_any_node_with_a_copy_that_follows() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
+        assert (homes(cluster), behind(cluster)) == (["alpha", "beta"], [])
+        assert await guests(cluster) == {"alpha": {"web1": "running"}}
+        assert attached(cluster) == {"alpha": ["sole"], "beta": ["standby"]}
+        assert cluster.machines["gamma"].local_disks == []
+
+    tell(story)
+
+
+@pytest.mark.parametrize("dead", [BETA, GAMMA])
+def test_it_fails_over_to_any_node_from_the_copy_that_is_left(dead: NodeName) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, dead)
+        await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
+        left = "gamma" if dead == BETA else "beta"
+        assert (homes(cluster), behind(cluster)) == (["alpha", left], [])
+        assert await guests(cluster) == {"alpha": {"web1": "running"}}
+
+    tell(story)
+
+
+def test_it_is_not_failed_over_to_any_node_from_a_copy_that_is_not_proven() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        await cluster.machines["beta"].boot()
+        await lose(cluster, GAMMA)
+        with pytest.raises(Conflict, match="may lack what was written last"):
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
+        assert cluster.machines["alpha"].local_disks == []
 
     tell(story)
 

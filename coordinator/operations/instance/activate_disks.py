@@ -14,7 +14,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
-from coordinator.operations.instance.second_copy import check_not_behind, find_cast
+from coordinator.operations.instance.second_copy import check_good_copy, find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
@@ -76,8 +76,7 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
             await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
         cast = await find_cast(cluster, instance, node, guest, without=runs)
-        if cast.lost:
-            check_not_behind(cluster, instance, node)
+        check_good_copy(cluster, instance, cast)
         return ActivatePlan(
             instance=instance.uuid,
             node=node.ref,

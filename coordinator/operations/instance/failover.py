@@ -20,6 +20,13 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
     TargetNodeOption,
 )
+from coordinator.operations.instance.anywhere import (
+    Pairing,
+    find_base,
+    plan_pairing,
+    prepare_target,
+    start_there,
+)
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
@@ -52,6 +59,7 @@ class FailoverPlan(Order, kw_only=True):
     attach: Handover  # to where it is going to be
     lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     declares: bool = False  # the target's copy good, whatever it lacks
+    pairing: Pairing | None = None  # where the target gets a copy that it has not
     was_running: bool
     start: bool
     wait_s: float
@@ -85,7 +93,8 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
         config = cluster.config
         instance = config.instance(self.instance_name)
         with another_if_stale(cluster, place):
-            source, target = check_can_move(config, instance, place)
+            is_mirrored = instance.disk_template.traits.is_mirrored
+            source, target = check_can_move(config, instance, place, anywhere=is_mirrored)
         guest = present_guest(config, instance)
         if not source.offline:
             check_settled(cluster, instance)
@@ -100,6 +109,8 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                     f"“gnt-instance migrate --cleanup {instance.name}” records that.",
                     node=target.name,
                 )
+        if is_mirrored and target.uuid not in config.nodes_of(instance):
+            return await self._plan_anywhere(cluster, instance, source, target, is_alive=alive)
         start = instance.admin_state is AdminState.UP
         declares = await check_target_good(
             cluster, instance, guest, target, is_alive=alive, ignore=self.ignore_consistency
@@ -132,13 +143,43 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             now=cluster.now(),
         )
 
+    async def _plan_anywhere(
+        self, cluster: Cluster, instance: Instance, source: Node, target: Node, *, is_alive: bool
+    ) -> FailoverPlan:
+        guest = present_guest(cluster.config, instance)
+        base = await find_base(cluster, instance, guest, is_alive=is_alive)
+        await take_memory(cluster, target, guest.memory, instance)
+        pairing = await plan_pairing(cluster, instance, guest, target, base)
+        await cluster.call(Instances, target).check_startable(guest=pairing.guest)
+        nodes = homes(cluster.config, instance, source.ref)
+        kind = kind_of(instance.disk_template)
+        return FailoverPlan(
+            instance=instance.uuid,
+            source=source.ref,
+            source_offline=source.offline,
+            target=target.ref,
+            guest=guest,
+            was_running=is_alive,
+            start=True,
+            others=tuple(ref for ref in others(cluster, instance) if ref != target.ref),
+            detach=kind.before_failover(nodes, was_running=is_alive),
+            attach=pairing.attach,
+            pairing=pairing,
+            wait_s=float(self.shutdown_timeout),
+            now=cluster.now(),
+        )
+
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
         return room_for(cluster.config, self.instance_name, place)
 
     def promises(self, plan: FailoverPlan) -> Iterable[Promise]:
+        if plan.pairing:
+            return [plan.pairing.promise]
         return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if plan.start else []
 
     def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
+        if plan.pairing:
+            yield from prepare_target(cluster, plan.pairing, plan.target)
         if not plan.source_offline:
             yield shut_down_guest(
                 cluster,
@@ -154,6 +195,9 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             f"clear away what is left of {plan.guest.name} on {plan.target}",
             lambda: instances.ensure_no_shell(instance=plan.guest.id),
         )
+        if plan.pairing:
+            yield from start_there(cluster, plan.pairing, plan.target, plan.guest, plan.now)
+            return
         good = (plan.target,) if plan.declares else ()
         yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
         yield record(

@@ -40,7 +40,9 @@ async def choose_target(
     return place_of(chosen.nodes, chosen.allocator)
 
 
-def check_can_move(config: Config, instance: Instance, place: Place) -> tuple[Node, Node]:
+def check_can_move(
+    config: Config, instance: Instance, place: Place, *, anywhere: bool = False
+) -> tuple[Node, Node]:
     """Return source and target of a move.
 
     Raises:
@@ -51,7 +53,7 @@ def check_can_move(config: Config, instance: Instance, place: Place) -> tuple[No
     source, node = config.nodes[instance.primary_node], place.find(config)
     if node.uuid == source.uuid:
         raise Conflict(f"Instance {instance.name} is on {node.name} already.")
-    if targets is not None and node.uuid not in targets:
+    if targets is not None and node.uuid not in targets and not anywhere:
         names = " and ".join(config.nodes[uuid].name for uuid in targets)
         raise Conflict(
             f"The disks of {instance.name} are on {source.name} and {names} only; it cannot run on "

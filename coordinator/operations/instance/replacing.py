@@ -105,7 +105,7 @@ def replace_node(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     )
     if plan.reaches_old:
         for index, disk in zip(plan.indices, plan.guest.disks, strict=True):
-            yield _delete_old(cluster, index, disk, plan.old)
+            yield delete_old(cluster, index, disk, plan.old)
     if plan.early:
         yield _copy(cluster, plan, plan.after)
         yield record(
@@ -173,7 +173,7 @@ def _switch(cluster: Cluster, plan: ReplacePlan) -> Step:
     return act(title, switch, undo=switch_back)
 
 
-def _delete_old(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
+def delete_old(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:
     """Delete an old copy; the new one is there, so nothing depends on it."""
 
     async def delete() -> None:

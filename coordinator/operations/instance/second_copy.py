@@ -74,23 +74,24 @@ def only(config: Config, instance: Instance, home: Node) -> Cast:
     return Cast((home.ref,), tuple(others))
 
 
-def check_not_behind(cluster: Cluster, instance: Instance, home: Node) -> None:
-    """Refuse to start an instance on a copy of its disks that is known to be old.
+def check_good_copy(cluster: Cluster, instance: Instance, cast: Cast) -> None:
+    """Refuse to start an instance on an old copy of its disks alone.
+
+    With the other node it can: what its own copy lacks it reads from there, while it is copied.
 
     Raises:
         Conflict: says where the good one is.
     """
-    config = cluster.config
-    old = [str(i) for i, d in enumerate(config.disks_of(instance)) if home.uuid in d.behind]
-    if old:
-        good = [config.nodes[n].name for n in config.nodes_of(instance) if n != home.uuid]
-        raise Conflict(
-            f"Disk {', '.join(old)} of {instance.name} on {home.name} is behind the copy on "
-            f"{good[0]}. “gnt-instance failover {instance.name}” has it run there; or "
-            f"“gnt-instance activate-disks --wait-for-sync {instance.name}” makes both copies "
-            "equal first.",
-            instance=instance.name,
-        )
+    config, takes_part = cluster.config, {node.uuid for node in cast.nodes}
+    for index, disk in enumerate(config.disks_of(instance)):
+        if disk.behind and not takes_part - set(disk.behind):
+            good = [config.nodes[uuid].name for uuid in disk.nodes if uuid not in disk.behind]
+            raise Conflict(
+                f"Disk {index} of {instance.name} on {cast.nodes[0]} is behind the copy on "
+                f"{' and '.join(good)}. Bring that node back; or, if it is there, “gnt-instance "
+                f"failover {instance.name}” has the instance run on it.",
+                instance=instance.name,
+            )
 
 
 async def check_both_good(cluster: Cluster, guest: GuestSpec, source: Node, target: Node) -> None:

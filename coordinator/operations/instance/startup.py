@@ -17,7 +17,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, NoRemember
-from coordinator.operations.instance.second_copy import check_not_behind, find_cast
+from coordinator.operations.instance.second_copy import check_good_copy, find_cast
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
@@ -111,9 +111,9 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         without = self.force or was_running
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
-            check_not_behind(cluster, instance, node)
         cast = await find_cast(cluster, instance, node, guest, without=without)
         if not was_running:
+            check_good_copy(cluster, instance, cast)
             await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
         attach = kind_of(instance.disk_template).before_start(cast.nodes)

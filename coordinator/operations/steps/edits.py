@@ -33,7 +33,7 @@ def set_disks_active(uuid: InstanceId, now: float, *, active: bool) -> Edit:
     return edit
 
 
-def set_primary(uuid: InstanceId, node: NodeId, now: float) -> Edit:
+def set_primary(uuid: InstanceId, node: NodeId, now: float) -> Callable[[State], list[Put]]:
     """Record on which node an instance is, and that it is on no other."""
 
     def edit(state: State) -> list[Put]:
@@ -103,7 +103,7 @@ def note_copies(
     return edit
 
 
-def put_disks(disks: tuple[Disk, ...], now: float) -> Edit:
+def put_disks(disks: tuple[Disk, ...], now: float) -> Callable[[State], list[Put]]:
     """Record where disks are from now on; what else changed meanwhile stays."""
 
     def edit(state: State) -> list[Put]:

@@ -57,6 +57,10 @@ STORIES = {
     "fail over mirrored from a dead node": Story(
         FailOverInstance(instance_name=WEB1), web1_mirrored_without(GAMMA), uncertain=NOTED
     ),
+    "fail over to any node": Story(
+        FailOverInstance(instance_name=WEB1, target_node="alpha"), web1_mirrored(),
+        uncertain=NOTED | {"disks gamma"}, again=StartInstance(instance_name=WEB1),
+    ),
     "migrate mirrored": Story(
         MigrateInstance(instance_name=WEB1), web1_mirrored(),
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
