@@ -10,6 +10,7 @@ from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB, NodeName
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.base import Operation
+from coordinator.operations.cluster.verify_disks import VerifyDisks
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
@@ -22,6 +23,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.evacuate import EvacuateNode
+from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.test.delay import Delay
@@ -139,6 +141,9 @@ class Operators:
             ),
             lambda: ModifyNode(node_name=node, drained=chance.random() < 0.3),
             lambda: EvacuateNode(node_name=node),
+            lambda: EvacuateNode(node_name=node, secondary_only=True),
+            lambda: MigrateNode(node_name=node),
+            VerifyDisks,
             lambda: RemoveNode(node_name=node),
         ]
         made = self._random.choice(make)()
