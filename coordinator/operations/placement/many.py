@@ -1,6 +1,5 @@
 """Have nodes chosen for many new instances in one go, each on what the others leave."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -83,7 +82,7 @@ def _place_here(
         model = with_instance(model, demand, indices)
         chosen[planned.instance.name] = nodes
         promise = promise_of(look.config, planned, [look.config.node(node) for node in nodes])
-        look = dataclasses.replace(look, promised=(*look.promised, promise))
+        look = look.with_promise(promise)
     return chosen
 
 

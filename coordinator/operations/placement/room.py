@@ -1,10 +1,11 @@
 """What nodes have left when all is there that should be, and all that is promised."""
 
+import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from common.model.disk import Disk
 from common.model.instance import AdminState, nodes_of
@@ -21,6 +22,8 @@ from coordinator.state.config import Config
 
 if TYPE_CHECKING:
     from coordinator.nodes.reports import Live
+
+_Coming = defaultdict[NodeId | None, Counter[Pool]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,17 @@ class Room:
             for one in found
             if one and all(node in nodes for node in nodes_of(*one)) and not self._has_come(one)
         )
+
+    def with_promise(self, promise: Promise) -> Self:
+        """Return the same with one promise more, without looking at all others again."""
+        after = dataclasses.replace(self, promised=(*self.promised, promise))
+        one = promise.planned
+        if one is None or self._has_come(one):
+            return after
+        coming = defaultdict(Counter, {node: Counter(of) for node, of in self._coming.items()})
+        self._add(coming, one)
+        vars(after).update(planned=(*self.planned, one), pools=self.pools, _coming=coming)
+        return after
 
     def _has_come(self, one: PlannedInstance) -> bool:
         """Tell whether an instance is on all its nodes, and its disks are as large as planned."""
@@ -125,14 +139,15 @@ class Room:
     @cached_property
     def _coming(self) -> Mapping[NodeId | None, Counter[Pool]]:
         """What is promised and not taken yet, by node; None: wherever the pool is reached."""
-        coming: dict[NodeId | None, Counter[Pool]] = defaultdict(Counter)
+        coming: _Coming = defaultdict(Counter)
         for one in self.planned:
-            nodes: Iterable[NodeId | None] = nodes_of(*one)
-            if one.instance.disk_template.traits.is_external:
-                nodes = (None,)
-            for node in nodes:
-                coming[node] += self.needs(one, node)
+            self._add(coming, one)
         return coming
+
+    def _add(self, coming: "_Coming", one: PlannedInstance) -> None:
+        is_everywhere = one.instance.disk_template.traits.is_external
+        for node in (None,) if is_everywhere else nodes_of(*one):
+            coming[node] += self.needs(one, node)
 
     def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Pool]:
         """Return what an instance is going to take of a node's pools beside what it takes already.

@@ -303,3 +303,22 @@ def test_the_job_that_makes_a_planned_second_copy_keeps_its_room() -> None:
     (promise,) = read_operation(dict(order.input)).intends(cluster, order.choice)
     look = Look(cluster.config, LIVE, (promise,))
     assert look.free_space(GAMMA, directory(FILES)) == 100_000 - 1024
+
+
+def test_a_promise_more_leads_to_the_same_as_looking_at_all_of_them() -> None:
+    there = planned("web1", ALPHA, BETA)
+    config = configured(there)
+    promises = (
+        promise_of_secondary(there.instance, there.disks, GAMMA),
+        Promise(InstanceId("web2"), BETA.uuid, MiB(512), planned("web2", BETA, GAMMA)),
+        Promise(InstanceId("web1"), ALPHA.uuid, MiB(512), there),
+        Promise(InstanceId("web3"), GAMMA.uuid, MiB(512)),
+    )
+    step, whole = Look(config, LIVE), Look(config, LIVE, promises)
+    for promise in promises:
+        step = step.with_promise(promise)
+    assert (step.promised, step.planned) == (whole.promised, whole.planned)
+    for node in NODES.values():
+        assert step.free_space(node, directory(FILES)) == whole.free_space(node, directory(FILES))
+    assert [*step.snapshot.nodes] == [*whole.snapshot.nodes]
+    assert [*step.snapshot.instances] == [*whole.snapshot.instances]
