@@ -181,7 +181,8 @@ class Node:
             if time.monotonic() > end:
                 raise Trouble(f"Processes of {self.name} do not end: {left}.")
             for pid in left:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
 
     def _processes(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from deploy.uml import cache, command, room
 from deploy.uml.command import LEASH, Trouble, run
 from deploy.uml.install import SOURCES
 from deploy.uml.lab import Lab
+from deploy.uml.node import Node
 from deploy.uml.place import CHECKOUT, Place, place
 
 
@@ -74,3 +76,18 @@ def test_nodes_get_all_that_the_installation_reads() -> None:
     text = (CHECKOUT / "deploy/install").read_text()
     read = set(re.findall(r"deploy[/.][a-z][a-z_.-]*[a-z]", text)) - {"deploy/install"}
     assert {name.replace("deploy.", "deploy/") for name in read} <= {*SOURCES}
+
+
+def test_process_that_ends_while_it_is_to_be_ended_is_fine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gone = subprocess.Popen(("true",))
+    gone.wait()
+    left = [[gone.pid], []]
+    monkeypatch.setattr(Node, "_processes", lambda _: left.pop(0))
+    monkeypatch.setattr(Node, "pid", None)
+    place = Place("lab-none")
+    (spot := place.spots(1)[0]).directory.mkdir(parents=True)
+    Node(place, spot).power_off()
+    assert left == []
