@@ -1,6 +1,5 @@
 """The work of ``hail``: from the request's text to the answer's, with what options add."""
 
-from json import dumps
 from typing import Any, TextIO
 
 from common.errors import GntError
@@ -26,6 +25,8 @@ def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
     message = Fields(message.values, "invalid iallocator message")
     asked = message.inside("request", "invalid request dict")
     if parsed.verbose > 1:
+        from json import dumps
+
         stderr.write(f"Received request: {dumps(asked.values)}\n")
     cluster = read_cluster(message, kvm_node_memory=parsed.kvm_node_memory)
     wanted = read_request(asked, cluster)

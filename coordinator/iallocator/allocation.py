@@ -5,6 +5,7 @@ from common.model.group import AllocationPolicy
 from common.names import NodeName
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.model.state import expect_pairs
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
@@ -53,6 +54,7 @@ def allocate_many(
     """
     group = request.group_name
     placer = Placer(cluster, options, options.among, group)
+    expect_pairs(sum(new.required_nodes == 2 for new in request.news), len(cluster.nodes))
     is_odd = options.strict and placer.is_dedicated
     done: list[tuple[str, list[str]]] = []
     failed: list[tuple[str, str]] = []

@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 FEW = 64
 """Nodes up to which trying them one by one is faster than arrays."""
 
-FEW_IN_PAIRS, FEW_WITH_NUMPY = 200, 14
+FEW_IN_PAIRS, FEW_WITH_NUMPY = 120, 14
 """The same of pairs of nodes: where NumPy would have to be loaded for arrays, and where it is."""
+
+
+def expect_pairs(instances: int, nodes: int) -> None:
+    """Load NumPy if so many instances to be placed in pairs, one by one, take longer than that."""
+    if instances * nodes**2 > FEW_IN_PAIRS**2:
+        import numpy as np  # noqa: F401 -- from now on ``State.scope`` prefers arrays
 
 
 class Resident:
