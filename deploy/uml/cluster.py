@@ -7,6 +7,7 @@ from deploy.uml.node import Node
 from deploy.uml.place import CLUSTER, FILE_DISKS, GROUP, SHARED_DISKS
 
 MEMBERSHIP = "/var/lib/gantry/identity/membership.json"
+TEMPLATES = "drbd,plain,sharedfile,file,diskless"
 ALONE = "flock /run/lab-form"  # a command goes on when the ssh that began it is interrupted
 
 
@@ -21,7 +22,7 @@ def form(nodes: Sequence[Node], say: Callable[[str], None]) -> Node:
         init = (
             f"gnt-cluster init --address {first.spot.address} --file-storage-dir {FILE_DISKS} "
             f"--shared-file-storage-dir {SHARED_DISKS} --vg-name {GROUP} "
-            f"--enabled-disk-templates sharedfile,file,plain,diskless {CLUSTER}"
+            f"--enabled-disk-templates {TEMPLATES} {CLUSTER}"
         )
         say(f"{first.name}# {init}")
         first.run(f"{ALONE} sh -c 'test -e {MEMBERSHIP} || {init}'")

@@ -24,7 +24,7 @@ class Guest:
         self.uuid, node = stage.alpha.run(f"gnt-instance list {fields} {name}").strip().split(",")
         self.node = stage.lab.node(node)
         is_volume = template == "plain"
-        self._disk = VOLUME if is_volume else f"{DIRECTORIES[template]}/{self.uuid}/*.raw"
+        self._disk = VOLUME if is_volume else f"{DIRECTORIES.get(template)}/{self.uuid}/*.raw"
 
     def process(self, node: Node) -> int:
         """Return the number of its QEMU."""
