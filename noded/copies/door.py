@@ -37,10 +37,18 @@ class Door:
         self._visits: queue.SimpleQueue[Visit] = queue.SimpleQueue()
         self._unknown = threading.Semaphore(MOST_UNKNOWN)
         self._present: ssl.SSLSocket | None = None
+        self._is_open = True
 
     def open(self) -> None:
         """Begin to take in visits."""
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Take in nobody any more."""
+        self._is_open = False
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
     def wait(self, seconds: float) -> Visit | None:
         """Return the next visit; None if nobody came."""
@@ -50,7 +58,7 @@ class Door:
             return None
 
     def _accept(self) -> None:
-        while True:
+        while self._is_open:
             try:
                 connection, _ = self._listener.accept()
             except OSError:  # it has gone again
@@ -75,6 +83,7 @@ class Door:
             return
         if self._present is not None:
             with suppress(OSError):
+                # Who serves it closes it: closed here, its number might be another's already.
                 self._present.shutdown(socket.SHUT_RDWR)
         self._present = secured
         self._visits.put(visit)

@@ -73,6 +73,9 @@ class Line:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_AFTER_S * 1000)
         self._connection = connection
 
+    def close(self) -> None:
+        self._connection.close()
+
     def wait_for(self, seconds: float) -> None:
         """Wait so long for the other side from now on, whatever is read or sent."""
         self._connection.settimeout(seconds)

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,8 +46,9 @@ class Sender:
         self._door.open()
         while visit := self._door.wait(IDLE_S):
             # One that breaks off comes again, if it still wants.
-            with suppress(OSError, EOFError, Garbled, GntError):
+            with closing(visit.line), suppress(OSError, EOFError, Garbled, GntError):
                 self._serve(visit)
+        self._door.close()
 
     def _serve(self, visit: Visit) -> None:
         line = visit.line

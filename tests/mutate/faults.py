@@ -1,6 +1,7 @@
 """The faults, in the order of the code that they are planted in."""
 
 from tests.mutate.clients import CLIENTS
+from tests.mutate.copies import OF_COPIES
 from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
 from tests.mutate.mirrors import MIRRORS
@@ -359,6 +360,7 @@ FAULTS = (
     *OF_DISKS,
     *MIRRORS,
     *MOVES,
+    *OF_COPIES,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",
         "noded/calls/expiry.py",
