@@ -129,13 +129,14 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     """
     from coordinator.allocator.allocation.why_not import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
+    from coordinator.allocator.refusal import Reason
     from coordinator.operations.placement.demands import demand_of
 
     group = config.groups[node.group]
     policy = config.policy_of(group)
     demand = demand_of(config, *planned, None)
-    reason = find_violation(policy, demand)
-    if reason:
+    reason = Reason(find_violation(policy, demand))
+    if reason is not Reason.NONE:
         raise Conflict(
             f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
             f"it {bounds_in_words(policy, demand, reason)}. Use --ignore-ipolicy to override it."
