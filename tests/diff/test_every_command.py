@@ -114,24 +114,24 @@ gnt-node health: OP_OOB_COMMAND
 gnt-node info beta:
 gnt-node list:
 gnt-node list-fields:
-gnt-node list-storage: OP_NODE_QUERY_STORAGE
+gnt-node list-storage:
 gnt-node list-tags beta:
 gnt-node migrate -f beta:
 gnt-node modify -D yes gamma:
-gnt-node modify-storage --allocatable yes beta lvm-pv sda: OP_NODE_MODIFY_STORAGE
+gnt-node modify-storage --allocatable yes beta lvm-pv sda: sda
 gnt-node power status beta: OP_OOB_COMMAND
 gnt-instance remove -f guest:
 gnt-instance remove -f batch:
 gnt-node remove-tags beta blue:
-gnt-node repair-storage beta lvm-vg xenvg: OP_REPAIR_NODE_STORAGE
+gnt-node repair-storage beta lvm-vg xenvg: xenvg
 gnt-node restricted-command uptime beta: OP_RESTRICTED_COMMAND
-gnt-node volumes: OP_NODE_QUERYVOLS
+gnt-node volumes:
 gnt-os diagnose: OP_OS_DIAGNOSE
 gnt-os info: OP_OS_DIAGNOSE
 gnt-os list: OP_OS_DIAGNOSE
 gnt-os modify --os-parameters a=b none: osparams
-gnt-storage diagnose: OP_EXT_STORAGE_DIAGNOSE
-gnt-storage info: OP_EXT_STORAGE_DIAGNOSE
+gnt-storage diagnose: ExtStorage providers
+gnt-storage info: ExtStorage providers
 gnt-node remove gamma:
 gnt-node powercycle --yes beta:
 """.strip().splitlines()
