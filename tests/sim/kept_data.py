@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from common.model.disk import Disk
 from common.model.instance import Instance
+from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId
 from common.noderpc.disks import DiskSpec
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.state.state import State
 from tests.support.cluster import SimulatedCluster
 from tests.support.machine import Machine
@@ -28,6 +30,7 @@ class KeptData:
         """Look at the disks of all instances, where a state says that they are."""
         config = state.config
         is_quiet = all(job.status.is_final for job in state.jobs.values())
+        half_removed = _half_removed(state)
         for instance in config.instances.values():
             if instance.disk_template.traits.is_mirrored:
                 self._words.pop(instance.uuid, None)
@@ -36,7 +39,8 @@ class KeptData:
             words = self._wanted(instance, disks)
             machine = self._cluster.machines[config.nodes[instance.primary_node].name]
             for disk in disks:
-                if is_quiet or _has(machine, disk):  # else it is being removed
+                may_be_gone = not is_quiet or instance.name in half_removed
+                if _has(machine, disk) or not may_be_gone:
                     _check(machine, instance, disk, words)
             self._words[instance.uuid] = instance.disk_template, words
 
@@ -46,6 +50,20 @@ class KeptData:
         if template is not instance.disk_template and len(before) == len(disks):
             return dict(zip((disk.uuid for disk in disks), before.values(), strict=True))
         return {disk.uuid: before[disk.uuid] for disk in disks if disk.uuid in before}
+
+
+def _half_removed(state: State) -> set[str]:
+    """Return the instances that somebody wanted to be gone, and that are there again or still.
+
+    A removal does not go back behind a deleted disk, and ends where a node says that it failed.
+    """
+    return {
+        op.input["instance_name"]
+        for job in state.jobs.values()
+        if job.status is Status.ERROR
+        for op in job.ops
+        if op.input["OP_ID"] == RemoveInstance.opcode
+    }
 
 
 def _check(machine: Machine, instance: Instance, disk: Disk, words: Words) -> None:
