@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.messages import to_json
-from common.model.job import Job, OperationRecord, Status
+from common.model.job import Failure, Job, OperationRecord, Status
 from common.model.stamp import Stamp
 from common.names import DiskId, JobId
 from common.noderpc.disks import Access
@@ -29,6 +29,7 @@ class Invariants:
         self.cancelled: set[JobId] = set()  # jobs whose cancellation was promised
         self.history: dict[int, str] = {}  # digests of acknowledged states, by serial
         self.newest = Stamp()
+        self.liars: set[str] = set()  # nodes that may have told anything
         self._data = KeptData(cluster)
         self._asked: dict[JobId, bytes] = {}  # the operations of every job that was seen
         self._ended: dict[JobId, Job] = {}
@@ -104,6 +105,11 @@ class Invariants:
         if stamp.serial > self.newest.serial:
             self.newest = stamp
 
+    def _is_bug(self, failure: Failure) -> bool:
+        """Tell whether something is at fault; who lies may say so of itself at any time."""
+        by_a_liar = any(failure.message.startswith(f"{name}: ") for name in self.liars)
+        return failure.code == "bug" and not by_a_liar
+
     def _check_jobs(self, jobs: Mapping[JobId, Job]) -> None:
         """One job has one number for ever, takes each step once, and ends once."""
         for number, job in jobs.items():
@@ -116,7 +122,7 @@ class Invariants:
                 assert _end(before) == _end(job), f"job {number} ended twice: {before}, {job}"
             elif job.status.is_final:
                 self._ended[number] = job
-                bugs = [op.failure for op in job.ops if op.failure and op.failure.code == "bug"]
+                bugs = [op.failure for op in job.ops if op.failure and self._is_bug(op.failure)]
                 assert not bugs, f"job {number} came upon a fault of ours: {bugs}"
             for op in job.ops:
                 entries = [(entry.event, entry.step) for entry in op.journal]

@@ -46,6 +46,7 @@ class Oddities:
             return
         liar = self._random.choice(regular)
         self._note(f"{liar} lies")
+        self._invariants.liars.add(liar)
 
         def is_lied_about(trip: Trip) -> bool:
             service = trip.call.name.partition(".")[0]
