@@ -9,7 +9,7 @@ import contextlib
 import os
 import select
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +17,8 @@ from common.errors import NodeFailure
 from noded.system.execute import ENVIRONMENT
 
 PROC = Path("/proc")
+OWN_DESCRIPTORS = PROC / "self/fd"
+STANDARD = (0, 1, 2)
 KILL_WAIT_S = 20.0  # for the kernel to take down a process that hangs in a broken disk
 
 
@@ -98,14 +100,16 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
     Args:
         argv: the program and its arguments.
         log: where both outputs are appended.
-        handed: descriptors it gets, under their own numbers.
+        handed: descriptors it gets, under their own numbers; no others, whatever is open here.
 
     Raises:
         NodeFailure: it cannot be started.
     """
     output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-    kept = [(os.POSIX_SPAWN_DUP2, number, number) for number in handed]  # so not closed by exec
+    given = tuple(handed)
+    kept = [(os.POSIX_SPAWN_DUP2, number, number) for number in given]  # so not closed by exec
+    shut = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable() if number not in given]
     try:
         # Not asyncio's subprocess: that kills its child when the event loop is closed.
         pid = os.posix_spawnp(
@@ -115,11 +119,20 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
             setsid=True,
             setsigmask=(),
             setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
-            file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept],
+            file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept, *shut],
         )
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
     return Process(pid, os.pidfd_open(pid))
+
+
+def _inheritable() -> Iterator[int]:
+    """Yield the descriptors that a program would get unasked; libraries leave some so."""
+    for entry in OWN_DESCRIPTORS.iterdir():
+        number = int(entry.name)
+        with contextlib.suppress(OSError):  # that of the list itself
+            if number not in STANDARD and os.get_inheritable(number):
+                yield number
 
 
 def find(pid_file: Path, is_it: Callable[[Sequence[bytes]], bool]) -> Process | None:
