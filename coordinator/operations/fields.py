@@ -202,3 +202,33 @@ SkippedChecks = Annotated[tuple[str, ...], hidden("names of checks to leave out"
 ResultIsFindings = Annotated[
     bool, hidden("result: what was found, instead of whether there is no error")
 ]
+
+PrimaryNodeOption = Annotated[
+    str | None,
+    option(
+        "-n",
+        "--node",
+        help="node to run on, and the secondary node of a mirrored disk template",
+        syntax=Syntax.NODES,
+    ),
+]
+SecondaryNodeField = Annotated[str | None, hidden("secondary node of a mirrored disk template")]
+HypervisorParameters = Annotated[
+    dict[str, Any],
+    option(
+        "-H",
+        "--hypervisor-parameters",
+        help="[HYPERVISOR:]NAME=VALUE,…",
+        syntax=Syntax.HYPERVISOR,
+    ),
+]
+BackendParameters = Annotated[
+    dict[str, Any],
+    option("-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…", syntax=Syntax.KEYVAL),
+]
+TagsOption = Annotated[
+    tuple[str, ...], option("--tags", help="comma-separated tags", syntax=Syntax.LIST)
+]
+IgnorePolicy = Annotated[
+    bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
+]

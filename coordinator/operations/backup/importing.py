@@ -24,7 +24,17 @@ from coordinator.operations.backup.description import Description, read_descript
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest, NicRequest
-from coordinator.operations.fields import AllocatorOption, CompressionOption, RateOption
+from coordinator.operations.fields import (
+    AllocatorOption,
+    BackendParameters,
+    CompressionOption,
+    HypervisorParameters,
+    IgnorePolicy,
+    PrimaryNodeOption,
+    RateOption,
+    SecondaryNodeField,
+    TagsOption,
+)
 from coordinator.operations.instance.create import CreateInstance, CreatePlan
 from coordinator.operations.instance.place import Place
 from coordinator.operations.locking import wanted
@@ -62,41 +72,18 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         tuple[NicRequest, ...],
         option("--net", help="N:link=BRIDGE[,…] (as they were)", syntax=Syntax.DEVICES),
     ] = ()
-    pnode: Annotated[
-        str | None,
-        option(
-            "-n",
-            "--node",
-            help="node to run on, and the secondary node of a mirrored disk template",
-            syntax=Syntax.NODES,
-        ),
-    ] = None
-    snode: Annotated[str | None, hidden("secondary node of a mirrored disk template")] = None
+    pnode: PrimaryNodeOption = None
+    snode: SecondaryNodeField = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: as it was, if that is enabled")
     ] = None
-    hvparams: Annotated[
-        dict[str, Any],
-        option(
-            "-H",
-            "--hypervisor-parameters",
-            help="[HYPERVISOR:]NAME=VALUE,…",
-            syntax=Syntax.HYPERVISOR,
-        ),
-    ] = {}
-    beparams: Annotated[
-        dict[str, Any],
-        option("-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…", syntax=Syntax.KEYVAL),
-    ] = {}
-    tags: Annotated[
-        tuple[str, ...], option("--tags", help="comma-separated tags", syntax=Syntax.LIST)
-    ] = ()
+    hvparams: HypervisorParameters = {}
+    beparams: BackendParameters = {}
+    tags: TagsOption = ()
     compress: CompressionOption = Compression.NONE
     rate_limit: RateOption = 0
-    ignore_ipolicy: Annotated[
-        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
-    ] = False
+    ignore_ipolicy: IgnorePolicy = False
 
     def locks(self, config: Config, place: Place) -> Wanted:
         nodes = [node.uuid for node in place.nodes]

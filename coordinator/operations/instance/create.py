@@ -29,7 +29,15 @@ from coordinator.operations.devices import (
     new_mac,
     with_provider_parameters,
 )
-from coordinator.operations.fields import AllocatorOption
+from coordinator.operations.fields import (
+    AllocatorOption,
+    BackendParameters,
+    HypervisorParameters,
+    IgnorePolicy,
+    PrimaryNodeOption,
+    SecondaryNodeField,
+    TagsOption,
+)
 from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.locking import wanted
@@ -96,33 +104,14 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             shorthands=(Shorthand(("--no-nics",), "without any"),),
         ),
     ] = ()
-    pnode: Annotated[
-        str | None,
-        option(
-            "-n",
-            "--node",
-            help="node to run on, and the secondary node of a mirrored disk template",
-            syntax=Syntax.NODES,
-        ),
-    ] = None
-    snode: Annotated[str | None, hidden("secondary node of a mirrored disk template")] = None
+    pnode: PrimaryNodeOption = None
+    snode: SecondaryNodeField = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: the cluster's first")
     ] = None
-    hvparams: Annotated[
-        dict[str, Any],
-        option(
-            "-H",
-            "--hypervisor-parameters",
-            help="[HYPERVISOR:]NAME=VALUE,…",
-            syntax=Syntax.HYPERVISOR,
-        ),
-    ] = {}
-    beparams: Annotated[
-        dict[str, Any],
-        option("-B", "--backend-parameters", help="memory=SIZE,vcpus=N,…", syntax=Syntax.KEYVAL),
-    ] = {}
+    hvparams: HypervisorParameters = {}
+    beparams: BackendParameters = {}
     os_type: Annotated[str | None, option("-o", "--os-type", help="OS definition")] = None
     osparams: Annotated[
         dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)
@@ -133,12 +122,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     no_install: Annotated[
         bool | None, option("--no-install", help="run no OS scripts", syntax=Syntax.FLAG)
     ] = None
-    tags: Annotated[
-        tuple[str, ...], option("--tags", help="comma-separated tags", syntax=Syntax.LIST)
-    ] = ()
-    ignore_ipolicy: Annotated[
-        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
-    ] = False
+    tags: TagsOption = ()
+    ignore_ipolicy: IgnorePolicy = False
     mode: Annotated[str, hidden("only “create”")] = "create"
 
     @classmethod

@@ -19,7 +19,11 @@ from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, WaitForSync
+from coordinator.operations.fields import (
+    IgnorePolicy,
+    InstanceArgument,
+    WaitForSync,
+)
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.instance.which import find_device
 from coordinator.operations.locking import wanted
@@ -63,9 +67,7 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
     absolute: Annotated[
         bool, option("--absolute", help="give the size it is to have", syntax=Syntax.FLAG)
     ] = False
-    ignore_ipolicy: Annotated[
-        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
-    ] = False
+    ignore_ipolicy: IgnorePolicy = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)

@@ -17,7 +17,10 @@ from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument
+from coordinator.operations.fields import (
+    IgnorePolicy,
+    InstanceArgument,
+)
 from coordinator.operations.instance.convert import (
     Conversion,
     delete_old,
@@ -142,9 +145,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     remote_node: Annotated[
         str | None, option("-n", "--node", help="with -t: the node for the second copy")
     ] = None
-    ignore_ipolicy: Annotated[
-        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
-    ] = False
+    ignore_ipolicy: IgnorePolicy = False
     hotplug: Annotated[
         bool,
         option("--hotplug", help="change disks of a guest that runs at once", syntax=Syntax.FLAG),

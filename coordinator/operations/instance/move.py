@@ -21,13 +21,14 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     CompressionOption,
+    IgnorePolicy,
     InstanceArgument,
     RateOption,
     ShutdownTimeout,
 )
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import option
 from coordinator.operations.placement.fit import check_policy, check_still_fits
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec, present_guest
@@ -73,9 +74,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
     compress: CompressionOption = Compression.NONE
     rate_limit: RateOption = 0
     shutdown_timeout: ShutdownTimeout = 120
-    ignore_ipolicy: Annotated[
-        bool, option("--ignore-ipolicy", help="whatever the policy says", syntax=Syntax.FLAG)
-    ] = False
+    ignore_ipolicy: IgnorePolicy = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
