@@ -77,6 +77,7 @@ AREAS = dict(
                 "info": Command("show all about nodes", "info:node_info"),
                 "volumes": Command("list logical volumes", "storage:list_volumes"),
                 "list-storage": Command("list what disks are kept in", "storage:list_storage"),
+                "list-drbd": Command("list a node's mirrored disks", "storage:list_mirrors"),
             },
             {"show": "info"},
         ),

@@ -56,7 +56,8 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
         if parameter.is_hidden:
             continue
         if parameter.is_argument:
-            words = "+" if parameter.syntax is Syntax.WORDS else None
+            some = "+" if fields[name].required else "*"
+            words = some if parameter.syntax is Syntax.WORDS else None
             nargs = "*" if name == many else words
             metavar = _shown(name, parameter)
             parser.add_argument(name, metavar=metavar, help=parameter.help, nargs=nargs)

@@ -1,11 +1,12 @@
-"""The lists of what nodes keep disks in: ``gnt-node list-storage``, ``volumes``."""
+"""Lists of what nodes keep disks in: ``gnt-node list-storage``, ``volumes``, ``list-drbd``."""
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from common.errors import InvalidRequest
+from coordinator.cli.asking import query
 from coordinator.cli.cell import RIGHT, cell
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
@@ -21,6 +22,10 @@ _UNITS = {
 _VOLUMES = {
     "node": "Node", "phys": "PhysDev", "vg": "VG", "name": "Name", "size": "Size",
     "instance": "Instance",
+}  # fmt: skip
+_MIRRORS = {
+    "node": "Node", "minor": "Minor", "instance": "Instance", "disk": "Disk", "role": "Role",
+    "peer": "PeerNode",
 }  # fmt: skip
 _SIZES = ("size", "used", "free")
 
@@ -43,6 +48,40 @@ def list_volumes(command: str, words: Sequence[str]) -> int:
     """``gnt-node volumes``."""
     parser = _parser(command, "List the volumes in the cluster's volume groups.", _VOLUMES)
     return _show(parser.parse_args(words), {"OP_ID": "OP_NODE_QUERYVOLS"}, _VOLUMES)
+
+
+def list_mirrors(command: str, words: Sequence[str]) -> int:
+    """``gnt-node list-drbd``."""
+    parser = Parser(command, "List the mirrored disks that a node has, with DRBD's numbers.")
+    parser.add_argument("node", metavar="NODE", help="its name")
+    parser.add_argument("--no-headers", action="store_true", help="without titles")
+    parser.add_argument("--separator", metavar="TEXT", help="between columns")
+    add_json(parser)
+    options = parser.parse_args(words)
+    (node,) = query("node", ("name",), ["|", ["==", "name", options.node]]).as_objects()
+    told = run({"OP_ID": "OP_INSTANCE_QUERY_DATA", "static": True})
+    rows = sorted(_mirrors_on(node["name"], told))
+    if options.json:
+        write(options.json, [dict(zip(_MIRRORS, row, strict=True)) for row in rows])
+        return 0
+    shown = None if options.no_headers else list(_MIRRORS.values())
+    right = [field == "minor" for field in _MIRRORS]
+    cells = [list(map(str, row)) for row in rows]
+    for line in table(shown, cells, right=right, separator=options.separator):
+        print(line)
+    return 0
+
+
+def _mirrors_on(node: str, told: Mapping[str, Any]) -> Iterator[tuple[str | int, ...]]:
+    """Yield a row for each mirrored disk of a node; ``told`` is all about all instances."""
+    sides = ("primary", "secondary")
+    for name, instance in told.items():
+        for disk in instance["disks"]:
+            for role, other in zip(sides, reversed(sides), strict=True):
+                pair = disk["drbd_info"]
+                if pair and pair[f"{role}_node"] == node:
+                    minor, peer = pair[f"{role}_minor"], pair[f"{other}_node"]
+                    yield node, minor, name, disk["iv_name"], role, peer
 
 
 def _parser(command: str, about: str, titles: Mapping[str, str]) -> Parser:
@@ -82,14 +121,13 @@ def _show(options: argparse.Namespace, order: dict[str, Any], titles: Mapping[st
     return 0
 
 
-def run(wire: dict[str, Any]) -> list[list[Any]]:
-    """Run a job that only looks; return the rows that it found."""
+def run(wire: dict[str, Any]) -> Any:
+    """Run a job that only looks; return what it found."""
     with connect() as client:
         ended = follow(client, int(client.call("SubmitJob", [wire])), out=sys.stderr)
     if ended.failure is not None:
         raise ended.failure
-    rows: list[list[Any]] = ended.results[0]
-    return rows
+    return ended.results[0]
 
 
 def _fields(words: str | None, titles: Mapping[str, str]) -> list[str]:

@@ -65,6 +65,12 @@ _ENTRIES = (
         help="renew the certificates of nodes",
     ),
     Entry(
+        "OP_CLUSTER_REPAIR_DISK_SIZES",
+        "cluster.repair_disk_sizes",
+        command="gnt-cluster repair-disk-sizes",
+        help="record the sizes that disks have",
+    ),
+    Entry(
         "OP_CLUSTER_SET_PARAMS",
         "cluster.modify",
         command="gnt-cluster modify",
@@ -217,6 +223,11 @@ _ENTRIES = (
         "OP_INSTANCE_MULTI_ALLOC",
         "instance.create_many",
         route="POST /2/instances-multi-alloc",
+    ),
+    Entry(
+        "OP_INSTANCE_QUERY_DATA",
+        "instance.query_data",
+        route="GET /2/instances/{instances}/info",
     ),
     Entry(
         "OP_INSTANCE_REBOOT",

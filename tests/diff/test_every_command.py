@@ -32,7 +32,7 @@ gnt-cluster redist-conf: OP_CLUSTER_REDIST_CONF
 gnt-cluster search-tags blue:
 gnt-cluster remove-tags blue:
 gnt-cluster rename -f elsewhere: OP_CLUSTER_RENAME
-gnt-cluster repair-disk-sizes: OP_CLUSTER_REPAIR_DISK_SIZES
+gnt-cluster repair-disk-sizes:
 gnt-cluster show-ispecs-cmd:
 gnt-cluster verify:
 gnt-cluster verify-disks:
@@ -71,7 +71,7 @@ gnt-instance console --show-cmd guest:
 gnt-instance deactivate-disks guest: runs and uses its disks
 gnt-instance failover -f guest:
 gnt-instance grow-disk guest 0 1G:
-gnt-instance info guest: OP_INSTANCE_QUERY_DATA
+gnt-instance info guest:
 gnt-instance list:
 gnt-instance list-fields:
 gnt-instance list-tags guest:

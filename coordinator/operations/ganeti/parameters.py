@@ -39,6 +39,9 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ignore_hvversions": (True,),  # QEMU itself refuses what it cannot take
     },
     "OP_INSTANCE_MULTI_ALLOC": {"opportunistic_locking": (True,)},
+    "OP_INSTANCE_QUERY_DATA": {
+        "use_locking": (True,),  # it tells of one state all the same, and waits for no job
+    },
     "OP_INSTANCE_RENAME": {"ip_check": (False,), "name_check": (False,)},  # as for CREATE
     "OP_INSTANCE_REPLACE_DISKS": {"ignore_ipolicy": (True,)},  # as for FAILOVER
     "OP_INSTANCE_SET_PARAMS": {

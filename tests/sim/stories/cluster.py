@@ -1,13 +1,26 @@
 """Stories of the whole cluster."""
 
+from msgspec.structs import replace
+
+from common.names import MiB
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
+from coordinator.operations.cluster.repair_disk_sizes import RepairDiskSizes
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from tests.sim.settings import web1_on
+from tests.support.cluster import SimulatedCluster
 from tests.support.story import Story
+
+
+async def web1_of_another_size(cluster: SimulatedCluster) -> None:
+    await web1_on("gamma")(cluster)
+    disks = cluster.shared.disks
+    (path,) = disks
+    disks[path] = replace(disks[path], size=MiB(96))
+
 
 STORIES = {
     "renew certificates": Story(RenewCrypto(node_certificates=True)),
@@ -23,6 +36,9 @@ STORIES = {
     "change the policy": Story(
         ModifyCluster(ipolicy={"vcpu-ratio": 2.0, "disk-templates": ["sharedfile"]})
     ),
+    "record the size of a disk": Story(
+        RepairDiskSizes(), web1_of_another_size, uncertain=frozenset({"config disk web1 disk 0"})
+    ),  # of what is not seen, nothing is recorded
     "verify": Story(VerifyCluster(), web1_on("gamma")),
     "verify the configuration": Story(VerifyConfig(), web1_on("gamma")),
     "verify a group": Story(VerifyGroup(group_name="default"), web1_on("gamma")),

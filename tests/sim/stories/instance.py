@@ -8,6 +8,7 @@ from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
@@ -26,6 +27,7 @@ from tests.support.story import Story
 
 STORIES = {
     "create where the allocator says": Story(create()),
+    "tell all about it": Story(QueryInstanceData(), web1_on("gamma", start=False)),
     "create many": Story(
         CreateInstances(
             instances=({"instance_name": "web1", "disk_template": "diskless", "start": False},)

@@ -1,4 +1,4 @@
-"""``gnt-node list-storage`` and ``volumes``: Ganeti's tables of what a job found."""
+"""``gnt-node list-storage`` and the like: Ganeti's tables of what a job found."""
 
 import json
 
@@ -53,3 +53,30 @@ def test_volumes_are_listed_as_ganeti_lists_them(
     assert order["output_fields"] == ["node", "phys", "vg", "name", "size", "instance"]
     ran = run("gnt-node volumes -o free")
     assert "no field “free”; there are node, phys" in ran.err
+
+
+def test_the_mirrored_disks_of_a_node_are_listed_as_ganeti_lists_them(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    def disk(index: int, minors: tuple[int, int]) -> dict[str, object]:
+        pair = {"primary_node": "alpha", "secondary_node": "beta", "port": 11000 + index}
+        pair |= {"primary_minor": minors[0], "secondary_minor": minors[1]}
+        return {"iv_name": f"disk/{index}", "drbd_info": pair}
+
+    told = {
+        "web2": {"disks": [{"iv_name": "disk/0", "drbd_info": None}]},
+        "web1": {"disks": [disk(0, (10, 3)), disk(1, (2, 4))]},
+    }
+    coordinator.script_job(result=told)
+    ran = run("gnt-node list-drbd alpha")
+    assert ran.out.splitlines() == [
+        "Node  Minor Instance Disk   Role    PeerNode",
+        "alpha     2 web1     disk/1 primary beta",
+        "alpha    10 web1     disk/0 primary beta",
+    ]
+    ran = run("gnt-node list-drbd --no-headers --separator=: beta")
+    assert ran.out.splitlines() == [
+        "beta:3:web1:disk/0:secondary:alpha", "beta:4:web1:disk/1:secondary:alpha",
+    ]  # fmt: skip
+    assert coordinator.submitted[-1] == [{"OP_ID": "OP_INSTANCE_QUERY_DATA", "static": True}]
+    assert run("gnt-node list-drbd nowhere").code == 3
