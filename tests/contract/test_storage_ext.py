@@ -17,10 +17,11 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.ext.driver import ExtStorage
-from noded.storage.ext.provider import parse_parameters, providers
+from noded.storage.ext.provider import providers
 from noded.storage.fake import FakeElsewhere, FakeFiles
 from noded.storage.interface import Storage
 from noded.system.execute import CommandFailed
+from noded.system.roots_scripts import parse_parameters
 from tests.contract.test_storage import DISK_A, DISK_B, WEB1, run
 from tests.support.shelf import Shelf
 

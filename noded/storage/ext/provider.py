@@ -3,20 +3,18 @@
 Source: ganeti-extstorage-interface(7) of Ganeti 3.0.
 """
 
-import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
+from noded.system.roots_scripts import check_program, check_roots_own, parse_parameters
 
 PARAMETERS = "parameters.list"
 
 _NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]{0,63}")
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Script(StrEnum):
@@ -94,7 +92,7 @@ def read_provider(directory: Path) -> Provider:
     Raises:
         NodeFailure: as ``find_provider``.
     """
-    _check_roots_own(directory)
+    check_roots_own(directory)
     scripts = frozenset(script for script in Script if _is_there(directory, script))
     path = directory / PARAMETERS
     try:
@@ -102,12 +100,6 @@ def read_provider(directory: Path) -> Provider:
     except OSError as error:
         raise NodeFailure(f"Cannot read {path}: {error.strerror}.", path=str(path)) from error
     return Provider(directory.name, directory, scripts, parse_parameters(text))
-
-
-def parse_parameters(text: str) -> tuple[tuple[str, str], ...]:
-    """Read ``parameters.list``: a name and its description in each line."""
-    words = (line.split(None, 1) for line in text.splitlines())
-    return tuple((word[0], word[1].strip() if len(word) > 1 else "") for word in words if word)
 
 
 def _is_there(directory: Path, script: Script) -> bool:
@@ -120,17 +112,5 @@ def _is_there(directory: Path, script: Script) -> bool:
         raise NodeFailure(
             f"The provider {directory} has no script “{script}”.", path=str(path)
         ) from error
-    if not stat.S_ISREG(mode) or not mode & stat.S_IXUSR:
-        raise NodeFailure(f"{path} is no program that can be run.", path=str(path))
-    _check_roots_own(path)
+    check_program(path, mode)
     return True
-
-
-def _check_roots_own(path: Path) -> None:
-    """Refuse what others could change: it is run as root."""
-    found = path.stat()
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & _OTHERS_WRITE:
-        raise NodeFailure(
-            f"{path} has to be root's, and writable by nobody else: it is run as root.",
-            path=str(path),
-        )
