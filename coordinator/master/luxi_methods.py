@@ -24,6 +24,7 @@ from coordinator.queries.classic import (
     query_tags,
 )
 from coordinator.queries.cluster_info import cluster_info
+from coordinator.queries.feed import Feed
 from coordinator.queries.job_fields import job_values, wire_log
 from coordinator.queries.query import query, query_fields
 from coordinator.queries.source import Source
@@ -50,12 +51,13 @@ class LuxiMethods:
         queue: JobQueue,
         source: Callable[[], Source],
         look: Callable[[], Awaitable[Look]],
+        feed: Feed,
         now: Callable[[], float],
         check_master: Callable[[], Awaitable[None]],
     ) -> None:
         self._now = now
         self._store, self._queue, self._source, self._look = store, queue, source, look
-        self._check_master = check_master
+        self._check_master, self._feed = check_master, feed
         self._asking = asyncio.Lock()
         self._methods: dict[str, Method] = {
             "Query": self._query,
@@ -80,6 +82,8 @@ class LuxiMethods:
             "SetDrainFlag": self._set_drain_flag,
             "SetWatcherPause": self._set_watcher_pause,
             "AskAllocator": self._ask_allocator,
+            "Subscribe": self._subscribe,
+            "NextChanges": self._next_changes,
         }
 
     async def __call__(self, request: Request) -> Any:
@@ -193,6 +197,14 @@ class LuxiMethods:
         # It may take a second, in which the loop has other things to do; one at a time is enough.
         async with self._asking:
             return await asyncio.to_thread(answer, await self._look(), asked)
+
+    async def _subscribe(self, fields: dict[str, Any]) -> int:
+        """Ours: begin to be told what changes; the fields wanted of each kind of object."""
+        return self._feed.subscribe(fields)
+
+    async def _next_changes(self, number: Any, timeout_s: Any = 60.0) -> dict[str, Any]:
+        """Ours: see ``Feed.next``."""
+        return await self._feed.next(int(number), max(0.0, float(timeout_s)))
 
     async def _set_watcher_pause(self, until: Any) -> Any:
         pause = None if until is None else _moment(until)

@@ -36,6 +36,7 @@ from coordinator.operations.placement.look import Look, take_look
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.shared import RunProgram, SearchPath
 from coordinator.operations.registry import load_all
+from coordinator.queries.feed import Feed
 from coordinator.queries.source import NodeAsker, Source
 from coordinator.quorum.question import NO_EPOCH, Mode, Word
 from coordinator.state.archive import Archive
@@ -118,8 +119,15 @@ class Master:
         watchfulness = Watchfulness(
             me.name, epoch, self.store, outside.nodes, now=outside.now, doubt=self._be_in_doubt
         )
+        self.feed = Feed(self.store, self._source)
         self.luxi = LuxiMethods(
-            self.store, self.queue, self._source, self._look, outside.now, watchfulness.check
+            self.store,
+            self.queue,
+            self._source,
+            self._look,
+            self.feed,
+            outside.now,
+            watchfulness.check,
         )
 
     @classmethod
@@ -174,6 +182,7 @@ class Master:
                 group.create_task(work, name=name)
                 for name, work in {
                     "publisher": publisher.run(),
+                    "feed": self.feed.run(),
                     "keys": learn_keys(self.store, self._nodes),
                     "watch of the own node": self._watch_own_node(),
                     "doubt": self._raise_doubt(),

@@ -52,6 +52,8 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("ReplaceFilter", [None, 0, [], "REJECT", []]),
     ("DeleteFilter", ["00000000-0000-4000-8000-000000000000"]),
     ("PickupJob", [1]),
+    ("Subscribe", [{"group": ["name", "node_list"]}]),
+    ("NextChanges", [1, 10]),
 ]  # fmt: skip
 
 

@@ -1,0 +1,205 @@
+"""A feed of rows: whoever keeps a copy of what lists show is told what has changed, and no more.
+
+A subscriber names the fields it wants of each kind, and asks again and again what is new; the
+answer comes when something is. What it has not fetched yet is not kept for it: it gets the newest.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from msgspec import Raw
+
+from common.errors import GntError, InvalidRequest, NotFound
+from common.messages import to_json
+from coordinator.queries.changes import CLUSTER, JOB, KINDS, Moment, changed_rows, has_ended
+from coordinator.queries.cluster_info import cluster_info
+from coordinator.queries.field import Field, Missing, Needs
+from coordinator.queries.live import Live
+from coordinator.queries.source import Source
+from coordinator.queries.subject import find_subject
+from coordinator.state.state import State
+from coordinator.state.store import Store
+
+LOOK_S = 10.0  # between looks at all nodes, while somebody listens
+PATIENCE_S = 2.0  # of who hears that a job has ended, for what it did to be seen
+GAP_S = 0.1  # between answers, however much goes on
+TICK_S = 0.2  # until it is seen what a running job says that is not stored yet
+LONGEST_WAIT_S = 60.0
+LEFT_S = 3 * LONGEST_WAIT_S  # a subscriber that has not asked for so long has left
+MOST = 16  # subscribers
+AT_ONCE = 250  # rows of an answer: some 50 ms, after which others get their turn
+ORDER = (CLUSTER, *(kind.name for kind in KINDS), JOB)  # what a job did comes before its end
+
+
+class _Subscription:
+    def __init__(self, fields: Mapping[str, Sequence[Field[Any]]]) -> None:
+        self.fields = fields
+        self.moment = Moment()  # up to which it is told, when nothing is due
+        self.due: deque[tuple[str, Any]] = deque()
+        self.told: dict[tuple[str, Any], int] = {}  # sums of rows
+        self.stored: State | None = None  # what was stored then
+        self.answered_s = asyncio.get_running_loop().time()
+        self.is_busy = False
+
+
+class Feed:
+    """Tells subscribers what has changed. ``run`` looks at the nodes while there are any."""
+
+    def __init__(self, store: Store, source: Callable[[], Source]) -> None:
+        self._store, self._source = store, source
+        self._subscriptions: OrderedDict[int, _Subscription] = OrderedDict()
+        self._last = 0
+        self._live = Live()
+        self._looked_s = -inf  # when the last look began
+        self._wanted = asyncio.Event()
+        self._seen = asyncio.Event()  # replaced after each look
+
+    async def run(self) -> None:
+        """Look at all nodes every few seconds, and at once when a job has ended."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await self._look()
+            self._forget_who_left()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S if self._subscriptions else None):
+                    await self._wanted.wait()
+            self._wanted.set()
+
+    def subscribe(self, fields: Mapping[str, Sequence[str]]) -> int:
+        """Begin a subscription and return its number; everything there is counts as changed.
+
+        Raises:
+            InvalidRequest: no such kind or field, or one that takes more than a look at nodes.
+        """
+        self._last += 1
+        self._subscriptions[self._last] = _Subscription(_columns(fields))
+        if len(self._subscriptions) > MOST:
+            self._subscriptions.popitem(last=False)
+        self._wanted.set()
+        return self._last
+
+    async def next(self, number: int, timeout_s: float) -> dict[str, Any]:
+        """Return what is new to a subscriber, as soon as there is something.
+
+        Returns:
+            ``rows``: a kind, a key and the values by field, or None for one that is gone; whether
+            there are ``more``; and the ``age`` in seconds of what nodes told.
+
+        Raises:
+            NotFound: there is no such subscription; begin another one.
+            InvalidRequest: somebody asks already.
+        """
+        if (mine := self._subscriptions.get(number)) is None:
+            raise NotFound(f"There is no subscription {number}.", subscription=number)
+        if mine.is_busy:
+            raise InvalidRequest(f"Subscription {number} is asked for already.")
+        self._subscriptions.move_to_end(number)
+        mine.is_busy = True
+        try:
+            async with asyncio.timeout(min(timeout_s, LONGEST_WAIT_S)):
+                while not mine.due:
+                    await self._find_news(mine)
+        except TimeoutError:
+            pass
+        finally:
+            mine.is_busy = False
+            mine.answered_s = asyncio.get_running_loop().time()
+        rows = self._rows(mine)
+        age_s = asyncio.get_running_loop().time() - self._looked_s
+        age = None if age_s == inf else round(age_s, 3)
+        return {"rows": rows, "more": bool(mine.due), "age": age}
+
+    async def _find_news(self, mine: _Subscription) -> None:
+        """Wait a little for something that has changed, and put it down as due."""
+        if mine.stored is not None:
+            await asyncio.sleep(mine.answered_s + GAP_S - asyncio.get_running_loop().time())
+            if mine.moment.live is self._live:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TICK_S):
+                        await self._store.changed(mine.stored)
+        if self._looked_s == -inf or has_ended(mine.moment.state, self._source().state):
+            await self._fresh()
+        stored, now = self._store.state, Moment(self._source().state, self._live)
+        found = changed_rows(mine.moment, now)
+        mine.stored, mine.moment = stored, now
+        mine.due.extend(
+            (kind, key) for kind in ORDER if kind in mine.fields for key in sorted(found[kind])
+        )
+
+    async def _fresh(self) -> None:
+        """Wait for a look at the nodes that begins from now on, for a while."""
+        begun_s = asyncio.get_running_loop().time()
+        self._wanted.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while self._looked_s < begun_s:
+                    await self._seen.wait()
+
+    async def _look(self) -> None:
+        source, live = self._source(), Live()
+        begun_s = asyncio.get_running_loop().time()
+        with suppress(GntError):
+            config = source.state.config
+            needs = (Needs.GUESTS, Needs.FACTS)
+            await live.ask(needs, config.sorted_nodes(), config, source.asker)
+            self._live, self._looked_s = live, begun_s
+        self._seen.set()
+        self._seen = asyncio.Event()
+
+    def _forget_who_left(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for number, each in tuple(self._subscriptions.items()):
+            if now_s - each.answered_s > LEFT_S and not each.is_busy:
+                del self._subscriptions[number]
+
+    def _rows(self, mine: _Subscription) -> list[tuple[str, Any, Any]]:
+        """Take some of what is due."""
+        source = replace(self._source(), state=mine.moment.state)
+        rows: list[tuple[str, Any, Any]] = []
+        while mine.due and len(rows) < AT_ONCE:
+            kind, key = mine.due.popleft()
+            row = _row(kind, key, mine.fields[kind], source, mine.moment.live)
+            if row is None:
+                if mine.told.pop((kind, key), None) is not None:
+                    rows.append((kind, key, None))
+            elif mine.told.get((kind, key)) != (told := hash(text := to_json(row))):
+                mine.told[kind, key] = told
+                rows.append((kind, key, Raw(text)))
+        return rows
+
+
+def _columns(fields: Mapping[str, Sequence[str]]) -> dict[str, tuple[Field[Any], ...]]:
+    columns = {}
+    for kind, names in fields.items():
+        if kind not in ORDER:
+            raise InvalidRequest(f"Nobody can subscribe to “{kind}”; there are {', '.join(ORDER)}.")
+        known = find_subject(kind).fields
+        for name in names:
+            if name not in known or known[name].needs is Needs.MIRRORS:
+                raise InvalidRequest(f"A subscription to {kind}s cannot have the field “{name}”.")
+        columns[kind] = tuple(known[name] for name in names)
+    return columns
+
+
+def _row(
+    kind: str, key: Any, columns: Sequence[Field[Any]], source: Source, live: Live
+) -> dict[str, Any] | None:
+    """Return the values of a row; None if there is no such thing."""
+    if kind == CLUSTER:
+        return cluster_info(source.state.config)
+    if kind == JOB and ((job := source.state.jobs.get(key)) is None or job.archived):
+        return None
+    named = find_subject(kind).named
+    assert named is not None
+    try:
+        (row,) = named(source, live, [key])
+    except NotFound:
+        return None
+    values = {column.name: column.get(row) for column in columns}
+    return {k: None if isinstance(value, Missing) else value for k, value in values.items()}

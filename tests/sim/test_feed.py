@@ -1,0 +1,139 @@
+"""Whoever subscribes is told all there is, and from then on what changes."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from common.errors import InvalidRequest, NotFound
+from tests.sim.settings import create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+
+FIELDS = {
+    "cluster": [],
+    "group": ["name", "node_list"],
+    "node": ["name", "pinst_list", "mfree"],
+    "instance": ["name", "uuid", "admin_state", "oper_state", "status", "disk.sizes"],
+    "job": ["id", "status"],
+}
+
+
+class Copy:
+    """What a subscriber knows."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self.number = 0
+        self.rows: dict[tuple[str, Any], Any] = {}
+
+    async def begin(self, fields: dict[str, list[str]] = FIELDS) -> None:
+        self.number = await self._cluster.master.luxi("Subscribe", fields)
+
+    async def hear(self, timeout_s: float = 5.0) -> list[tuple[str, Any]]:
+        """Take in what is new; return the kinds and names of the rows that came."""
+        heard = []
+        while True:
+            told = await self._cluster.master.luxi("NextChanges", self.number, timeout_s)
+            for kind, key, body in told["rows"]:
+                row = None if body is None else msgspec.json.decode(body)
+                heard.append((kind, key if row is None else row.get("name", row.get("id"))))
+                self.rows.pop((kind, key), None)
+                if row is not None:
+                    self.rows[kind, key] = row
+            if not told["more"]:
+                return heard
+
+    def named(self, kind: str) -> dict[Any, Any]:
+        return {
+            row.get("name", row.get("id")): row for (k, _), row in self.rows.items() if k == kind
+        }
+
+
+def test_all_there_is_comes_first_and_then_only_what_changes() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            copy = Copy(cluster)
+            await copy.begin()
+            heard = await copy.hear()
+            assert [kind for kind, _ in heard] == sorted(
+                (kind for kind, _ in heard), key=list(FIELDS).index
+            )
+            assert copy.named("node").keys() == {"alpha", "beta", "gamma"}
+            assert copy.named("instance")["web1"]["status"] == "running"
+            assert copy.named("node")["beta"]["pinst_list"] == ["web1"]
+            assert copy.named("job")[1]["status"] == "success"
+            await cluster.run(create("web2", "gamma"))
+            while copy.named("job").get(2, {}).get("status") != "success":
+                heard = await copy.hear()
+                assert ("instance", "web1") not in heard
+            assert copy.named("instance")["web2"]["oper_state"] is True
+            assert copy.named("node")["gamma"]["pinst_list"] == ["web2"]
+
+    simulate(scenario())
+
+
+def test_end_of_a_job_is_told_after_what_it_did_is_seen() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            copy = Copy(cluster)
+            await copy.begin()
+            await copy.hear()
+            stop = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "instance_name": "web1"}
+            number = await cluster.master.luxi("SubmitJob", [stop])
+            while copy.named("job").get(number, {}).get("status") != "success":
+                await copy.hear()
+            assert copy.named("instance")["web1"]["status"] == "ADMIN_down"
+
+    simulate(scenario())
+
+
+def test_what_is_removed_is_told_as_gone() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            copy = Copy(cluster)
+            await copy.begin()
+            await copy.hear()
+            remove = {"OP_ID": "OP_INSTANCE_REMOVE", "instance_name": "web1"}
+            number = await cluster.master.luxi("SubmitJob", [remove])
+            while copy.named("job").get(number, {}).get("status") != "success":
+                await copy.hear()
+            assert not copy.named("instance")
+            assert copy.named("node")["beta"]["pinst_list"] == []
+
+    simulate(scenario())
+
+
+def test_guest_that_dies_is_noticed_without_any_job() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            copy = Copy(cluster)
+            await copy.begin()
+            await copy.hear()
+            await cluster.lose_power("beta")
+            while copy.named("instance")["web1"]["status"] == "running":
+                await copy.hear(60)
+            assert copy.named("instance")["web1"]["status"] == "ERROR_nodedown"
+
+    simulate(scenario())
+
+
+def test_unknown_subscriptions_and_fields_are_refused() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=1, seed=1) as cluster:
+            copy = Copy(cluster)
+            with pytest.raises(NotFound):
+                await copy.hear()
+            for fields in (
+                {"secret": ["id"]},
+                {"node": ["colour"]},
+                {"instance": ["mirror_state"]},
+            ):
+                with pytest.raises(InvalidRequest):
+                    await copy.begin(fields)
+
+    simulate(scenario())
