@@ -78,13 +78,19 @@ class DrbdKind(DiskKind):
         return Handover(do=(*standby(*others), *sole(home)))
 
 
-def again_on(backing: DrbdBacking, nodes: Sequence[NodeId], devices: Devices) -> DrbdBacking:
-    """Return where a disk is when these two nodes have it; a node that stays keeps its minor.
+def again_on(
+    disk: Disk, nodes: tuple[NodeId, ...], devices: Devices, *, behind: tuple[NodeId, ...] = ()
+) -> Disk:
+    """Return a disk as it is when these two nodes have it; a node that stays keeps its minor.
 
     Port and secret are others, so that no node takes part that should not any more.
     """
-    minors = {n: backing.minors[n] if n in backing.minors else devices.minor(n) for n in nodes}
-    return replace(backing, port=devices.port(nodes), minors=minors, secret=devices.new_secret())
+    old = disk.backing
+    assert isinstance(old, DrbdBacking)
+    minors = {n: old.minors[n] if n in old.minors else devices.minor(n) for n in nodes}
+    port, secret = devices.port(nodes), devices.new_secret()
+    backing = replace(old, port=port, minors=minors, secret=secret)
+    return replace(disk, backing=backing, nodes=nodes, behind=behind)
 
 
 def _ends(config: Config, disk: Disk) -> tuple[MirrorEnd, ...]:

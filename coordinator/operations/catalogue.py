@@ -112,7 +112,6 @@ _ENTRIES = (
         "group.evacuate",
         command="gnt-group evacuate",
         help="move all instances of a group to others",
-        ignored=("--early-release",),
     ),
     Entry(
         "OP_GROUP_REMOVE",
@@ -150,7 +149,6 @@ _ENTRIES = (
         command="gnt-instance change-group",
         help="move an instance to another group of nodes",
         confirm="Move {} to another group of nodes?",
-        ignored=("--early-release",),
     ),
     Entry(
         "OP_INSTANCE_CONSOLE",
@@ -218,6 +216,7 @@ _ENTRIES = (
         command="gnt-instance move",
         help="move an instance to any node, copying its disks",
         confirm="Stop {}, to copy its disks to another node?",
+        ignored=("--ignore-consistency",),
     ),
     Entry(
         "OP_INSTANCE_MULTI_ALLOC",

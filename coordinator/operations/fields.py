@@ -32,6 +32,14 @@ IgnoreConsistency = Annotated[
         syntax=Syntax.FLAG,
     ),
 ]
+EarlyRelease = Annotated[
+    bool,
+    option(
+        "--early-release",
+        help="delete the copies that are left before all is copied",
+        syntax=Syntax.FLAG,
+    ),
+]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip

@@ -21,7 +21,7 @@ from coordinator.operations.group.rename import RenameGroup
 from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.node.add import AddNode
 from coordinator.state.rows import Put
-from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, create
+from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, create, mirrored
 from tests.sim.stories.group import OTHER, another_group, another_group_of_two
 from tests.sim.stories.node import add_delta
 from tests.support.clock import simulate
@@ -185,6 +185,22 @@ def test_an_instance_goes_to_another_group_and_back() -> None:
             await cluster.run(ChangeGroup(instance_name=WEB1, target_groups=("other",)))
         await jobs_done(cluster, ChangeGroup(instance_name=WEB1, target_groups=("default",)))
         assert home_of(cluster, "web1") == "default"
+
+    play(story)
+
+
+def test_a_mirrored_instance_goes_to_another_group_with_both_its_copies() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(mirrored("web1", "alpha", "beta"))
+        await another_group(cluster)
+        await cluster.run(AssignNodes(group_name=OTHER, nodes=(GAMMA, DELTA)))
+        await jobs_done(cluster, ChangeGroup(instance_name=WEB1, early_release=True))
+        homes = cluster.config.nodes_of(cluster.config.instance("web1"))
+        assert {cluster.config.nodes[uuid].name for uuid in homes} == {"gamma", "delta"}
+        orders = [op.input for job in cluster.state.jobs.values() for op in job.ops]
+        replaced = [o for o in orders if o["OP_ID"] == "OP_INSTANCE_REPLACE_DISKS"]
+        assert [order["early_release"] for order in replaced] == [True, True]
+        assert {name for name, m in cluster.machines.items() if m.local_disks} == {"gamma", "delta"}
 
     play(story)
 

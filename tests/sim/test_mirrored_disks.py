@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from common.errors import Cancelled, Conflict, NodeFailure
+from common.errors import Cancelled, Conflict, NoCapacity, NodeFailure
 from common.model.disk import DrbdBacking
 from common.model.job import Status
-from common.names import JobId, NodeName
+from common.model.template import DiskTemplate
+from common.names import JobId, MiB, NodeName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
 from coordinator.operations.instance.discard_copy import DiscardCopy
@@ -22,10 +23,11 @@ from coordinator.operations.node.failover import FailOverNode
 from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
-from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
+from tests.sim.settings import BETA, GAMMA, WEB1, create, mirrored
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.image import GROUP
 
 
 def tell(
@@ -294,6 +296,26 @@ def test_copies_whose_volumes_fail_are_replaced_where_they_are_while_the_guest_r
         assert all(end.has_good_copy for end in cluster.pairs.ends)
         assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], [])
         assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+
+    tell(story)
+
+
+def test_new_copies_beside_old_ones_need_space_that_is_promised_to_nobody() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        group = cluster.machines["beta"].volumes.groups[GROUP]
+        group.capacity = MiB(2 * (64 + 128) - 1)
+        order = ReplaceDisks(instance_name=WEB1, on_secondary=True)
+        with pytest.raises(NoCapacity, match=r"beta has 191 MiB left in .* for new copies"):
+            await cluster.run(order)
+        group.capacity = MiB(2 * (64 + 128) + 63)
+        other = create("web2", "beta", template=DiskTemplate.PLAIN, start=False)
+        number = await cluster.submit(order)
+        while not cluster.state.jobs[number].ops[0].plan:
+            await cluster.settle(0.01)
+        with pytest.raises(NoCapacity, match="beta has 63 MiB left"):  # though none is made yet
+            await cluster.run(other)
+        assert outcome(await cluster.finished(number)) is None
+        await cluster.run(other)
 
     tell(story)
 

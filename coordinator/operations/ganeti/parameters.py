@@ -17,11 +17,9 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "force": (True,),  # it overrides checks that we do not make
         "prealloc_wipe_disks": (True, False),  # what is new, or has grown, is zeros in any case
     },
-    "OP_GROUP_EVACUATE": {"early_release": (True,)},
     "OP_INSTANCE_ACTIVATE_DISKS": {
         "ignore_size": (True,),  # a disk of another size is attached anyway
     },
-    "OP_INSTANCE_CHANGE_GROUP": {"early_release": (True,)},  # there are no mirrors to give up
     "OP_INSTANCE_CREATE": {
         "conflicts_check": (False,),  # there are no networks
         "ip_check": (False,),  # nobody looks for who has a name or an address
@@ -38,6 +36,9 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "allow_runtime_changes": (False,),  # it could shrink a balloon, and there is none
         "ignore_hvversions": (True,),  # QEMU itself refuses what it cannot take
     },
+    "OP_INSTANCE_MOVE": {
+        "ignore_consistency": (True,),  # what cannot be stopped stays: it would run twice
+    },
     "OP_INSTANCE_MULTI_ALLOC": {"opportunistic_locking": (True,)},
     "OP_INSTANCE_QUERY_DATA": {
         "use_locking": (True,),  # it tells of one state all the same, and waits for no job
@@ -47,7 +48,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at
-        "wait_for_sync": (False,),  # there are no mirrors
+        "wait_for_sync": (False,),  # as for CREATE
         "conflicts_check": (False,),  # there are no networks
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},

@@ -9,12 +9,22 @@ from common.model.node import Node
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, GroupArgument, TargetGroupsOption
+from coordinator.operations.fields import (
+    AllocatorOption,
+    EarlyRelease,
+    GroupArgument,
+    TargetGroupsOption,
+)
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.moves import plan_moves, to_groups
-from coordinator.operations.planned_moves import MovesPlan, PlannedMoves, plan_of
+from coordinator.operations.planned_moves import (
+    MovesPlan,
+    PlannedMoves,
+    plan_of,
+    with_release,
+)
 from coordinator.state.config import Config
 
 
@@ -25,6 +35,7 @@ class EvacuateGroup(PlannedMoves, kw_only=True):
     group_name: GroupArgument
     target_groups: TargetGroupsOption = ()
     iallocator: AllocatorOption = None
+    early_release: EarlyRelease = False
     sequential: Annotated[
         bool, option("--sequential", help="all in one job, one by one", syntax=Syntax.FLAG)
     ] = False
@@ -46,7 +57,8 @@ class EvacuateGroup(PlannedMoves, kw_only=True):
         question = to_groups(config, leaving, self.target_groups, group)
         allocators = allocators_for(config.cluster, RequestType.CHANGE_GROUP, self.iallocator)
         moves = await plan_moves(cluster, allocators, question)
-        plan = plan_of(cluster, moves, stopping=self.force_failover)
+        planned = plan_of(cluster, moves, stopping=self.force_failover)
+        plan = with_release(planned, early=self.early_release)
         if not self.sequential:
             return plan
         return replace(plan, jobs=(tuple(order for job in plan.jobs for order in job),))

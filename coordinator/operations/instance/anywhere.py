@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.disk import Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
 from common.noderpc.instances import GuestSpec
@@ -99,11 +99,7 @@ async def plan_pairing(
     await take_secondary(cluster, instance, before, target)
     (old,) = (config.nodes[n] for n in config.nodes_of(instance) if n != base.uuid)
     nodes, devices = (target.uuid, base.uuid), free_devices(cluster)
-    disks = []
-    for disk in before:
-        assert isinstance(disk.backing, DrbdBacking)
-        backing = again_on(disk.backing, nodes, devices)
-        disks.append(replace(disk, backing=backing, nodes=nodes, behind=(target.uuid,)))
+    disks = tuple(again_on(disk, nodes, devices, behind=(target.uuid,)) for disk in before)
     moved = replace(instance, primary_node=target.uuid)
     specs = tuple(disk_spec(config, moved, disk) for disk in disks)
     pairing = Pairing(
@@ -112,7 +108,7 @@ async def plan_pairing(
         old=old.ref,
         reaches_old=not old.offline,
         guest=replace(guest, disks=specs),
-        disks=tuple(disks),
+        disks=disks,
         attach=Handover(do=(*standby(base.ref), *sole(target.ref))),
     )
     cluster.promise(pairing.promise)

@@ -1,13 +1,13 @@
 """Replace copies of an instance's mirrored disks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated
 
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import NodeId
@@ -19,7 +19,7 @@ from coordinator.disks.mirrors import in_words
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, InstanceArgument
+from coordinator.operations.fields import AllocatorOption, EarlyRelease, InstanceArgument
 from coordinator.operations.instance.place import Place, another_if_stale, place_of
 from coordinator.operations.instance.replacing import (
     ReplacePlan,
@@ -31,6 +31,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_secondary
+from coordinator.operations.placement.growth import promise_beside, take_space_beside
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
@@ -74,14 +75,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         tuple[int | str, ...],
         option("--disks", help="numbers of the disks, with commas (all)", syntax=Syntax.LIST),
     ] = ()
-    early_release: Annotated[
-        bool,
-        option(
-            "--early-release",
-            help="delete the copies on the old secondary node before all is copied",
-            syntax=Syntax.FLAG,
-        ),
-    ] = False
+    early_release: EarlyRelease = False
     mode: Annotated[ReplaceMode | None, hidden("Ganeti's: replace_on_primary, …")] = None
 
     def locks(self, config: Config, place: Place | None) -> Wanted:
@@ -126,6 +120,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         disks = [config.disks_of(instance)[index] for index in indices]
         access = await _access(cluster, guest, home)
         await _check_source(cluster, instance, guest, disks, source, needs_link=access is not None)
+        await take_space_beside(cluster, instance, tuple(disks), target)
         return ReplacePlan(
             instance=instance,
             guest=guest,
@@ -135,6 +130,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
             source=source.ref,
             target=target.ref,
             after=guest,
+            disks=tuple(disks),
             now=cluster.now(),
         )
 
@@ -153,11 +149,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         access = await _access(cluster, guest, home)
         await _check_source(cluster, instance, guest, disks, home, needs_link=False)
         devices, nodes = free_devices(cluster), (home.uuid, target.uuid)
-        made = []
-        for disk in disks:
-            assert isinstance(disk.backing, DrbdBacking)
-            backing = again_on(disk.backing, nodes, devices)
-            made.append(replace(disk, backing=backing, nodes=nodes, behind=()))
+        made = tuple(again_on(disk, nodes, devices) for disk in disks)
         cluster.promise(_promise(instance, made, target.uuid))
         return ReplacePlan(
             instance=instance,
@@ -170,7 +162,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
             old=old.ref,
             reaches_old=not old.offline,
             after=replace(guest, disks=tuple(disk_spec(config, instance, d) for d in made)),
-            disks=tuple(made),
+            disks=made,
             early=self.early_release,
             now=cluster.now(),
         )
@@ -184,9 +176,8 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         return [promise_of_secondary(instance, config.disks_of(instance), node)]
 
     def promises(self, plan: ReplacePlan) -> Iterable[Promise]:
-        if not plan.disks:
-            return ()
-        return [_promise(plan.instance, plan.disks, plan.target.uuid)]
+        promise = _promise if plan.old else promise_beside
+        return [promise(plan.instance, plan.disks, plan.target.uuid)]
 
     def recipe(self, cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
         if plan.indices:
@@ -241,8 +232,8 @@ def _with_disks(guest: GuestSpec, indices: tuple[int, ...]) -> GuestSpec:
     return replace(guest, disks=tuple(guest.disks[index] for index in indices))
 
 
-def _promise(instance: Instance, disks: Sequence[Disk], target: NodeId) -> Promise:
-    planned = PlannedInstance(instance, tuple(disks))
+def _promise(instance: Instance, disks: tuple[Disk, ...], target: NodeId) -> Promise:
+    planned = PlannedInstance(instance, disks)
     return Promise(instance.uuid, target, planned=planned)
 
 

@@ -34,7 +34,7 @@ class ReplacePlan(Order, kw_only=True):
         old: the secondary node that is left; None if new copies are on the node of the old ones.
         reaches_old: whether that node is asked to delete its copies.
         after: with the disks as they will be on another node.
-        disks: likewise.
+        disks: likewise; of a copy on the same node as they are.
         early: whether old copies are deleted before the new ones are up to date.
     """
 

@@ -9,7 +9,7 @@ from coordinator.iallocator.requests import EvacuationMode
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, NodeArgument
+from coordinator.operations.fields import AllocatorOption, EarlyRelease, NodeArgument
 from coordinator.operations.follow_up import FollowUp
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
@@ -42,14 +42,7 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         str | None,
         option("-n", "--new-secondary", metavar="NODE", help="where all that is mirrored goes"),
     ] = None
-    early_release: Annotated[
-        bool,
-        option(
-            "--early-release",
-            help="delete the copies that are left before all is copied",
-            syntax=Syntax.FLAG,
-        ),
-    ] = False
+    early_release: EarlyRelease = False
     ignore_soft_errors: Annotated[
         bool,
         option("--ignore-soft-errors", help="beyond limits that can bend", syntax=Syntax.FLAG),

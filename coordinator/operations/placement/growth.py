@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 
+from common.errors import NoCapacity
+from common.model.disk import Disk
+from common.model.instance import Instance
 from common.model.node import Node
+from common.names import NodeId
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.fit import check_answer, check_free_space
 from coordinator.operations.placement.look import look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.space import find_shortage
 
 
 async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node]) -> None:
@@ -26,6 +31,30 @@ async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence
     for node in nodes:
         check_free_space(look, node, planned)
     cluster.promise(promise_of_space(planned))
+
+
+async def take_space_beside(
+    cluster: Cluster, instance: Instance, disks: tuple[Disk, ...], node: Node
+) -> None:
+    """Promise the space for other copies of disks on a node that has them, if it is free there.
+
+    Raises:
+        NoCapacity: says what is left.
+        NodeFailure: the node does not answer.
+    """
+    await check_answer(cluster, [node])
+    look = await look_for(cluster)
+    if lacking := find_shortage(look, node, look.taken(disks)):
+        raise NoCapacity(
+            f"Node {node.name} {lacking} for new copies of {instance.name} beside the old ones.",
+            node=node.name,
+        )
+    cluster.promise(promise_beside(instance, disks, node.uuid))
+
+
+def promise_beside(instance: Instance, disks: tuple[Disk, ...], node: NodeId) -> Promise:
+    """Return what makes others count with copies that are made beside the present ones."""
+    return Promise(instance.uuid, node, beside=disks)
 
 
 def promise_of_space(planned: PlannedInstance) -> Promise:

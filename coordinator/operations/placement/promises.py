@@ -29,7 +29,8 @@ class Promise(NamedTuple):
     ``memory`` is that of a guest that will run there; it counts until the node reports it.
     What a ``planned`` has that is not in the configuration yet counts in everything else, too. The
     numbers of its devices, and of ``disks``, are given to no other disk, and nodes are asked about
-    the pools that both name.
+    the pools that all of them name. What is ``beside`` those that there are takes space on ``node``
+    as long as the promise stands.
     """
 
     instance: InstanceId
@@ -37,12 +38,14 @@ class Promise(NamedTuple):
     memory: MiB = MiB(0)
     planned: PlannedInstance | None = None
     disks: tuple[Disk, ...] = ()
+    beside: tuple[Disk, ...] = ()
 
     @property
     def pools(self) -> tuple[Pool, ...]:
         """The pools that its disks name."""
         planned = self.planned.disks if self.planned else ()
-        return tuple(pool for disk in (*planned, *self.disks) for pool in disk.backing.pools)
+        named = (*planned, *self.disks, *self.beside)
+        return tuple(pool for disk in named for pool in disk.backing.pools)
 
 
 class Promises:

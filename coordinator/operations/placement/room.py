@@ -55,7 +55,7 @@ class Room:
         """Return the same with one promise more, without looking at all others again."""
         after = dataclasses.replace(self, promised=(*self.promised, promise))
         one = promise.planned
-        if one is None or self._has_come(one):
+        if one is None or promise.beside or self._has_come(one):
             return after
         coming = defaultdict(Counter, {node: Counter(of) for node, of in self._coming.items()})
         self._add(coming, one)
@@ -142,6 +142,8 @@ class Room:
         coming: _Coming = defaultdict(Counter)
         for one in self.planned:
             self._add(coming, one)
+        for promise in self.promised:
+            coming[promise.node] += self.taken(promise.beside)
         return coming
 
     def _add(self, coming: "_Coming", one: PlannedInstance) -> None:
