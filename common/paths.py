@@ -21,6 +21,14 @@ GANETIS_PROVIDERS = (
 )
 """Where Ganeti and others put providers of external storage."""
 
+GANETIS_OPERATING_SYSTEMS = (
+    Path("/srv/ganeti/os"),
+    Path("/usr/local/lib/ganeti/os"),
+    Path("/usr/lib/ganeti/os"),
+    Path("/usr/share/ganeti/os"),
+)
+"""Where Ganeti and others put definitions of operating systems."""
+
 
 class Paths:
     """The directories of one node; files in them belong to who is named."""
@@ -73,6 +81,16 @@ class Paths:
         return self.runtime / "copies"
 
     @property
+    def os_runs(self) -> Path:
+        """One directory for each script of an operating system that is under way."""
+        return self.runtime / "os"
+
+    @property
+    def os_logs(self) -> Path:
+        """What scripts of operating systems have said, a file for each run."""
+        return self.logs / "os"
+
+    @property
     def attached(self) -> Path:
         """Where disks are that programs attached, until the power goes."""
         return self.runtime / "attached"
@@ -99,6 +117,12 @@ class Paths:
         prefix = "" if str(self.root) == "." else str(self.root)
         own = Path(f"{prefix}/usr/local/lib/gantry/extstorage")
         return (own, *GANETIS_PROVIDERS)
+
+    def operating_systems(self) -> tuple[Path, ...]:
+        """Where definitions of operating systems are looked for."""
+        prefix = "" if str(self.root) == "." else str(self.root)
+        own = Path(f"{prefix}/usr/local/lib/gantry/os")
+        return (own, *GANETIS_OPERATING_SYSTEMS)
 
     # the coordinator's
     @property

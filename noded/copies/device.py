@@ -73,7 +73,7 @@ def claim(descriptor: int, path: str, *, to_write: bool) -> None:
     """Keep guests off a disk for as long as somebody has this open: QEMU looks at these locks.
 
     Raises:
-        NodeFailure: a guest uses it, or another copy.
+        NodeFailure: a guest uses it, a copy, or a script.
     """
     kind = fcntl.F_WRLCK if to_write else fcntl.F_RDLCK
     wanted = struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
@@ -83,5 +83,6 @@ def claim(descriptor: int, path: str, *, to_write: bool) -> None:
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
         raise NodeFailure(
-            f"The disk {path} cannot be copied: a guest or another copy uses it.", path=path
+            f"The disk {path} is in use by a guest, a copy, or a script of an operating system.",
+            path=path,
         ) from error

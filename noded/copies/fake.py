@@ -154,7 +154,9 @@ class FakeCopier(Copier):
         if self.uses(disk.id) or self._is_guests(disk.id):
             path = disk.backing.paths[0]
             raise NodeFailure(
-                f"The disk {path} cannot be copied: a guest or another copy uses it.", path=path
+                f"The disk {path} is in use by a guest, a copy, or a script of an operating "
+                "system.",
+                path=path,
             )
 
     def _settle(self, copy: str) -> None:

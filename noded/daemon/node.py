@@ -34,6 +34,7 @@ from noded.handlers.join import JoinHandlers
 from noded.handlers.mastership import MastershipHandlers
 from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
+from noded.handlers.operating_systems import OsHandlers
 from noded.handlers.physical_volumes import PhysicalVolumeHandlers
 from noded.handlers.providers import ProviderHandlers
 from noded.handlers.replica import ReplicaHandlers
@@ -44,6 +45,7 @@ from noded.identity.keys import KeyMaker
 from noded.identity.store import IdentityStore
 from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
+from noded.operating_systems.interface import OsDriver
 from noded.powercycle import PowerSwitch
 from noded.storage.lvm.physical import PhysicalVolumeDriver
 from noded.storage.storages import Storages
@@ -62,6 +64,7 @@ class Drivers:
     physical: PhysicalVolumeDriver | None = None  # where there is LVM
     copier: Copier
     exports: ExportStore
+    operating_systems: OsDriver
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -132,6 +135,7 @@ class Node:
             MirrorHandlers(drivers.storages.mirrors, turns),
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
+            OsHandlers(drivers.operating_systems, drivers.storages),
             PhysicalVolumeHandlers(drivers.physical),
             ProviderHandlers(paths.providers()),
             self._replica,

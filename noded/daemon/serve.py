@@ -42,6 +42,7 @@ from noded.identity.keys import ChildKeyMaker
 from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
+from noded.operating_systems.driver import Places, ProcessOsDriver
 from noded.powercycle import find_switch
 from noded.storage.adopted import AdoptedStorage
 from noded.storage.attached import AttachedDevices
@@ -150,6 +151,14 @@ def _drivers(
             paths.copies, identity=paths.identity, address=address, open_disk=storages.open
         ),
         exports=exports,
+        operating_systems=ProcessOsDriver(
+            Places(
+                search_path=paths.operating_systems(),
+                runs=paths.os_runs,
+                logs=paths.os_logs,
+            ),
+            storages.open,
+        ),
         network=LinuxNetwork(),
         hypervisors=hypervisors(
             Surroundings(

@@ -70,6 +70,19 @@ class Process:
                 pid=self.pid,
             ) from error
 
+    async def stop(self, wait_s: float) -> None:
+        """Ask it to end, kill it if it has not after ``wait_s``, and return when it is gone.
+
+        Raises:
+            NodeFailure: the kernel does not get rid of it.
+        """
+        self.signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(wait_s):
+                await self.ended()
+        except TimeoutError:
+            await self.kill()
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal; harmless when it has ended."""
         with contextlib.suppress(ProcessLookupError):

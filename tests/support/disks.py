@@ -5,6 +5,7 @@ from common.model.pool import Pool, PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.copies.fake import FakeCopier, FakeWires
+from noded.operating_systems.fake import FakeOsDriver
 from noded.storage.fake import FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.storages import Storages
@@ -37,6 +38,11 @@ def idle_copier(storage: FakeStorage) -> FakeCopier:
     return FakeCopier(
         "beta", "192.0.2.2", FakeWires(), storages=only_files(storage), contents=storage
     )
+
+
+def idle_os_driver(storage: FakeStorage) -> FakeOsDriver:
+    """What runs scripts on a node of which nobody asks that."""
+    return FakeOsDriver(only_files(storage), storage)
 
 
 def directory(path: str) -> Pool:

@@ -51,7 +51,7 @@ from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
-from tests.support.disks import idle_copier, only_files
+from tests.support.disks import idle_copier, idle_os_driver, only_files
 
 T = TypeVar("T")
 
@@ -126,6 +126,7 @@ async def served(root: Path) -> AsyncIterator[Served]:
         paths,
         Drivers(
             storages=only_files(storage), copier=idle_copier(storage), exports=FakeExports(),
+            operating_systems=idle_os_driver(storage),
             network=FakeNetwork("br0"),
             hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,

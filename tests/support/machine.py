@@ -34,6 +34,7 @@ from noded.machine.driver import Machine as HardwareDriver
 from noded.machine.driver import MachineReport
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
+from noded.operating_systems.fake import FakeOsDriver
 from noded.powercycle import PowerSwitch
 from noded.storage.directories import read_directories
 from noded.storage.drbd.devices import MirrorDevices
@@ -102,6 +103,10 @@ class Machine:
             name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
             contents=self.written,
         )  # fmt: skip
+        self.operating_systems = FakeOsDriver(
+            storages, self.written,
+            is_in_use=lambda disk: self.guests.uses(disk) or self.copier.uses(disk),
+        )  # fmt: skip
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
         self.noded: Noded | None = None
@@ -131,6 +136,7 @@ class Machine:
                 storages=self._storages(life), physical=life.of(self.physical),
                 copier=life.of(self.copier),
                 exports=life.of(self.exports),
+                operating_systems=life.of(self.operating_systems),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
@@ -178,6 +184,7 @@ class Machine:
         self.guests.power_off()
         self.volumes.lose_power()
         self.copier.power_off()
+        self.operating_systems.power_off()
         for fake in self.fakes:
             fake.attached.clear()
         left = self._disk.after_a_power_cut(self.paths.root)
@@ -247,6 +254,7 @@ class Machine:
     def contents(self) -> dict[str, str]:
         """What is on disks that only this machine has, by path; nothing of those with zeros."""
         self.copier.settle()
+        self.operating_systems.settle()
         return self.written.by_path()
 
     @property
@@ -263,7 +271,8 @@ class Machine:
 
     def _uses(self, disk: DiskId) -> bool:
         """Tell whether anything here has a disk open."""
-        return self.guests.uses(disk) or self.copier.uses(disk)
+        users = (self.guests, self.copier, self.operating_systems)
+        return any(user.uses(disk) for user in users)
 
     async def guest_list(self) -> tuple[GuestReport, ...]:
         return await self.guests.guests()

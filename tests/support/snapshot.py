@@ -35,6 +35,7 @@ class Snapshot:
     taps: dict[str, Any]
     tasks: dict[str, Any]
     copies: dict[str, Any]
+    scripts: dict[str, Any]
     members: dict[str, Any]
     boots: dict[str, int]
     held: tuple[str, ...] = ()  # locks, and promises of room, of jobs
@@ -74,6 +75,7 @@ async def take_snapshot(
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
         copies={name: machine.copier.known for name, machine in every},
+        scripts={name: machine.operating_systems.known for name, machine in every},
         members={name: _membership(machine) for name, machine in every},
         boots={name: machine.boots for name, machine in every},
         held=held,

@@ -51,7 +51,7 @@ from noded.powercycle import NoSwitch, PowerSwitch
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
-from tests.support.disks import directory, idle_copier, only_files
+from tests.support.disks import directory, idle_copier, idle_os_driver, only_files
 
 NOW = 1_800_000_000.0
 ONE = ClusterName("one.example.com")
@@ -89,7 +89,8 @@ class Rig:
             paths,
             Drivers(
                 storages=only_files(self.storage), copier=idle_copier(self.storage),
-                exports=FakeExports(), network=FakeNetwork(),
+                exports=FakeExports(),
+            operating_systems=idle_os_driver(self.storage), network=FakeNetwork(),
                 machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
                 power=self.power, keys=OwnKeyMaker(), now=lambda: NOW,

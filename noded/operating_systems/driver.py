@@ -1,0 +1,223 @@
+"""Scripts of operating systems, each run by a process of its own that outlives noded."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from common.errors import NodeFailure, NotFound
+from common.messages import to_json
+from common.model.disk import Mode
+from common.model.os_name import read_os_name
+from common.noderpc.disks import DiskSpec
+from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
+from noded.copies.device import claim
+from noded.operating_systems.check import check_fits, check_order
+from noded.operating_systems.definition import (
+    Definition,
+    definitions,
+    find_definition,
+    read_definition,
+    report_of,
+)
+from noded.operating_systems.environment import environment
+from noded.operating_systems.home import RESULT, Home, Run, read_lines
+from noded.operating_systems.interface import OsDriver
+from noded.operating_systems.logs import last_lines, log_path
+from noded.operating_systems.orders import Task
+from noded.system.execute import execute
+from noded.system.process import Process, start
+from noded.system.threads import in_thread
+
+MOST_TOLD = 32 << 10  # bytes of output in one answer
+VERIFY_S = 60.0
+STOP_WAIT_S = 20.0  # more than a script gets to clear up
+
+OpenDisk = Callable[[DiskSpec], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where things of operating systems are on this node.
+
+    Attributes:
+        search_path: of definitions.
+        runs: what is known of scripts under way; in memory.
+        logs: what scripts have said.
+        built_in: definitions that come with noded.
+    """
+
+    search_path: tuple[Path, ...]
+    runs: Path
+    logs: Path
+    built_in: tuple[Definition, ...] = ()
+
+
+class ProcessOsDriver(OsDriver):
+    def __init__(self, places: Places, open_disk: OpenDisk) -> None:
+        """Run what is found at ``places``; ``open_disk`` opens an attached disk."""
+        self._places, self._open_disk = places, open_disk
+        # Of these we know at once; what is found has to show its arguments first.
+        self._children: dict[Path, Process] = {}
+
+    async def definitions(self) -> tuple[DefinitionReport, ...]:
+        return await in_thread(self._reports)
+
+    async def check(self, order: ScriptOrder) -> None:
+        definition = await in_thread(self._find, order)
+        verify = definition.scripts.get(Script.VERIFY)
+        if verify and order.script is Script.CREATE:
+            paths = [("", "")] * len(order.subject.disks)
+            await execute(
+                *verify,
+                timeout_s=VERIFY_S,
+                environment=environment(order, definition, paths),
+                directory=definition.path or "/",
+            )
+
+    async def begin(self, run: str, order: ScriptOrder) -> None:
+        home = self._home(run)
+        if home.exists and (self._runs(home) or home.result()):
+            return
+        definition = await in_thread(self._find, order)
+        await self._reap(home)
+        await in_thread(self._begin, home, order, definition)
+
+    async def look(self, run: str, offset: int) -> ScriptReport:
+        home = self._home(run)
+        about = home.run()
+        if about is None:
+            raise NotFound(
+                "This node knows of no such script: none was started, or the node has lost its "
+                "power since.",
+                run=run,
+            )
+        runs = self._runs(home)
+        result = home.result()  # in this order: it may end in between
+        has_ended = not runs
+        text, offset = await in_thread(
+            lambda: read_lines(Path(about.log), offset, MOST_TOLD, has_ended=has_ended)
+        )
+        if text or not has_ended:
+            return ScriptReport(text=text, offset=offset, log=about.log)
+        await self._reap(home)
+        problem = ""
+        if result is None:
+            said = home.last_words()
+            problem = f"The script {about.script} was killed.{f' {said}' if said else ''}"
+        elif result.status:
+            said = last_lines(Path(about.log))
+            problem = f"The script {about.script} {_ending(result.status)}.{said}"
+        return ScriptReport(offset=offset, has_ended=True, problem=problem, log=about.log)
+
+    async def end(self, run: str) -> None:
+        home = self._home(run)
+        if child := self._children.get(home.directory):
+            await child.stop(STOP_WAIT_S)
+            await self._reap(home)
+        elif found := home.process():
+            with found:
+                await found.stop(STOP_WAIT_S)
+        await in_thread(home.remove)
+
+    def _home(self, run: str) -> Home:
+        return Home(self._places.runs / run)
+
+    def _find(self, order: ScriptOrder) -> Definition:
+        check_order(order)
+        name = read_os_name(order.subject.os).definition
+        found = find_definition(name, self._places.search_path, self._places.built_in)
+        check_fits(order, found)
+        return found
+
+    def _begin(self, home: Home, order: ScriptOrder, definition: Definition) -> None:
+        subject = order.subject
+        about = f"{order.script} of {subject.os} for {subject.name}"
+        with ExitStack() as ours:  # the process has copies of its own
+            disks = [self._open(ours, disk) for disk in subject.disks]
+            home.remove()
+            home.prepare()
+            log = log_path(self._places.logs, order, time.time())
+            home.keep(Run(script=about, log=str(log)))
+            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            ours.callback(os.close, output)
+            told = environment(order, definition, [_place(each) for each in disks])
+            task = Task(
+                argv=definition.scripts[order.script],
+                directory=definition.path or "/",
+                environment=dict(told),
+                secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
+                disks=tuple(disks),
+                log=output,
+                has_sandbox=not definition.is_trusted and order.script is Script.CREATE,
+                result=str(home.directory / RESULT),
+            )
+            self._start(home, task, ours)
+
+    def _open(self, ours: ExitStack, disk: DiskSpec) -> int:
+        # Whatever a guest may do with it: what is installed has to be written.
+        descriptor = self._open_disk(replace(disk, mode=Mode.READ_WRITE))
+        ours.callback(os.close, descriptor)
+        claim(descriptor, disk.backing.paths[0], to_write=True)
+        return descriptor
+
+    def _start(self, home: Home, task: Task, ours: ExitStack) -> None:
+        letter = os.memfd_create("task")
+        ours.callback(os.close, letter)
+        os.write(letter, to_json(task))
+        program = (sys.executable, "-P", "-m", "noded.operating_systems.worker")
+        argv = (*program, str(home.directory), str(letter))
+        handed = (*task.disks, task.log, letter)
+        self._children[home.directory] = started = start(argv, home.log, handed)
+        home.note(started)
+
+    def _runs(self, home: Home) -> bool:
+        if child := self._children.get(home.directory):
+            return not child.has_ended
+        found = home.process()  # of a noded before
+        if found is None:
+            return False
+        with found:
+            return not found.has_ended
+
+    async def _reap(self, home: Home) -> None:
+        """Clear a child away that has ended."""
+        if child := self._children.pop(home.directory, None):
+            with child:
+                await child.ended()
+
+    def _reports(self) -> tuple[DefinitionReport, ...]:
+        found = {
+            directory.name: _report(directory, hidden)
+            for directory, hidden in definitions(self._places.search_path)
+        }
+        own = {each.name: report_of(each) for each in self._places.built_in}
+        return tuple(each for _, each in sorted((own | found).items()))
+
+
+def _place(descriptor: int) -> tuple[str, str]:
+    """Return where an open disk is, and what it is: what was checked is what is told."""
+    path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    return path, "block" if path.startswith("/dev/") else "file:loop"
+
+
+def _ending(status: int) -> str:
+    # A shell stands between, and tells signals in its way.
+    if status > 128:
+        return f"was ended by signal {status - 128}"
+    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def _report(directory: Path, hidden: Sequence[Path]) -> DefinitionReport:
+    shadowed = tuple(map(str, hidden))
+    try:
+        return replace(report_of(read_definition(directory)), shadowed=shadowed)
+    except NodeFailure as error:
+        return DefinitionReport(
+            name=directory.name, path=str(directory), problem=error.message, shadowed=shadowed
+        )

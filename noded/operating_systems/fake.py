@@ -1,0 +1,148 @@
+"""Scripts that only pretend: what they write is a word, after a while."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.errors import NodeFailure, NotFound
+from common.model.os_name import read_os_name
+from common.names import DiskId
+from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
+from noded.copies.fake import Contents
+from noded.operating_systems.check import check_fits, check_order
+from noded.operating_systems.definition import Definition, find_definition, report_of
+from noded.operating_systems.interface import OsDriver
+from noded.storage.storages import Storages
+
+TAKES_S = 1.5
+
+_ALL = {script: (f"/srv/os/debian/{script}",) for script in Script}
+DEBIAN = Definition(
+    name="debian",
+    path="/srv/os/debian",
+    api_versions=(15, 20),
+    scripts=_ALL,
+    variants=("stable", "testing"),
+    parameters=(("mirror", "where packages are"), ("root_password", "of the guest")),
+)
+NOOP = Definition(
+    name="noop",
+    path="/srv/os/noop",
+    api_versions=(10,),
+    scripts={Script.CREATE: ("/srv/os/noop/create",)},
+)
+
+
+@dataclass
+class _Run:
+    order: ScriptOrder
+    begun_at: float
+    has_ended: bool = False
+    problem: str = ""
+
+
+class FakeOsDriver(OsDriver):
+    """One machine's scripts. Like processes they go on without noded, and end with the power."""
+
+    def __init__(
+        self,
+        storages: Storages,
+        contents: Contents,
+        *,
+        is_in_use: Callable[[DiskId], bool] = lambda _: False,
+    ) -> None:
+        """Write to ``contents``; ``is_in_use`` tells whether somebody else has a disk open."""
+        self._storages, self._contents, self._is_in_use = storages, contents, is_in_use
+        self._runs: dict[str, _Run] = {}
+        # For scenarios to change:
+        self.there: tuple[Definition, ...] = (DEBIAN, NOOP)
+        self.failing: set[Script] = set()
+
+    def uses(self, disk: DiskId) -> bool:
+        """Tell whether a script has a disk of this machine open."""
+        active = (run for run in self._runs.values() if not run.has_ended)
+        return any(disk == each.id for run in active for each in run.order.subject.disks)
+
+    def power_off(self) -> None:
+        self._runs.clear()
+
+    def settle(self) -> None:
+        """Bring all that is run up to now."""
+        for run in self._runs.values():
+            self._settle(run)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The runs of which something is left, for tests to look at."""
+        return tuple(sorted(self._runs))
+
+    @property
+    def orders(self) -> tuple[ScriptOrder, ...]:
+        """What those were told, for tests to look at."""
+        return tuple(run.order for run in self._runs.values())
+
+    async def definitions(self) -> tuple[DefinitionReport, ...]:
+        return tuple(sorted(map(report_of, self.there), key=lambda report: report.name))
+
+    async def check(self, order: ScriptOrder) -> None:
+        check_order(order)
+        check_fits(
+            order, find_definition(read_os_name(order.subject.os).definition, (), self.there)
+        )
+
+    async def begin(self, run: str, order: ScriptOrder) -> None:
+        self.settle()
+        if run in self._runs:
+            return
+        await self.check(order)
+        for disk in order.subject.disks:
+            self._storages.open(disk)
+            if self.uses(disk.id) or self._is_in_use(disk.id):
+                path = disk.backing.paths[0]
+                raise NodeFailure(
+                    f"The disk {path} is in use by a guest, a copy, or a script of an operating "
+                    "system.",
+                    path=path,
+                )
+        self._runs[run] = _Run(order, _now())
+
+    async def look(self, run: str, offset: int) -> ScriptReport:
+        if run not in self._runs:
+            raise NotFound(
+                "This node knows of no such script: none was started, or the node has lost its "
+                "power since.",
+                run=run,
+            )
+        self._settle(found := self._runs[run])
+        said = f"{found.order.script} of {found.order.subject.os}\n"[offset:]
+        return ScriptReport(
+            text=said, offset=offset + len(said), has_ended=found.has_ended and not said,
+            problem="" if said else found.problem, log="/var/log/gantry/os/pretended.log",
+        )  # fmt: skip
+
+    async def end(self, run: str) -> None:
+        if found := self._runs.pop(run, None):
+            self._settle(found)
+            if not found.has_ended:
+                self._write(found, "a part of ")
+
+    def _settle(self, run: _Run) -> None:
+        if run.has_ended or _now() < run.begun_at + TAKES_S:
+            return
+        run.has_ended = True
+        about = f"{run.order.script} of {run.order.subject.os} for {run.order.subject.name}"
+        if run.order.script in self.failing:
+            run.problem = f"The script {about} ended with status 1. It said last: no mirror"
+            self._write(run, "a part of ")
+        else:
+            self._write(run, "")
+
+    def _write(self, run: _Run, how_much: str) -> None:
+        subject = run.order.subject
+        for disk in subject.disks:
+            if run.order.disk in (None, subject.disks.index(disk)):
+                self._contents.write(disk, f"{how_much}{subject.os} for {subject.name}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

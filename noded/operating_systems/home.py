@@ -1,0 +1,58 @@
+"""What noded keeps of the run of a script; the script's output is kept elsewhere, and longer."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from common.errors import GntError
+from common.messages import Order, Report, from_json, to_json
+from noded.system.process_home import ProcessHome
+
+RESULT = "result.json"
+
+
+class Run(Order):
+    """``script`` says what it is, for messages: “create of debootstrap+default for web1”."""
+
+    script: str
+    log: str
+
+
+class Result(Report):
+    """How a script ended: its status, negative for a signal."""
+
+    status: int
+    was_stopped: bool = False
+
+
+class Home(ProcessHome):
+    def keep(self, run: Run) -> None:
+        self.write("run.json", to_json(run))
+
+    def run(self) -> Run | None:
+        with suppress(OSError):
+            text = (self.directory / "run.json").read_bytes()
+            return from_json(text, Run, what="a run")
+        return None
+
+    def result(self) -> Result | None:
+        """Return how the script ended; None while it has not."""
+        with suppress(OSError, GntError):
+            return from_json((self.directory / RESULT).read_bytes(), Result, what="a result")
+        return None
+
+
+def read_lines(log: Path, offset: int, most: int, *, has_ended: bool) -> tuple[str, int]:
+    """Return whole lines of a log from ``offset`` on, and where they end.
+
+    What has ended may lack the end of its last line, and one that is too long comes in pieces.
+    """
+    try:
+        with log.open("rb") as file:
+            file.seek(offset)
+            data = file.read(most)
+    except FileNotFoundError:
+        return "", offset
+    end = data.rfind(b"\n") + 1
+    if (has_ended and len(data) < most) or (not end and len(data) == most):
+        end = len(data)
+    return data[:end].decode(errors="replace"), offset + end

@@ -1,0 +1,27 @@
+"""What the process that runs a script is told when it starts."""
+
+from common.messages import Order
+
+
+class Task(Order, kw_only=True):
+    """Read from a descriptor: what others can read, such as a command line, tells no secrets.
+
+    Attributes:
+        argv: the script.
+        directory: where it is started.
+        environment: all of it.
+        secrets: texts that do not appear in its output.
+        disks: descriptors that keep guests off, for as long as they are open.
+        log: the descriptor of the file for its output.
+        has_sandbox: it is trusted with nothing but its disks.
+        result: the file that says how it ended.
+    """
+
+    argv: tuple[str, ...]
+    directory: str
+    environment: dict[str, str]
+    secrets: tuple[str, ...] = ()
+    disks: tuple[int, ...] = ()
+    log: int
+    has_sandbox: bool = False
+    result: str

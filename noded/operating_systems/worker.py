@@ -1,0 +1,89 @@
+"""The process that runs a script: ``python -P -m noded.operating_systems.worker HOME DESCRIPTOR``.
+
+The script gets names of processes and of mounts that are its own. When it ends, however it ends,
+what it has left running is killed and what it has left mounted is not mounted any more: a chroot
+that it was working in holds no disk. It outlives noded, and never outlives this process.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from common.messages import from_json, to_json
+from noded.operating_systems.confine import command_line
+from noded.operating_systems.home import Result
+from noded.operating_systems.masking import Mask
+from noded.operating_systems.orders import Task
+
+GRACE_S = 10  # to clear up, for a script that is told to end
+LARGEST_TASK = 4 << 20
+
+
+def main() -> None:
+    descriptor = int(sys.argv[2])
+    task = from_json(os.pread(descriptor, LARGEST_TASK, 0), Task, what="what to run")
+    os.close(descriptor)
+    _Worker(task).run()
+
+
+class _Worker:
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._was_stopped = False
+        # It is begun before anything can be told to end: a signal that comes first waits for that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+        self._script = subprocess.Popen(
+            command_line(task.argv, has_sandbox=task.has_sandbox, disks=task.disks),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=task.directory,
+            env=task.environment,
+            start_new_session=True,
+            restore_signals=True,
+            pass_fds=task.disks if task.has_sandbox else (),
+            preexec_fn=_unblock,  # noqa: PLW1509 -- there is one thread
+        )
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGALRM, self._kill)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+
+    def run(self) -> None:
+        assert self._script.stdout
+        mask = Mask(self._task.secrets)
+        for line in self._script.stdout:
+            _write(self._task.log, mask.hide(line))
+        status = self._script.wait()
+        unfinished = Path(f"{self._task.result}.new")
+        unfinished.write_bytes(to_json(Result(status=status, was_stopped=self._was_stopped)))
+        unfinished.replace(self._task.result)
+
+    def _stop(self, *_: Any) -> None:
+        """Have the script clear up, which is killed if it takes its time."""
+        self._was_stopped = True
+        self._signal(signal.SIGTERM)
+        signal.alarm(GRACE_S)
+
+    def _kill(self, *_: Any) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._script.returncode is None:
+            os.killpg(self._script.pid, number)
+
+
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+if __name__ == "__main__":
+    main()
