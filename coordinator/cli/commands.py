@@ -134,6 +134,18 @@ AREAS = dict(
             {"show": "info"},
         ),
         _area(
+            "gnt-os",
+            "what is installed on instances",
+            {
+                "list": Command("list what can be installed", "operating_systems:list_systems"),
+                "diagnose": Command(
+                    "tell which nodes can install what", "operating_systems:diagnose"
+                ),
+                "info": Command("show all about operating systems", "operating_systems:info"),
+            },
+            {"show": "info"},
+        ),
+        _area(
             "gnt-storage",
             "providers of external storage",
             {

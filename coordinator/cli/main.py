@@ -41,6 +41,10 @@ def gnt_job() -> int:
     return _area("gnt-job")
 
 
+def gnt_os() -> int:
+    return _area("gnt-os")
+
+
 def gnt_storage() -> int:
     return _area("gnt-storage")
 

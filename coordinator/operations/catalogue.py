@@ -361,6 +361,7 @@ _ENTRIES = (
         many="node_name",
         confirm_many="Change {}?",
     ),
+    Entry("OP_OS_DIAGNOSE", "os.diagnose"),
     Entry(
         "OP_REPAIR_NODE_STORAGE",
         "node.repair_storage",

@@ -63,6 +63,10 @@ INTRODUCTIONS = {
         "Jobs are what the cluster does: each is a list of operations, kept with the state of the "
         "cluster, so that it survives its coordinator. The commands are given on the master.",
     ],
+    "gnt-os": [
+        "Shows what can be installed on instances: definitions of operating systems, which root "
+        "has put on the nodes. The commands are given on the master.",
+    ],
     "gnt-storage": ["Shows the providers of external storage that nodes have."],
     "gnt-debug": ["Shows locks, and tries the job queue. The commands are given on the master."],
 }
@@ -137,6 +141,10 @@ EXAMPLES = {
         ("gnt-job watch 42", "Follow a job."),
         ("gnt-job cancel 42", "End it; what it has done is undone."),
     ],
+    "gnt-os": [
+        ("gnt-os list", "See what can be installed."),
+        ("gnt-os diagnose", "See which node lacks a definition, or cannot use it, and why."),
+    ],
     "gnt-storage": [
         ("gnt-storage diagnose", "See on which nodes which provider can be used, and why not."),
     ],
@@ -198,6 +206,8 @@ DAEMONS = {
                 "/run/gantry/copies/",
                 "One directory for each side of a copy.",
             ),
+            ("/run/gantry/os/", "One directory for each script of an operating system."),
+            ("/var/log/gantry/os/", "What those have said, the last 200 of them."),
             ("/run/gantry/noded.lock", "Held by the one gantry-noded of this node."),
             ("/var/log/gantry/noded.log", "The log; what it cannot take goes to /dev/console."),
         ],

@@ -126,9 +126,9 @@ gnt-node remove-tags beta blue:
 gnt-node repair-storage beta lvm-vg xenvg: xenvg
 gnt-node restricted-command uptime beta: OP_RESTRICTED_COMMAND
 gnt-node volumes:
-gnt-os diagnose: OP_OS_DIAGNOSE
-gnt-os info: OP_OS_DIAGNOSE
-gnt-os list: OP_OS_DIAGNOSE
+gnt-os diagnose:
+gnt-os info:
+gnt-os list:
 gnt-os modify --os-parameters a=b none: osparams
 gnt-storage diagnose: ExtStorage providers
 gnt-storage info: ExtStorage providers
