@@ -4,7 +4,8 @@ from enum import StrEnum
 
 from common.messages import Order
 from common.model.entity import Entity
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.template import DiskTemplate
 from common.names import DiskId, Few, MiB, NodeId, Port
 

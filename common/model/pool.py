@@ -1,14 +1,8 @@
 """Pools: the space on a node that disks are cut from."""
 
-from enum import StrEnum
-
 from common.messages import Order
+from common.model.pool_kind import PoolKind
 from common.names import Path
-
-
-class PoolKind(StrEnum):
-    DIRECTORY = "directory"
-    VOLUME_GROUP = "volume-group"
 
 
 class Pool(Order):

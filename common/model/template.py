@@ -4,15 +4,23 @@ Whoever wants to know what can be done with a template asks for its traits, and 
 its name. What is *done* with disks of a template is in ``coordinator/disks/``.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from enum import StrEnum
-from typing import NamedTuple
 
-from common.model.pool import PoolKind
-from common.names import MiB
+from common.model.pool_kind import PoolKind
+from common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from common.names import MiB
+else:
+    MiB = int  # what it is: the names' own bounds take long to import
 
 
-class Traits(NamedTuple):
+class Traits(Record):
     """What disks of a template are like.
 
     Attributes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.model.disk import Disk
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.noderpc.disks import VolumeListing
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS

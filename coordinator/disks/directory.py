@@ -5,7 +5,8 @@ from collections.abc import Callable
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import FileBacking, GlusterBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.template import DiskTemplate
 from coordinator.disks.kind import DiskKind, NewDisk
 

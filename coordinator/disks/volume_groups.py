@@ -2,7 +2,8 @@
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS, DiskTemplate
 
 

@@ -15,7 +15,8 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import Layer
 from common.model.policy import InstancePolicy
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.secret import Secret
 from common.model.settings import Settings
 from common.model.stamp import Stamp

@@ -22,7 +22,7 @@ from common.model.disk import (
     LvmBacking,
     RbdBacking,
 )
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.names import NodeId
 from common.paths import Paths
 from common.systemd import Supervisor

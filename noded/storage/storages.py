@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from common.errors import NodeFailure
 from common.model.disk import Backing
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.noderpc.disks import DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
 from noded.storage.drbd.upkeep import MirrorUpkeep

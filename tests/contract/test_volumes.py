@@ -8,7 +8,8 @@ import pytest
 
 from common.errors import Conflict, NodeFailure
 from common.model.disk import LvmBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB
 from noded.storage.lvm.volumes import NewVolume, Volume
 from tests.contract.test_storage import DISK_A, DISK_B, run

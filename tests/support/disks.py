@@ -1,7 +1,8 @@
 """Disks as files, as nodes are told of them."""
 
 from common.model.disk import FileBacking, GlusterBacking, Mode
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.copies.fake import FakeCopier, FakeWires

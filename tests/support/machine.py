@@ -16,7 +16,7 @@ from common.model.disk import (
     LvmBacking,
     RbdBacking,
 )
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Access
 from common.noderpc.instances import GuestReport

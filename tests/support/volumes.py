@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from common.model.disk import LvmBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.storage.lvm.fake import FakeVolumes

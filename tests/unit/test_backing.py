@@ -2,7 +2,8 @@
 
 from common.messages import from_json, to_json
 from common.model.disk import META_SIZE, Backing, DrbdBacking, LvmBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import DiskSpec
 

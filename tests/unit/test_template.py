@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS, DiskTemplate
 from common.names import MiB
 

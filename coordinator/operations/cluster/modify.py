@@ -12,7 +12,8 @@ from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
 from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_policy
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.settings import Settings, read_settings
 from common.natural import natural_key
 from common.noderpc.facts import Facts

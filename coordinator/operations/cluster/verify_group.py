@@ -8,7 +8,7 @@ from common.errors import InvalidRequest
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.names import NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from common.errors import GntError, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.model.pool import PoolKind
+from common.model.pool_kind import PoolKind
 from common.names import NodeName
 from common.noderpc.disks import Disks, VolumeListing
 from coordinator.disks.kinds import pools_of

@@ -6,7 +6,8 @@ from typing import Any
 
 from common.errors import GntError, InvalidRequest
 from common.model.node import Node
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.noderpc.facts import NodeFacts
 from common.noderpc.physical_volumes import PhysicalVolumes
 from coordinator.disks.directory import FILE, GLUSTER, SHARED_FILE

@@ -13,7 +13,8 @@ from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import (

@@ -8,7 +8,8 @@ from common.model.cluster import Cluster
 from common.model.disk import Disk, DrbdBacking
 from common.model.instance import Instance
 from common.model.node import NodeRef
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, DiskId, InstanceId, InstanceName, MiB, NodeId
 from common.noderpc.disks import Access, MirrorEnd

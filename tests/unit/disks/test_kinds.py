@@ -7,7 +7,8 @@ from common.errors import Conflict, InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import BlockBacking, Disk, ExtBacking, FileBacking, LvmBacking, RbdBacking
 from common.model.node import NodeRef
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.stamp import Stamp
 from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, DiskId, InstanceId, MiB, NodeId, NodeName

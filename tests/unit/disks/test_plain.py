@@ -7,7 +7,8 @@ from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import LvmBacking
 from common.model.group import Group
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.stamp import Stamp
 from common.names import ClusterId, ClusterName, DiskId, GroupId, GroupName, InstanceId, NodeId
 from coordinator.disks.devices import Devices

@@ -12,7 +12,8 @@ from common.model.disk import META_SIZE, Backing, Disk, DrbdBacking, LvmBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.model.stored import Stored
 from common.model.template import DiskTemplate
 from common.names import (

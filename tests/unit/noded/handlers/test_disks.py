@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import to_json
 from common.model.disk import FileBacking, LvmBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.rpc.server import Dispatcher

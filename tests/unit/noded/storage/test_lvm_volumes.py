@@ -12,7 +12,8 @@ import pytest
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.execute import CommandFailed, Finished
 from common.model.disk import LvmBacking
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Unfinished
 from noded.storage.lvm import device, lvm, zeroing
