@@ -1,19 +1,11 @@
 """A node group: nodes among which instances move freely."""
 
-from enum import StrEnum
 from typing import Any
 
+from common.model.allocation_policy import AllocationPolicy
 from common.model.entity import Entity
 from common.model.policy import PolicyLayer
 from common.names import GroupId, GroupName
-
-
-class AllocationPolicy(StrEnum):
-    """Whether new instances may go to a group."""
-
-    PREFERRED = "preferred"
-    LAST_RESORT = "last_resort"
-    UNALLOCABLE = "unallocable"
 
 
 class Group(Entity, kw_only=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 
+from common.model.template import DiskTemplate
+from common.record import Record
 from coordinator.allocator.arithmetic import first_failure, where
 from coordinator.allocator.refusal import Reason
 
@@ -12,9 +14,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from common.model.policy import InstancePolicy, Spec
-
     _Compare = Callable[[Any, Any], Any]
+
+
+class Spec(Record):
+    """One size of instance; memory and disk in MiB. The order is that of Ganeti's text format."""
+
+    memory_size: int
+    cpu_count: int
+    disk_size: int
+    disk_count: int
+    nic_count: int
+    spindle_use: int
+
+
+TEMPLATES = tuple(map(str, DiskTemplate))
+"""Disk templates in Ganeti's order."""
+
+_SMALLEST = Spec(
+    memory_size=128, cpu_count=1, disk_size=1024, disk_count=1, nic_count=1, spindle_use=1
+)
+
+
+class Bounds(Record):
+    """Smallest and largest instance allowed, per quantity."""
+
+    min: Spec = _SMALLEST
+    max: Spec = Spec(
+        memory_size=32768, cpu_count=8, disk_size=1048576, disk_count=16, nic_count=8,
+        spindle_use=12,
+    )  # fmt: skip
+
+
+class InstancePolicy(Record):
+    """What a group allows; the defaults are Ganeti's, and the bounds of ours are wider.
+
+    ``minmax`` holds alternatives: an instance has to fit one of them.
+    """
+
+    minmax: tuple[Bounds, ...] = (Bounds(),)
+    std: Spec = _SMALLEST
+    disk_templates: tuple[str, ...] = TEMPLATES
+    vcpu_ratio: float = 4.0
+    spindle_ratio: float = 32.0
 
 
 def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False) -> Any:

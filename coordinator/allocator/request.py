@@ -1,16 +1,22 @@
 """What the allocator is asked, and what it answers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from common.model.group import AllocationPolicy
-from common.names import NodeName
-from coordinator.allocator.refusal import Reason
-from coordinator.allocator.snapshot import Instance
+from types import MappingProxyType
+
+from common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from common.model.allocation_policy import AllocationPolicy
+    from common.names import NodeName
+    from coordinator.allocator.refusal import Reason
+    from coordinator.allocator.snapshot import Instance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allocate:
+class Allocate(Record):
     """Find nodes for a new instance: two for ``drbd``, one for every other template.
 
     Attributes:
@@ -41,8 +47,7 @@ class Allocate:
         return self.instance.is_mirrored if self.mirrored is None else self.mirrored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relocate:
+class Relocate(Record):
     """Find another node, in the same group, for an instance on shared storage.
 
     Attributes:
@@ -53,16 +58,14 @@ class Relocate:
     among: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     """Nodes, primary first, and the score of the cluster with the instance on them."""
 
     nodes: tuple[NodeName, ...]
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOutcome:
+class GroupOutcome(Record):
     """What came of trying one group, counted as hail counts.
 
     Attributes:
@@ -77,12 +80,11 @@ class GroupOutcome:
     alloc_policy: AllocationPolicy
     choices: tuple[Choice, ...] = ()
     successes: int = 0
-    failures: Mapping[Reason, int] = field(default_factory=dict)
+    failures: Mapping[Reason, int] = MappingProxyType({})
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Record):
     """What came of trying all groups.
 
     Attributes:
@@ -102,8 +104,7 @@ class Survey:
     unevacuable: NodeName | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(Record):
     """Where the instance goes.
 
     Attributes:

@@ -4,13 +4,19 @@ Of the thousands of instances of a large cluster a request looks at a few, one b
 others the columns suffice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, overload
+from __future__ import annotations
 
-T = TypeVar("T")
+from collections.abc import Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 
-class Rows(Sequence[T]):
+class Rows(Sequence["T"]):
     """Elements 0 to ``size`` - 1, each made once by ``make``."""
 
     def __init__(self, size: int, make: Callable[[int], T]) -> None:
@@ -20,11 +26,7 @@ class Rows(Sequence[T]):
     def __len__(self) -> int:
         return len(self._made)
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         row = self._made[index]
@@ -36,7 +38,7 @@ class Rows(Sequence[T]):
         return (self[at] for at in range(len(self)))
 
 
-class Joined(Sequence[T]):
+class Joined(Sequence["T"]):
     """One sequence and more after it; neither is copied."""
 
     def __init__(self, first: Sequence[T], then: Sequence[T]) -> None:
@@ -53,11 +55,7 @@ class Joined(Sequence[T]):
     def __len__(self) -> int:
         return len(self._first) + len(self._then)
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         at = range(len(self))[index]

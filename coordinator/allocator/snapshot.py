@@ -4,22 +4,24 @@ Nodes, groups and instances are known by their index. Their order counts: it bre
 hail. Memory and disk are in MiB.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
 from functools import cached_property
 
-from common.model.group import AllocationPolicy
-from common.model.instance import AdminState
-from common.model.policy import Bounds, InstancePolicy, Spec
-from common.model.template import TRAITS, DiskTemplate, Traits
-from common.names import MiB
+from common.model.allocation_policy import AllocationPolicy
+from common.model.template import TRAITS
+from common.record import Record
 from coordinator.allocator.columns import InstanceColumns, NodeColumns
+from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.rows import Rows
 
-NOWHERE = -1
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
 
-TEMPLATES = tuple(map(str, DiskTemplate))
-"""Disk templates in Ganeti's order."""
+    from common.model.template import Traits
+
+NOWHERE = -1
 
 USES_MEMORY = frozenset(
     {"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline", "ERROR_wrongnode"}
@@ -27,39 +29,13 @@ USES_MEMORY = frozenset(
 IS_RUNNING = frozenset({"running", "ERROR_up"})
 STATUSES = USES_MEMORY | {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}
 
-STATUS_OF = {
-    AdminState.UP: "running",
-    AdminState.DOWN: "ADMIN_down",
-    AdminState.OFFLINE: "ADMIN_offline",
-}
+STATUS_OF = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
 """Status of an instance of which only the state asked for is known."""
 
-_SMALLEST = Spec(
-    memory_size=MiB(128), cpu_count=1, disk_size=MiB(1024), disk_count=1, nic_count=1, spindle_use=1
-)
-
-DEFAULT_POLICY = InstancePolicy(
-    minmax=(
-        Bounds(
-            min=_SMALLEST,
-            max=Spec(
-                memory_size=MiB(32768),
-                cpu_count=8,
-                disk_size=MiB(1048576),
-                disk_count=16,
-                nic_count=8,
-                spindle_use=12,
-            ),
-        ),
-    ),
-    std=_SMALLEST,
-    disk_templates=TEMPLATES,
-)
-"""Ganeti's default; the bounds of ours are wider."""
+DEFAULT_POLICY = InstancePolicy()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Record):
     """A group; ``networks`` are those connected to it."""
 
     name: str
@@ -70,8 +46,7 @@ class Group:
     policy: InstancePolicy = DEFAULT_POLICY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(Record):
     """A node as it reports; one that is not live has no figures.
 
     Attributes:
@@ -113,8 +88,7 @@ class Node:
         return self.is_live and not self.drained
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(Record):
     """An instance, and where it is, if it is somewhere already.
 
     Attributes:
@@ -131,8 +105,8 @@ class Instance:
 
     name: str
     memory: int
-    disk: int = 0
     vcpus: int
+    disk: int = 0
     status: str = "running"
     primary: int = NOWHERE
     secondary: int = NOWHERE
@@ -189,8 +163,7 @@ class Instance:
         return tuple(node for node in (self.primary, self.secondary) if node != NOWHERE)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Snapshot:
+class Snapshot(Record):
     """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
 
     Told apart by identity, not by content.
@@ -207,6 +180,8 @@ class Snapshot:
     more_tags: tuple[str, ...] = ()
     policy: InstancePolicy = DEFAULT_POLICY
     cpu_loads: tuple[float, ...] | None = None
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
     @cached_property
     def columns(self) -> tuple[NodeColumns, InstanceColumns]:

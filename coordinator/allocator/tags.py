@@ -13,14 +13,18 @@ cluster tag                     meaning
 ==============================  =====================================================
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SPACE = "htools:"
 
 
-@dataclass(frozen=True, slots=True)
-class TagRules:
+class TagRules(Record):
     """The rules of one cluster; prefixes as tuples for ``str.startswith``."""
 
     exclusion: tuple[str, ...]
@@ -30,7 +34,7 @@ class TagRules:
     allowed_migrations: frozenset[tuple[str, str]]  # (from a node with, to a node with)
 
     @classmethod
-    def of(cls, cluster_tags: Iterable[str]) -> "TagRules":
+    def of(cls, cluster_tags: Iterable[str]) -> TagRules:
         tags = tuple(cluster_tags)
         moves = (rest.split("::") for rest in _after("allowmigration:", tags))
         return cls(

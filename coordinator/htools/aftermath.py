@@ -1,7 +1,6 @@
 """The cluster as it will be once an allocator's answer is carried out."""
 
-from dataclasses import replace
-
+from common.record import replace
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.iallocator.answers import Answer
 from coordinator.iallocator.requests import AllocateMany, AllocateOne, AllocateSecondary, Request

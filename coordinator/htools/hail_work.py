@@ -1,10 +1,9 @@
 """The work of ``hail``: from the request's text to the answer's, with what options add."""
 
-from typing import Any, TextIO
+from __future__ import annotations
 
 from common.errors import GntError
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.options import Parsed
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
@@ -12,7 +11,14 @@ from coordinator.iallocator.cluster import read_cluster
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.missing import missing
 from coordinator.iallocator.protocol import solve
-from coordinator.iallocator.requests import Request, read_request
+from coordinator.iallocator.requests import read_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.requests import Request
 
 
 def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
@@ -111,10 +117,9 @@ def _print_nodes(
     when: str, cluster: Snapshot, start: Snapshot, parsed: Parsed, stderr: TextIO
 ) -> None:
     """Print the nodes; what was free or missing at the ``start`` decides what is now."""
-    from dataclasses import replace
-
     import numpy as np
 
+    from common.record import replace
     from coordinator.allocator.balancing.group_state import GroupState
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.htools.source import common_suffix

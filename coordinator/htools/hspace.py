@@ -4,16 +4,16 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from common.record import replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 import numpy as np
 
 from common.errors import InvalidRequest, NoCapacity
-from common.model.group import AllocationPolicy
-from common.model.policy import Spec
+from common.model.allocation_policy import AllocationPolicy
 from common.model.template import TRAITS
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Bools
@@ -22,6 +22,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import Filled, Filling, Rules, fill
 from coordinator.allocator.packing.tiers import fill_in_tiers
+from coordinator.allocator.policy import Spec
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score

@@ -1,9 +1,8 @@
 """The command line of ``hspace``."""
 
 from common.errors import InvalidRequest
-from common.model.policy import Spec
 from common.names import MiB
-from coordinator.allocator.snapshot import TEMPLATES
+from coordinator.allocator.policy import TEMPLATES, Spec
 from coordinator.htools import source
 from coordinator.htools.options import Option, Takes, number
 from coordinator.htools.simulate import parse_unit

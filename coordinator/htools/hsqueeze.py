@@ -4,8 +4,9 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+
+from common.record import replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 

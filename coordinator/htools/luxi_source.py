@@ -1,14 +1,14 @@
 """A running cluster as an snapshot, asked over LUXI; ours or a Ganeti's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from common.luxi.client import Client
-from common.model.group import AllocationPolicy
-from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.allocation_policy import AllocationPolicy
 from common.names import MiB
 from common.paths import Paths
+from common.record import replace
+from coordinator.allocator.policy import Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import (
     DEFAULT_POLICY,
     NOWHERE,

@@ -3,10 +3,10 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from common.errors import InvalidRequest, NotFound
+from common.record import replace
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools.agents import ask_agents

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from common.errors import InvalidRequest
-from common.model.group import AllocationPolicy
+from common.model.allocation_policy import AllocationPolicy
 from coordinator.allocator.snapshot import Group, Node, Snapshot
 
 _POLICIES = {policy.value: policy for policy in AllocationPolicy} | {

@@ -3,12 +3,10 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from common.errors import GntError, InvalidRequest
+from common.record import replace
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.luxi_source import cluster_from_luxi
 from coordinator.htools.options import Option, Parsed, Takes, number, yes_no
@@ -295,8 +293,7 @@ def with_offline(cluster: Snapshot, options: Parsed) -> Snapshot:
     if options.values.get("max_cpu") is not None:
         ratio = options.max_cpu
         groups = tuple(
-            replace(group, policy=msgspec.structs.replace(group.policy, vcpu_ratio=ratio))
-            for group in groups
+            replace(group, policy=replace(group.policy, vcpu_ratio=ratio)) for group in groups
         )
     return replace(cluster, nodes=tuple(nodes), groups=groups)
 

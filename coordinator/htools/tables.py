@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 
+from common.record import Record
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Snapshot
@@ -69,8 +69,7 @@ def show_float(value: float) -> str:
     return f"{whole}.{rest.rstrip('0') or '0'}e{int(exponent)}"
 
 
-@dataclass(frozen=True, slots=True)
-class NodesNow:
+class NodesNow(Record):
     """Nodes at one moment; lists of instance indices, newest first.
 
     Attributes:

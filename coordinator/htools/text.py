@@ -5,19 +5,18 @@ instances, cluster tags, instance policies. Source: htools(1), section "Text bac
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from common.errors import InvalidRequest
-from common.model.group import AllocationPolicy
-from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.allocation_policy import AllocationPolicy
 from common.model.template import TRAITS
 from common.names import MiB
+from common.record import replace
+from coordinator.allocator.policy import TEMPLATES, Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import (
     DEFAULT_POLICY,
     NOWHERE,
     STATUSES,
-    TEMPLATES,
     Group,
     Instance,
     Node,

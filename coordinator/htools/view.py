@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from common.record import replace
 from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.resources import UNKNOWN

@@ -1,24 +1,28 @@
 """New instances: allocate and multi-allocate."""
 
+from __future__ import annotations
+
 from common.errors import InvalidRequest
-from common.model.group import AllocationPolicy
-from common.names import NodeName
-from coordinator.allocator.model.cluster_model import ClusterModel
+from common.model.allocation_policy import AllocationPolicy
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.model.state import expect_pairs
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.choosing import (
     UNSUPPORTED,
     NothingFits,
-    Placed,
     choose,
     choose_by_loss,
 )
 from coordinator.iallocator.names import find_one
-from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.snapshot import Group, Snapshot
+    from coordinator.iallocator.choosing import Placed
+    from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
 
 
 def allocate(
@@ -90,12 +94,12 @@ class Placer:
     ) -> None:
         self._cluster = cluster
         self._options = options
-        self._among = None if among is None else frozenset(map(NodeName, among))
+        self._among = among
         self._groups: frozenset[int] | None = None
         self.is_dedicated = _is_dedicated(cluster, group_name)
 
     @classmethod
-    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> "Placer":
+    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> Placer:
         """For one instance; what the command line allows goes before what the request does."""
         among = options.among
         if among is None and request.among is not None:

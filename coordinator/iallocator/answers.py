@@ -1,11 +1,19 @@
 """What comes of a request."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from common.names import NodeName
-from coordinator.allocator.refusal import Reason
+from types import MappingProxyType
+
+from common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from common.names import NodeName
+    from coordinator.allocator.refusal import Reason
+    from coordinator.iallocator.opcodes import Opcode
 
 
 class Refused(Exception):
@@ -20,8 +28,7 @@ class Refused(Exception):
         self.refused = refused or {}
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Record):
     """What the command line says about how to choose.
 
     Attributes:
@@ -36,13 +43,26 @@ class Options:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Moves(Record):
+    """What an evacuation, a change of group or a balancing comes to, in the protocol's order.
+
+    Attributes:
+        moved: instance, group it goes to, nodes afterwards.
+        failed: instance and why it stays.
+        jobs: each a list of opcodes.
+    """
+
+    moved: tuple[tuple[str, str, tuple[str, ...]], ...]
+    failed: tuple[tuple[str, str], ...]
+    jobs: tuple[tuple[Opcode, ...], ...]
+
+
+class Answer(Record):
     """An answer that goes to standard output.
 
     Attributes:
         info: for people.
-        result: nodes, or lists of what moved; JSON values.
+        result: nodes, or ``Moves``; JSON values.
         after: where instances are afterwards, by index: their nodes, primary first.
         created: new instances' nodes, by name.
         refused: why, per node that could not take part; for the curious.
@@ -50,6 +70,6 @@ class Answer:
 
     info: str
     result: Any
-    after: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    created: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    refused: Mapping[NodeName, Reason] = field(default_factory=dict)
+    after: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+    created: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    refused: Mapping[NodeName, Reason] = MappingProxyType({})

@@ -14,10 +14,9 @@ from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
-from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.answers import Answer, Moves, Options, Refused
 from coordinator.iallocator.opcodes import Opcode
 from coordinator.iallocator.requests import BalanceCluster
-from coordinator.iallocator.response import Moves
 
 
 @dataclass(frozen=True, slots=True)

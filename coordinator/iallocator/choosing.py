@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from common.model.group import AllocationPolicy
-from common.names import NodeName
+from common.model.allocation_policy import AllocationPolicy
+from common.record import Record
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.allocation.search import NOT_CONNECTED
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.refusal import Reason
-from coordinator.allocator.request import Allocate, GroupOutcome
-from coordinator.allocator.snapshot import Group, Snapshot
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from common.names import NodeName
     from coordinator.allocator.allocation.dedicated import DedicatedOutcome
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.refusal import Reason
+    from coordinator.allocator.request import Allocate, GroupOutcome
+    from coordinator.allocator.snapshot import Group, Snapshot
 
 UNSUPPORTED = "Unsupported number of nodes, only one or two  supported"
 
@@ -40,13 +42,12 @@ class NothingFits(Refused):
         self.among_many = among_many or info
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Record):
     """Where one instance goes, by node index, and what hail says of it."""
 
     nodes: tuple[int, ...]
     info: str
-    refused: Mapping[NodeName, Reason] = field(default_factory=dict)
+    refused: Mapping[NodeName, Reason] = MappingProxyType({})
 
 
 def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:

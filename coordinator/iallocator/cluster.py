@@ -3,13 +3,13 @@
 The order in which things are read is hail's, since the first complaint ends it.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from common.errors import InvalidRequest
-from common.model.group import AllocationPolicy
-from common.model.policy import Bounds, InstancePolicy, Spec
-from common.names import MiB
-from coordinator.allocator.snapshot import Group, Instance, Snapshot, instance_of, snapshot_of
+from common.model.allocation_policy import AllocationPolicy
+from common.record import fields_of
+from coordinator.allocator.policy import Bounds, InstancePolicy, Spec
+from coordinator.allocator.snapshot import Group, instance_of, snapshot_of
 from coordinator.iallocator.fields import (
     Fields,
     Unreadable,
@@ -24,6 +24,12 @@ from coordinator.iallocator.fields import (
 from coordinator.iallocator.jsontext import pairs_of
 from coordinator.iallocator.table import template
 from coordinator.iallocator.tables import read_instances, read_new_instance, read_nodes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from coordinator.allocator.snapshot import Instance, Snapshot
 
 _HYPERVISORS = {name: name for name in ("kvm", "xen-pvm", "chroot", "xen-hvm", "lxc", "fake")}
 
@@ -96,14 +102,7 @@ def _bounds(value: Any) -> Bounds:
 
 def _spec(value: Any) -> Spec:
     fields = _Nested(an_object(value), "")
-    return Spec(
-        memory_size=MiB(fields.get("memory-size", whole)),
-        cpu_count=fields.get("cpu-count", whole),
-        disk_size=MiB(fields.get("disk-size", whole)),
-        disk_count=fields.get("disk-count", whole),
-        nic_count=fields.get("nic-count", whole),
-        spindle_use=fields.get("spindle-use", whole),
-    )
+    return Spec(*(fields.get(name.replace("_", "-"), whole) for name in fields_of(Spec)))
 
 
 class _Nested(Fields):

@@ -1,9 +1,7 @@
 """Existing instances: relocate, node-evacuate and change-group."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
 
-from common.names import NodeName
-from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
 from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import REASONS
@@ -14,21 +12,24 @@ from coordinator.allocator.relocation.assignment import (
     move_to,
     replace_secondary,
 )
-from coordinator.allocator.relocation.resettle import Targets, new_homes, new_secondaries
+from coordinator.allocator.relocation.resettle import new_homes, new_secondaries
 from coordinator.allocator.relocation.resettle_pair import new_pair
 from coordinator.allocator.request import Allocate
-from coordinator.allocator.snapshot import NOWHERE, Snapshot
+from coordinator.allocator.snapshot import NOWHERE
 from coordinator.iallocator import opcodes
-from coordinator.iallocator.answers import Answer, Options, Refused
+from coordinator.iallocator.answers import Answer, Moves, Options, Refused
 from coordinator.iallocator.choosing import choose
-from coordinator.iallocator.opcodes import Opcode
-from coordinator.iallocator.requests import (
-    ChangeGroup,
-    Evacuate,
-    EvacuationMode,
-    RelocateOne,
-)
-from coordinator.iallocator.response import Moves
+from coordinator.iallocator.requests import EvacuationMode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.relocation.resettle import Targets
+    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.opcodes import Opcode
+    from coordinator.iallocator.requests import ChangeGroup, Evacuate, RelocateOne
 
 
 def relocate(
@@ -90,7 +91,6 @@ def change_group(
     wanted = request.groups or range(len(cluster.groups))
     allowed = frozenset(wanted) - left
     movers = _Movers(cluster, model, Options())
-    among = None if options.among is None else frozenset(map(NodeName, options.among))
 
     def move(index: int) -> list[Opcode]:
         demand = cluster.instances[index]
@@ -102,7 +102,7 @@ def change_group(
                 resides=index,
                 groups=allowed,
                 networks=demand.networks,
-                among=among,
+                among=options.among,
                 check_redundancy=options.check_capacity,
                 ignore_soft_limits=options.ignore_soft_errors,
             ),
@@ -189,7 +189,7 @@ class _Move:
     def _chosen(self, found: Targets) -> int:
         if found.best is None:
             codes = [REASONS[code] for code in found.codes]
-            names = [NodeName(self._cluster.nodes[node].name) for node in found.nodes]
+            names = [self.state.model.names[node] for node in found.nodes]
             refused = dict(zip(names, codes, strict=True))
             told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
             raise Refused(f"Can't find any good node: {''.join(told)}", refused)
@@ -198,7 +198,7 @@ class _Move:
 
 def _many(
     cluster: Snapshot,
-    movers: "_Movers",
+    movers: _Movers,
     instances: tuple[int, ...],
     move: Callable[[int], list[Opcode]],
 ) -> Answer:

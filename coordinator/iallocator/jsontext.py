@@ -6,6 +6,7 @@ from __future__ import annotations
 from _json import encode_basestring, make_encoder, make_scanner
 
 from common.errors import InvalidRequest
+from common.record import Record, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,12 +113,14 @@ def pairs_of(values: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def written(value: Any) -> str:
-    """JSON without spaces; characters beyond ASCII as they are."""
+    """JSON without spaces; characters beyond ASCII as they are. Records are lists of values."""
     return "".join(_encode(value, 0))
 
 
-def _refuse(value: Any) -> NoReturn:
-    raise TypeError(f"{value!r} is nothing that JSON can say")
+def _listed(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, Record):
+        raise TypeError(f"{value!r} is nothing that JSON can say")
+    return values_of(value)
 
 
-_encode = make_encoder(None, _refuse, encode_basestring, None, ":", ",", False, False, True)  # noqa: FBT003 - C takes no names
+_encode = make_encoder(None, _listed, encode_basestring, None, ":", ",", False, False, True)  # noqa: FBT003 - C takes no names

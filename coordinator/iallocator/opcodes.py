@@ -1,8 +1,12 @@
 """Moves as Ganeti's opcodes, with its order of fields."""
 
-from typing import Any
+from __future__ import annotations
 
-Opcode = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+Opcode = dict[str, "Any"]
 
 
 def migrate(instance: str, target: str | None, *, is_live: bool) -> Opcode:

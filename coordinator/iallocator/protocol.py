@@ -1,10 +1,8 @@
-"""From the text of a request to the text of an answer."""
+"""From a request to its answer."""
 
-from typing import assert_never
+from __future__ import annotations
 
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.snapshot import Snapshot
-from coordinator.iallocator.answers import Answer, Options
 from coordinator.iallocator.requests import (
     AllocateMany,
     AllocateOne,
@@ -14,8 +12,13 @@ from coordinator.iallocator.requests import (
     ChangeGroup,
     Evacuate,
     RelocateOne,
-    Request,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.answers import Answer, Options
+    from coordinator.iallocator.requests import Request
 
 
 def solve(cluster: Snapshot, request: Request, options: Options) -> Answer:
@@ -27,32 +30,36 @@ def solve(cluster: Snapshot, request: Request, options: Options) -> Answer:
     """
     model = ClusterModel(cluster)
     # Imported when needed: the time to start is most of the time for a small cluster.
-    if isinstance(request, AllocateOne | AllocateMany):
-        from coordinator.iallocator import allocation
-
-        if isinstance(request, AllocateOne):
-            return allocation.allocate(cluster, model, request, options)
-        return allocation.allocate_many(cluster, model, request, options)
-    if isinstance(request, AllocateSecondary):
-        from coordinator.iallocator.secondary import allocate_secondary
-
-        return allocate_secondary(cluster, model, request, options)
-    if isinstance(request, Capacity):
-        from coordinator.iallocator.capacity import capacity
-
-        return capacity(cluster, model, request, options)
-    if isinstance(request, BalanceCluster):
-        from coordinator.iallocator.balancing import balance
-
-        return balance(model, request, options)
-    from coordinator.iallocator import evacuation
-
     match request:
+        case AllocateOne():
+            from coordinator.iallocator.allocation import allocate
+
+            return allocate(cluster, model, request, options)
+        case AllocateMany():
+            from coordinator.iallocator.allocation import allocate_many
+
+            return allocate_many(cluster, model, request, options)
         case RelocateOne():
-            return evacuation.relocate(cluster, model, request, options)
+            from coordinator.iallocator.evacuation import relocate
+
+            return relocate(cluster, model, request, options)
         case Evacuate():
-            return evacuation.evacuate(cluster, model, request, options)
+            from coordinator.iallocator.evacuation import evacuate
+
+            return evacuate(cluster, model, request, options)
         case ChangeGroup():
-            return evacuation.change_group(cluster, model, request, options)
-        case _:
-            assert_never(request)
+            from coordinator.iallocator.evacuation import change_group
+
+            return change_group(cluster, model, request, options)
+        case AllocateSecondary():
+            from coordinator.iallocator.secondary import allocate_secondary
+
+            return allocate_secondary(cluster, model, request, options)
+        case Capacity():
+            from coordinator.iallocator.capacity import capacity
+
+            return capacity(cluster, model, request, options)
+        case BalanceCluster():
+            from coordinator.iallocator.balancing import balance
+
+            return balance(model, request, options)

@@ -1,14 +1,20 @@
 """The request part of a message: what is to be placed or moved."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
 from enum import StrEnum
 
 from common.errors import InvalidRequest
-from coordinator.allocator.snapshot import Instance, Snapshot
+from common.record import Record
 from coordinator.iallocator.cluster import read_instance
 from coordinator.iallocator.fields import Fields, an_object, list_of, one_of, text, texts, whole
 from coordinator.iallocator.names import common_domain, find_one
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.allocator.snapshot import Instance, Snapshot
 
 
 class EvacuationMode(StrEnum):
@@ -19,37 +25,27 @@ class EvacuationMode(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class New:
+class New(Record):
     """A new instance and the number of nodes it gets."""
 
     instance: Instance
     required_nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateOne:
+class AllocateOne(Record):
     new: New
     group_name: str | None
     among: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateMany:
-    """New instances, one after the other.
-
-    Attributes:
-        group_name: hail finds one beside the instances only, not in each of them.
-        group_names: per instance.
-    """
+class AllocateMany(Record):
+    """New instances, one after the other; hail finds a group's name beside them, not in each."""
 
     news: tuple[New, ...]
     group_name: str | None
-    group_names: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RelocateOne:
+class RelocateOne(Record):
     """Another node for an instance; ``among`` are the only ones to look at, None for all."""
 
     instance: int
@@ -58,33 +54,28 @@ class RelocateOne:
     among: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evacuate:
+class Evacuate(Record):
     instances: tuple[int, ...]
     mode: EvacuationMode
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeGroup:
+class ChangeGroup(Record):
     instances: tuple[int, ...]
     groups: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateSecondary:
+class AllocateSecondary(Record):
     instance: int
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceCluster:
+class BalanceCluster(Record):
     """Moves that make the cluster better; of one group only, if it is named."""
 
     max_operations: int | None
     group_name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Record):
     """How many of one instance fit; ``limit`` None for all."""
 
     one: AllocateOne
@@ -137,11 +128,8 @@ def read_request(fields: Fields, cluster: Snapshot) -> Request:
             elements = [
                 Fields(value, fields.what) for value in fields.get("instances", list_of(an_object))
             ]
-            return AllocateMany(
-                tuple(_new(element) for element in elements),
-                fields.find("group_name", text),
-                tuple(element.find("group_name", text) for element in elements),
-            )
+            news = tuple(_new(element) for element in elements)
+            return AllocateMany(news, fields.find("group_name", text))
         case "allocate-secondary":
             return AllocateSecondary(_exact_instance(fields.get("name", text), cluster))
         case "balance":

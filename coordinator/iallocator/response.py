@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.errors import InvalidRequest
+from common.record import Record
+from coordinator.iallocator.answers import Moves
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Record):
     """The three parts of an answer; ``result`` is not looked at yet."""
 
     success: bool
@@ -17,22 +17,7 @@ class Response:
     result: Any
 
 
-class Moves(NamedTuple):
-    """What an evacuation, a change of group or a balancing comes to, in the protocol's order.
-
-    Attributes:
-        moved: instance, group it goes to, nodes afterwards.
-        failed: instance and why it stays.
-        jobs: each a list of opcodes.
-    """
-
-    moved: tuple[tuple[str, str, tuple[str, ...]], ...]
-    failed: tuple[tuple[str, str], ...]
-    jobs: tuple[tuple[dict[str, Any], ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Allocations:
+class Allocations(Record):
     """Where many new instances go, and the names of those that fit nowhere."""
 
     placed: tuple[tuple[str, tuple[str, ...]], ...]

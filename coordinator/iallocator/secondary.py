@@ -1,11 +1,17 @@
 """allocate-secondary: an instance with one node is to be mirrored."""
 
+from __future__ import annotations
+
 from coordinator.allocator.allocation.second_node import choose_second_node
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.snapshot import NOWHERE, Snapshot
+from coordinator.allocator.snapshot import NOWHERE
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
-from coordinator.iallocator.requests import AllocateSecondary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.requests import AllocateSecondary
 
 
 def allocate_secondary(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping, Sequence
     from typing import Any
 
-    from common.model.policy import InstancePolicy, Spec
+    from coordinator.allocator.policy import InstancePolicy, Spec
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.snapshot import Group
 

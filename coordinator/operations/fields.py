@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from common.model.group import AllocationPolicy
+from common.model.allocation_policy import AllocationPolicy
 from common.names import GroupName, InstanceName, NodeName
 from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Syntax, argument, hidden, option

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from common.messages import Order
 from common.model.instance import AdminState
-from coordinator.iallocator.response import Moves
+from coordinator.iallocator.answers import Moves
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.follow_up import FollowUp, FollowUps

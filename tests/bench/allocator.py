@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from common.model.template import DiskTemplate
+from common.record import Record, replace
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
@@ -40,8 +41,7 @@ MIXED = Taste(templates=(DiskTemplate.DRBD,), fill=0.4, trouble=0.0, sound=True)
 PLAIN = replace(ALIKE, templates=(DiskTemplate.PLAIN,))
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Record):
     """One request; ``aim`` is how many times as long Debian's should take, at least."""
 
     kind: str

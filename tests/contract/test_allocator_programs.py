@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from common.errors import NoCapacity
+from common.model.allocation_policy import AllocationPolicy
 from common.model.cluster import Cluster
 from common.model.disk import Disk, FileBacking
-from common.model.group import AllocationPolicy, Group
+from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
 from common.model.policy import Bounds, PolicyLayer

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common.model.policy import InstancePolicy, Spec
+from coordinator.allocator.policy import InstancePolicy, Spec
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 
 _END = b"\3"

@@ -1,10 +1,10 @@
 """Random iallocator messages: clusters from roomy to overfull, requests of every type."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 from common.model.template import DiskTemplate
+from common.record import replace
 from tests.unit.allocator.clusters import TEMPLATES, Taste, random_request, random_snapshot
 from tests.unit.allocator.hail import question
 

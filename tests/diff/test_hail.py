@@ -12,7 +12,6 @@ from random import Random
 
 import pytest
 
-from common.model.policy import InstancePolicy
 from common.model.template import DiskTemplate
 from common.names import MiB
 from coordinator.allocator.request import Allocate
@@ -24,6 +23,7 @@ from coordinator.allocator.snapshot import (
 )
 from tests.diff.messages import KINDS, random_message, random_words
 from tests.diff.programs import ours, theirs
+from tests.unit.allocator.clusters import OURS
 from tests.unit.allocator.hail import needs_hail, question
 
 pytestmark = needs_hail
@@ -96,7 +96,7 @@ def test_same_count_of_pairs_after_which_a_node_cannot_be_emptied(tmp_path: Path
     )  # fmt: skip
     snapshot = Snapshot(
         nodes=nodes,
-        groups=tuple(Group(name=name, policy=InstancePolicy()) for name in ("one", "two")),
+        groups=tuple(Group(name=name, policy=OURS) for name in ("one", "two")),
         instances=(resident,), tags=("htools:migration:hv",),
     )  # fmt: skip
     new = Instance(

@@ -6,13 +6,13 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
+from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Limits
 from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.move_matrix import Candidates

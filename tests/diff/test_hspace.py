@@ -3,12 +3,12 @@
 import contextlib
 import io
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from common.record import replace
 from coordinator.htools import hspace
 from coordinator.htools.program import run
 from coordinator.htools.text import parse_cluster

@@ -2,13 +2,13 @@
 
 import contextlib
 import io
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from common.record import replace
 from coordinator.htools import hbal
 from coordinator.htools.program import run
 from coordinator.htools.text import parse_cluster

@@ -1,7 +1,8 @@
 """Random clusters in Ganeti's text format, for runs against Debian's tools."""
 
-from dataclasses import dataclass
 from random import Random
+
+from common.record import Record
 
 TEMPLATES = (
     "drbd", "drbd", "plain", "file", "sharedfile", "diskless", "rbd", "ext", "blockdev", "gluster",
@@ -9,8 +10,7 @@ TEMPLATES = (
 STATUSES = ("ADMIN_down", "ADMIN_offline", "ERROR_up", "ERROR_down", "ERROR_nodedown", "USER_down")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taste:
+class Taste(Record):
     """What a random cluster is like; shares are between 0 and 1."""
 
     nodes: int

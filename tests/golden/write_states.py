@@ -16,9 +16,10 @@ import msgspec
 from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure
+from common.model.allocation_policy import AllocationPolicy
 from common.model.cluster import Override
 from common.model.disk import Mode
-from common.model.group import AllocationPolicy, Group
+from common.model.group import Group
 from common.model.job import Job, OperationRecord, Status
 from common.model.policy import PolicyLayer
 from common.model.template import DiskTemplate

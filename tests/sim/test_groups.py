@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
-from common.model.group import AllocationPolicy
+from common.model.allocation_policy import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, NodeId, NodeName

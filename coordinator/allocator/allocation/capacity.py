@@ -4,21 +4,25 @@ Unlike hspace, which fills as fast as it can, this asks for each instance what a
 asks: the answer is what the same number of ``gnt-instance add`` would do.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-from common.names import InstanceName, NodeName
+from common.record import Record, replace
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from common.names import NodeName
+
 MOST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Record):
     """What fits.
 
     Attributes:
@@ -54,7 +58,7 @@ def room_for(
     left = None if space is None else dict(space)
     placements: list[tuple[NodeName, ...]] = []
     while len(placements) < limit:
-        name = InstanceName(f"{request.instance.name}-{len(placements) + 1}")
+        name = f"{request.instance.name}-{len(placements) + 1}"
         one = replace(request, instance=replace(request.instance, name=name))
         if left is not None:
             one = replace(one, among=frozenset(node for node, count in left.items() if count > 0))

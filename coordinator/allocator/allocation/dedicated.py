@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.model.policy import InstancePolicy
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.model.state import State
+from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance

@@ -1,16 +1,24 @@
 """Where a new instance goes."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping
 
 from common.errors import NoCapacity
-from common.model.group import AllocationPolicy
-from common.names import NodeName
+from common.model.allocation_policy import AllocationPolicy
 from coordinator.allocator.allocation.search import Search
-from coordinator.allocator.allocation.why_not import Miss, why_not
-from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.allocation.why_not import why_not
 from coordinator.allocator.refusal import Reason, tally
-from coordinator.allocator.request import Allocate, GroupOutcome, Placement, Survey
+from coordinator.allocator.request import GroupOutcome, Placement, Survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from common.names import NodeName
+    from coordinator.allocator.allocation.why_not import Miss
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.request import Allocate
 
 
 def place(

@@ -1,9 +1,10 @@
 """A second node for an instance that has one: making it a mirrored one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from common.model.template import MIRRORED
+from common.record import Record, replace
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -11,8 +12,7 @@ from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class SecondNode:
+class SecondNode(Record):
     """The outcome; counts are of the nodes tried.
 
     Attributes:
@@ -23,7 +23,7 @@ class SecondNode:
     node: int | None
     score: float = 0.0
     successes: int = 0
-    failures: Mapping[Reason, int] = field(default_factory=dict)
+    failures: Mapping[Reason, int] = MappingProxyType({})
 
 
 def choose_second_node(

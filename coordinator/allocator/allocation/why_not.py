@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import NamedTuple
 
+from common.record import Record
 from coordinator.allocator.policy import check_policy
 from coordinator.allocator.refusal import Reason, in_words, tally
 
@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from common.model.policy import Bounds, InstancePolicy
     from common.names import NodeName
     from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.policy import Bounds, InstancePolicy
     from coordinator.allocator.snapshot import Instance
 
 
@@ -29,7 +29,7 @@ _POLICY = {
 """What a policy bounds: its field, and the unit."""
 
 
-class Miss(NamedTuple):
+class Miss(Record):
     """What there is on a node of something that it lacks, and what is needed."""
 
     there: float

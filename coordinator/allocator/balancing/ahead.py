@@ -7,11 +7,11 @@ nodes that the first one touched are looked at, which are few.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
+from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, ChosenMove, Move
 
 FIRST_MOVES = 8

@@ -8,10 +8,11 @@ instance's first move is taken.
 import math
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from common.record import Record, replace
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.group_state import GroupState, MoveKind
 from coordinator.allocator.balancing.move_matrix import Candidates
@@ -46,8 +47,7 @@ class Limits:
     excluded: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Record):
     """One instance moved; nodes and instance are indices in the snapshot.
 
     Attributes:

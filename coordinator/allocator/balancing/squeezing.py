@@ -6,16 +6,17 @@ Debian's hsqueeze; so are the nodes that are off counted among those that need r
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import floor
 
 import numpy as np
 
-from common.model.policy import Spec
+from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary
+from coordinator.allocator.policy import Spec
 from coordinator.allocator.snapshot import Instance, Snapshot
 
 STANDBY_PREFIX = "htools:standby:"

@@ -6,10 +6,11 @@ all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Move
 from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.snapshot import NOWHERE

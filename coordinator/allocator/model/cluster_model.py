@@ -20,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from common.model.policy import InstancePolicy
     from common.names import NodeName
     from coordinator.allocator.model.resources import Demands, NodeResources
+    from coordinator.allocator.policy import InstancePolicy
     from coordinator.allocator.snapshot import Instance, Snapshot
 
 

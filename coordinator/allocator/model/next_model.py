@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from common.record import replace
 from coordinator.allocator.model.resources import Demands, asked
 from coordinator.allocator.model.state import State
 from coordinator.allocator.rows import Joined

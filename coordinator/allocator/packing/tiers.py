@@ -1,9 +1,9 @@
 """How many instances fit when they may be smaller where the first ones do not fit any more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
+from common.record import replace
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import Filled, Filling, Placed, fill, try_sizes
 from coordinator.allocator.snapshot import Instance

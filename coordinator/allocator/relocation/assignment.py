@@ -3,15 +3,13 @@
 A step that is refused leaves the state spoiled; work on a copy.
 """
 
-from dataclasses import dataclass, replace
-
+from common.record import Record, replace
 from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Record):
     """Where an instance is, by node index, and its part in the location score."""
 
     primary: int

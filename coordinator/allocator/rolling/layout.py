@@ -4,17 +4,17 @@ Only what a node has to have counts: memory, disk, and spindles where storage is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from immutables import Map
 
+from common.record import Record, replace
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """A node's room, and its real instances, the newest first; MiB.
 
     Attributes:

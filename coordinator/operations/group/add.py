@@ -5,7 +5,8 @@ from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.group import AllocationPolicy, Group
+from common.model.allocation_policy import AllocationPolicy
+from common.model.group import Group
 from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_layer
 from common.names import GroupId, GroupName, check_name

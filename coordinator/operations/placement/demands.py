@@ -1,16 +1,18 @@
 """What instances ask of nodes, kept for as long as nothing changes that it follows from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import is_
 from typing import NamedTuple
 
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.parameters import Layer
+from common.model.policy import InstancePolicy, Spec
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
 from common.names import InstanceId, MiB
+from common.record import fields_of, replace
+from coordinator.allocator import policy as policies
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
 from coordinator.disks.space import taken_by
@@ -48,6 +50,24 @@ def disk_space(template: DiskTemplate, disks: Sequence[Disk], pool: Pool | None)
     if template.traits.is_in_volume_group and pool is not None:
         return taken_by(disks, pool)
     return template.traits.disk_space([disk.size for disk in disks])
+
+
+def seen_policy(policy: InstancePolicy) -> policies.InstancePolicy:
+    """Return a policy as the allocator knows it."""
+    return policies.InstancePolicy(
+        minmax=tuple(
+            policies.Bounds(_seen_spec(bounds.min), _seen_spec(bounds.max))
+            for bounds in policy.minmax
+        ),
+        std=_seen_spec(policy.std),
+        disk_templates=policy.disk_templates,
+        vcpu_ratio=policy.vcpu_ratio,
+        spindle_ratio=policy.spindle_ratio,
+    )
+
+
+def _seen_spec(spec: Spec) -> policies.Spec:
+    return policies.Spec(*(getattr(spec, name) for name in fields_of(policies.Spec)))
 
 
 class _Entry(NamedTuple):

@@ -130,10 +130,10 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     from coordinator.allocator.allocation.why_not import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
     from coordinator.allocator.refusal import Reason
-    from coordinator.operations.placement.demands import demand_of
+    from coordinator.operations.placement.demands import demand_of, seen_policy
 
     group = config.groups[node.group]
-    policy = config.policy_of(group)
+    policy = seen_policy(config.policy_of(group))
     demand = demand_of(config, *planned, None)
     reason = Reason(find_violation(policy, demand))
     if reason is not Reason.NONE:

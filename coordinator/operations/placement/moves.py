@@ -9,9 +9,9 @@ from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.names import MiB
-from coordinator.iallocator.answers import Options, Refused
+from coordinator.iallocator.answers import Moves, Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
-from coordinator.iallocator.response import Moves, read_moves
+from coordinator.iallocator.response import read_moves
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.choose import look_and_tell

@@ -1,6 +1,5 @@
 """What could be placed, and why there: questions to the allocator that change nothing."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from common.messages import Order, from_builtins
@@ -9,6 +8,7 @@ from common.model.instance import AdminState, Instance
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, NodeId
+from common.record import replace
 from coordinator.disks.devices import Devices
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
@@ -145,10 +145,9 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
 def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     """Find moves: ``moves`` as name, group and nodes afterwards, ``jobs`` as opcodes, ``info``."""
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.iallocator.answers import Options
+    from coordinator.iallocator.answers import Moves, Options
     from coordinator.iallocator.balancing import balance
     from coordinator.iallocator.requests import BalanceCluster
-    from coordinator.iallocator.response import Moves
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)

@@ -17,6 +17,7 @@ from common.noderpc.facts import NodeFacts
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.disks.space import taken_by
+from coordinator.operations.placement.demands import seen_policy
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.room import Room
 from coordinator.state.config import Config
@@ -47,7 +48,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
                 name=group.name,
                 uuid=group.uuid,
                 tags=group.tags,
-                policy=config.policy_of(group),
+                policy=seen_policy(config.policy_of(group)),
                 alloc_policy=group.alloc_policy,
             )
             for group in groups
@@ -63,7 +64,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
             pool,
         ),
         tags=config.cluster.tags,
-        policy=config.cluster.ipolicy,
+        policy=seen_policy(config.cluster.ipolicy),
     )
 
 

@@ -1,6 +1,6 @@
 """Stories of groups of nodes."""
 
-from common.model.group import AllocationPolicy
+from common.model.allocation_policy import AllocationPolicy
 from common.names import GroupName
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes

@@ -1,13 +1,14 @@
 """Random clusters, from roomy to overfull, for tests that compare."""
 
-from dataclasses import dataclass, replace
 from random import Random
 
-from common.model.group import AllocationPolicy
+from common.model.allocation_policy import AllocationPolicy
 from common.model.instance import AdminState
-from common.model.policy import Bounds, InstancePolicy, Spec
+from common.model.policy import InstancePolicy
 from common.model.template import DiskTemplate
 from common.names import MiB
+from common.record import Record, replace
+from coordinator.allocator.policy import Bounds, Spec
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import (
     NOWHERE,
@@ -17,6 +18,7 @@ from coordinator.allocator.snapshot import (
     Node,
     Snapshot,
 )
+from coordinator.operations.placement.demands import seen_policy
 
 TEMPLATES = (
     DiskTemplate.DRBD,
@@ -30,8 +32,11 @@ TEMPLATES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Taste:
+OURS = seen_policy(InstancePolicy())
+"""The policy of a new cluster; Ganeti's own allows less."""
+
+
+class Taste(Record):
     """What a random cluster is like; shares are between 0 and 1.
 
     Attributes:
@@ -146,7 +151,7 @@ def random_demand(rng: Random, taste: Taste, name: str, *, inside: bool = False)
 
 
 def _group(rng: Random, taste: Taste, index: int) -> Group:
-    policy = InstancePolicy()
+    allowed = OURS
     if taste.policies:
         small = Spec(
             memory_size=MiB(rng.choice((64, 64, 200, 600))), cpu_count=1, disk_count=0,
@@ -159,19 +164,20 @@ def _group(rng: Random, taste: Taste, index: int) -> Group:
         )  # fmt: skip
         pairs = [Bounds(min=small, max=large)]
         if rng.random() < 0.5:
-            pairs.append(Bounds(min=large, max=Bounds().max))
-        policy = InstancePolicy(
+            pairs.append(Bounds(min=large, max=OURS.minmax[0].max))
+        allowed = replace(
+            OURS,
             minmax=tuple(pairs),
             vcpu_ratio=rng.choice((1.0, 2.0, 4.0)),
             spindle_ratio=rng.choice((2.0, 32.0)),
-            disk_templates=policy.disk_templates
+            disk_templates=allowed.disk_templates
             if rng.random() < 0.8
             else tuple(map(str, rng.sample(TEMPLATES, 5))),
         )
     choices = [AllocationPolicy.PREFERRED, *AllocationPolicy]
     return Group(
         name=f"g{index}",
-        policy=policy,
+        policy=allowed,
         # One group has to be open: hail takes another way when there is none.
         alloc_policy=rng.choice(choices) if index else AllocationPolicy.PREFERRED,
         networks=tuple(rng.sample(("net1", "net2"), rng.randint(0, 2))),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from common.model.policy import InstancePolicy, Spec
+from coordinator.allocator.policy import InstancePolicy, Spec
 from coordinator.allocator.request import Allocate, Relocate
 from coordinator.allocator.snapshot import STATUS_OF, Group, Instance, Node, Snapshot
 

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from common.model.policy import InstancePolicy
 from coordinator.allocator.allocation import place as engine
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.request import Allocate, Placement, Survey
 from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
+from tests.unit.allocator.clusters import OURS
 
 NAMES = ("alpha", "beta", "gamma")
-DEFAULT = Group(name="default", policy=InstancePolicy())
+DEFAULT = Group(name="default", policy=OURS)
 
 
 def node(name: str, *, free: int = 8000, **other: Any) -> Node:

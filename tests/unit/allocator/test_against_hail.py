@@ -4,7 +4,6 @@ The number in a test's name is the seed of its cluster.
 """
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from common.errors import NoCapacity
+from common.record import replace
 from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Allocate, GroupOutcome, Relocate
 from coordinator.allocator.snapshot import Snapshot

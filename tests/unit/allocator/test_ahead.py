@@ -1,6 +1,5 @@
 """Looking further than one move: never worse, never against a limit, and in few moves."""
 
-import dataclasses
 import math
 import os
 from functools import cache
@@ -9,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from common.record import replace
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.ahead import LookAhead
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
@@ -28,7 +28,7 @@ SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("GANTRY_AHEAD_CASES", 
 def cluster_of(seed: int) -> Snapshot:
     rng = Random(seed)
     taste = Taste.random(rng, most_nodes=6)
-    return parse_cluster(random_text(rng, dataclasses.replace(taste, groups=1, per_node=3)))
+    return parse_cluster(random_text(rng, replace(taste, groups=1, per_node=3)))
 
 
 def start_of(cluster: Snapshot, limits: Limits | None = None) -> Balance:
@@ -206,7 +206,7 @@ j.x|2000|1000|1|running|Y|a.x||rbd|
     for one, target in ((0, 1), (1, 2), (0, 2), (0, 0)):
         move = end.attempt(MoveKind.FAILOVER_TO_ANY, one, target)
         assert move is not None
-        moves.append(dataclasses.replace(move, score=end.score().value))
+        moves.append(replace(move, score=end.score().value))
     shorter = straightened(start, moves)
     assert shorter is not None
     assert [(move.instance, move.after) for move in shorter[0]] == [(1, (2, -1))]

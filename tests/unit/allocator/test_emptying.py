@@ -1,12 +1,12 @@
 """Nodes that cannot be emptied: by arithmetic, by counting, and tried out, all the same."""
 
-from dataclasses import replace
 from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
 
+from common.record import replace
 from coordinator.allocator.allocation.emptying import (
     lost_nodes,
     outlook_of,

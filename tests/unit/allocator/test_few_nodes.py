@@ -24,6 +24,7 @@ from tests.diff.messages import KINDS, random_message, random_words
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 
 SEEDS = range(60)
+HEAVY = {"dataclasses", "json", "msgspec", "numpy", "re", "typing"}
 PROJECT = Path(__file__).parents[3]
 
 
@@ -47,7 +48,7 @@ def test_answers_are_the_same_with_arrays(kind: str, monkeypatch: pytest.MonkeyP
             assert answer(text, words) == one_by_one, f"seed {seed}"
 
 
-def test_no_request_to_few_nodes_loads_numpy() -> None:
+def test_no_request_to_few_nodes_loads_what_takes_long() -> None:
     """All kinds that Ganeti asks, and how many fit; a balancing looks at all moves at once."""
     texts = []
     for kind in KINDS:
@@ -59,17 +60,17 @@ def test_no_request_to_few_nodes_loads_numpy() -> None:
             capacity = message["request"] | {"type": "capacity", "limit": 3}
             texts.append(json.dumps(message | {"request": capacity}))
     program = (
-        "import io, json, sys\n"
+        "import io, sys\n"
         "class Blocker:\n"
         "    def find_spec(name, *_):\n"
-        "        assert name != 'numpy'\n"
+        f"        assert name not in {HEAVY}, name\n"
         "sys.meta_path.insert(0, Blocker)\n"
         "from coordinator.htools import hail\n"
-        "for text in json.load(sys.stdin):\n"
+        "for text in sys.stdin:\n"
         "    assert hail.run(['-'], io.StringIO(text), sys.stdout, sys.stderr) == 0\n"
     )
     done = subprocess.run(  # noqa: TID251 - it has to start without what the tests have loaded
-        [sys.executable, "-c", program], input=json.dumps(texts), capture_output=True, text=True,
+        [sys.executable, "-c", program], input="\n".join(texts), capture_output=True, text=True,
         cwd=PROJECT, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

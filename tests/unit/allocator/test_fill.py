@@ -1,15 +1,14 @@
 """Filling a cluster is placing one instance after the other, only faster."""
 
-from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 import pytest
 
 from common.errors import InvalidRequest
-from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
 from common.names import MiB
+from common.record import replace
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -17,9 +16,10 @@ from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import Filling, Rules, fill
 from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
+from coordinator.allocator.policy import Bounds, Spec
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance, Snapshot
-from tests.unit.allocator.clusters import Taste, random_snapshot
+from tests.unit.allocator.clusters import OURS, Taste, random_snapshot
 from tests.unit.allocator.small import DEFAULT, node
 
 SEEDS = range(24)
@@ -111,7 +111,7 @@ def test_instances_that_take_nothing_need_a_limit(template: DiskTemplate) -> Non
     least = Spec(
         memory_size=none, cpu_count=0, disk_count=0, disk_size=none, nic_count=0, spindle_use=0
     )
-    anything = InstancePolicy(minmax=(Bounds(min=least),))
+    anything = replace(OURS, minmax=(Bounds(min=least),))
     snapshot = Snapshot(
         groups=(replace(DEFAULT, policy=anything),),
         nodes=tuple(node(f"node{n}") for n in range(3)),

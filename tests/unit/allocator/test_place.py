@@ -1,18 +1,18 @@
 """Where an instance goes, and what an operator reads when it goes nowhere."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from common.errors import NoCapacity
-from common.model.group import AllocationPolicy
-from common.model.policy import InstancePolicy
+from common.model.allocation_policy import AllocationPolicy
 from common.model.template import DiskTemplate
 from common.names import MiB
+from common.record import replace
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
+from tests.unit.allocator.clusters import OURS
 from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node, place, survey
 
 THREE = cluster(node("alpha", free=4000), node("beta"), node("gamma", free=6000))
@@ -127,7 +127,7 @@ def test_processors_that_are_lacking_are_counted() -> None:
 
 
 def test_a_template_that_the_policy_forbids() -> None:
-    policy = InstancePolicy(disk_templates=("drbd",))
+    policy = replace(OURS, disk_templates=("drbd",))
     snapshot = replace(THREE, groups=(replace(DEFAULT, policy=policy),))
     message = refusal(snapshot, Allocate(instance=demand()))
     assert message.endswith(": the policy of group default allows drbd, not sharedfile.")

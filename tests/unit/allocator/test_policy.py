@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from common.model.policy import Bounds, InstancePolicy, Spec
 from common.model.template import DiskTemplate
 from common.names import MiB
-from coordinator.allocator.policy import check_policy
+from common.record import replace
+from coordinator.allocator.policy import Bounds, Spec, check_policy
 from coordinator.allocator.refusal import Reason
+from tests.unit.allocator.clusters import OURS
 from tests.unit.allocator.small import demand
 
 
@@ -41,18 +42,18 @@ LARGE = Bounds(min=spec(4000, 1, 1, 0, 0), max=spec(8000))
     ],
 )
 def test_each_bound(change: dict[str, Any], reason: Reason) -> None:
-    assert check_policy(InstancePolicy(minmax=(SMALL,)), demand(**change)) == reason
+    assert check_policy(replace(OURS, minmax=(SMALL,)), demand(**change)) == reason
 
 
 def test_one_alternative_is_enough_and_the_first_gives_the_reason() -> None:
-    policy = InstancePolicy(minmax=(SMALL, LARGE))
+    policy = replace(OURS, minmax=(SMALL, LARGE))
     assert check_policy(policy, demand(memory=MiB(5000))) == Reason.NONE
     assert check_policy(policy, demand(memory=MiB(512), vcpus=5)) == Reason.POLICY_CPU
     assert check_policy(policy, demand(memory=MiB(2000))) == Reason.POLICY_MEMORY
 
 
 def test_no_alternatives_allow_every_size_but_not_every_template() -> None:
-    policy = InstancePolicy(minmax=(), disk_templates=("plain",))
+    policy = replace(OURS, minmax=(), disk_templates=("plain",))
     assert check_policy(policy, demand(memory=MiB(10**6))) == Reason.POLICY_TEMPLATE
 
 

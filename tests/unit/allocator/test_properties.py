@@ -1,12 +1,12 @@
 """What holds for every placement on every cluster."""
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
+from common.record import replace
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason

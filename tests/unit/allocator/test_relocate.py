@@ -1,12 +1,11 @@
 """Where an instance on shared storage moves."""
 
-from dataclasses import replace
-
 import pytest
 
 from common.errors import Conflict, NoCapacity, NotFound
 from common.model.template import DiskTemplate
 from common.names import MiB
+from common.record import replace
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Relocate

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from common.record import fields_of
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.rolling.colouring import classes, most_colours_first
 from coordinator.allocator.rolling.layout import Layout, layout_of, moves_between
@@ -31,7 +32,7 @@ def guest(name: str, primary: int, secondary: int = NOWHERE, memory: int = 1024)
 def cluster(nodes: tuple[Node, ...], *guests: Instance) -> Snapshot:
     used = [sum(g.memory for g in guests if g.primary == at) for at in range(len(nodes))]
     measured = tuple(
-        Node(**{name: getattr(one, name) for name in Node.__slots__}
+        Node(**{name: getattr(one, name) for name in fields_of(Node)}
              | {"free_memory": one.free_memory - taken})
         for one, taken in zip(nodes, used, strict=True)
     )  # fmt: skip

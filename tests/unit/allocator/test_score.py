@@ -1,6 +1,5 @@
 """The vectorised score against the simple one."""
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
+from common.record import replace
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.pair_arrays import ArrayPairs
 from coordinator.allocator.model import state as states

@@ -1,10 +1,10 @@
 """Nodes to turn off and on."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
+from common.record import replace
 from coordinator.allocator.balancing.squeezing import (
     STANDBY_TAG,
     choose_off,

@@ -1,12 +1,12 @@
 """The best of all pairs of changes is the one that trying them all finds, in loops and arrays."""
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 from common.model.template import DiskTemplate
+from common.record import replace
 from coordinator.allocator.allocation.pair import TwoNodes
 from coordinator.allocator.allocation.pair_arrays import ArrayPairs
 from coordinator.allocator.allocation.pair_rows import RowPairs

@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from common.record import replace
 from coordinator.htools import hail, hcheck, hinfo, hroller, hscan, hsqueeze
 from coordinator.htools.options import Option, Parsed
 from coordinator.htools.program import run

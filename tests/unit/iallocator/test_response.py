@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest
+from coordinator.iallocator.answers import Moves
 from coordinator.iallocator.response import (
     Allocations,
-    Moves,
     Response,
     read_allocations,
     read_moves,

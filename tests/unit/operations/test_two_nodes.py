@@ -30,8 +30,8 @@ from common.names import (
 from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks import kinds
 from coordinator.disks.directory import DirectoryKind
+from coordinator.iallocator.answers import Moves
 from coordinator.iallocator.requests import EvacuationMode
-from coordinator.iallocator.response import Moves
 from coordinator.operations.base import read_operation
 from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
