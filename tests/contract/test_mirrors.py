@@ -493,6 +493,32 @@ def test_disk_grows_on_both_sides(pair: Pair) -> None:
     pair.run(story())
 
 
+def test_a_device_is_never_larger_than_its_volume(pair: Pair) -> None:
+    async def story() -> None:
+        await whole(pair)
+        await pair.one.detach()
+        larger = replace(pair.one.disk, size=MiB(SIZE + 16))
+        refused = await refusal(pair.one.storage.attach(larger, Access.STANDBY))
+        assert "smaller than requested" in refused
+
+    pair.run(story())
+
+
+def test_disk_does_not_grow_while_its_copies_are_parted(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        await pair.cut()
+        await one.until(lambda r: r.link is not Link.CONNECTED, "the loss of its peer")
+        for side in (other, one):
+            larger = replace(side.disk, size=MiB(SIZE + 16))
+            assert "is not connected to its other copy" in await refusal(side.storage.grow(larger))
+            there = await side.storage.find(side.disk)
+            assert there is not None
+            assert there.size == SIZE
+
+    pair.run(story())
+
+
 def test_disk_without_another_copy_is_used_alone(pair: Pair) -> None:
     async def story() -> None:
         storage, upkeep, disk = pair.one.storage, pair.one.upkeep, only(pair.one)

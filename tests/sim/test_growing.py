@@ -1,5 +1,6 @@
 """Disks grow to where they should be, on all nodes that have them, and guests see it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,7 +17,8 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.state.rows import Put
-from tests.sim.settings import GAMMA, WEB1
+from noded.storage.lvm.volumes import VolumeReport
+from tests.sim.settings import GAMMA, WEB1, mirrored
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Failing
@@ -72,6 +74,49 @@ def test_disks_are_found_by_number_name_and_uuid() -> None:
                 await cluster.run(grow(which, 1))
 
     tell(story)
+
+
+def tell_of_mirrored(story: Callable[[SimulatedCluster], Awaitable[None]], *, start: bool) -> None:
+    """Begin with web1 on gamma, its disk of 64 MiB on beta, too."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            await cluster.run(mirrored(start=start))
+            await story(cluster)
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("start", [True, False], ids=["up", "down"])
+def test_a_mirrored_disk_grows_whether_its_instance_runs_or_not(start: bool) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(grow(0, 32))
+        for name in ("beta", "gamma"):
+            sizes = {each.size for each in _data_on(cluster, name)}
+            assert sizes == {96}
+        if not start:
+            await cluster.run(StartInstance(instance_name=WEB1))
+        assert {end.size for end in cluster.pairs.ends} == {96}
+
+    tell_of_mirrored(story, start=start)
+
+
+def test_a_mirrored_disk_does_not_grow_while_its_copies_are_parted() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.cut("beta", "gamma")
+        await asyncio.sleep(30)
+        with pytest.raises(Conflict, match="web1 cannot grow: its disk 0 on gamma is"):
+            await cluster.run(grow(0, 32))
+        for name in ("beta", "gamma"):
+            assert {each.size for each in _data_on(cluster, name)} == {64}
+
+    tell_of_mirrored(story, start=True)
+
+
+def _data_on(cluster: SimulatedCluster, node: str) -> list[VolumeReport]:
+    volumes = cluster.machines[node].volumes.groups.values()
+    every = (each for group in volumes for each in group.volumes.values())
+    return [each for each in every if each.place.name.endswith(".data")]
 
 
 def test_a_disk_never_shrinks() -> None:

@@ -24,6 +24,7 @@ from coordinator.operations.fields import (
     InstanceArgument,
     WaitForSync,
 )
+from coordinator.operations.instance.second_copy import check_both_good
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.instance.which import find_device
 from coordinator.operations.locking import wanted
@@ -91,6 +92,10 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
         if not self.ignore_ipolicy and after != before:
             check_policy(config, planned, home)
         guest = await _running(cluster, instance, home, grown)
+        is_ready = guest is not None or instance.disks_active
+        if is_ready and after != before:
+            present = guest_spec(config, instance, (before,), ())
+            await check_both_good(cluster, present, home, "grow")
         if guest and after.mode is Mode.READ_ONLY:
             cluster.log(
                 f"{instance.name} runs, and sees the new size at its next start: it may "
@@ -98,7 +103,6 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
             )
         await take_space(cluster, planned, holders)
         kind, at = kind_of(instance.disk_template), homes(config, instance, home.ref)
-        is_ready = guest is not None or instance.disks_active
         return GrowPlan(
             instance=instance,
             disks=grown,
@@ -118,10 +122,13 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: GrowPlan) -> Iterator[Step]:
         name, after = plan.grown.name, plan.disks[plan.index]
         where = f"disk {plan.index} of {name}"
+        as_it_was = replace(
+            plan.grown, disks=tuple(replace(d, size=plan.before.size) for d in plan.grown.disks)
+        )
         if plan.attach.do:
             yield act(
                 f"attach {where}",
-                lambda: hold(cluster, plan.grown, plan.attach.do),
+                lambda: hold(cluster, as_it_was, plan.attach.do),
                 undo=lambda: hold(cluster, plan.grown, plan.attach.undo),
             )
         # What has grown cannot shrink: it is recorded as soon as all copies have the new size.

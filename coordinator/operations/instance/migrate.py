@@ -96,7 +96,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         kind = kind_of(instance.disk_template)
         guest = _as_it_runs(present_guest(config, instance), found)
         _check_unchanged(guest, found)
-        await check_both_good(cluster, guest, source, target)
+        await check_both_good(cluster, guest, source, f"move to {target.name}")
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
         await cluster.call(Instances, target).check_startable(guest=guest)

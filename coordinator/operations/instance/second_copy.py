@@ -94,19 +94,25 @@ def check_good_copy(cluster: Cluster, instance: Instance, cast: Cast) -> None:
             )
 
 
-async def check_both_good(cluster: Cluster, guest: GuestSpec, source: Node, target: Node) -> None:
-    """Refuse to move a running guest if not both copies of its disks are good.
+async def check_both_good(cluster: Cluster, guest: GuestSpec, home: Node, wish: str) -> None:
+    """Refuse what takes two good copies of a guest's disks if they are not.
+
+    Args:
+        cluster: to ask ``home``.
+        guest: with its disks.
+        home: where they are used.
+        wish: what cannot be done without, after “web1 cannot”.
 
     Raises:
         Conflict: says how they are.
     """
     disks = mirrored(guest)
-    reports = await cluster.call(Mirrors, source).status(disks=disks) if disks else ()
+    reports = await cluster.call(Mirrors, home).status(disks=disks) if disks else ()
     for index, report in enumerate(reports):
         if not is_whole(report):
             raise Conflict(
-                f"{guest.name} cannot move to {target.name}: its disk {index} on {source.name} "
-                f"{in_words(report)}, and the copy on {target.name} is {_peer(report)}. “gnt-"
+                f"{guest.name} cannot {wish}: its disk {index} on {home.name} "
+                f"{in_words(report)}, and its other copy is {_peer(report)}. “gnt-"
                 f"instance activate-disks --wait-for-sync {guest.name}” makes them equal.",
                 instance=guest.name,
             )

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.noderpc.mirrors import CopyState, Link, MirrorReport
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
 from noded.storage.drbd.mirror import OURS, Mirror
 from noded.storage.drbd.module import Device
 from noded.storage.lvm.device import mapper_path
@@ -76,6 +76,24 @@ def check_promotion(report: MirrorReport, name: str, *, alone: bool) -> bool:
             own=report.own,
         )
     return True
+
+
+def check_growth(report: MirrorReport, name: str) -> None:
+    """Refuse to grow what DRBD would not, before its volumes are larger than it.
+
+    Raises:
+        NodeFailure: the copies are parted, or not equal yet.
+    """
+    if report.link is not Link.CONNECTED:
+        raise NodeFailure(
+            f"The disk {name} cannot grow: it is not connected to its other copy, which has to "
+            "grow as well."
+        )
+    if report.copying is not Copying.NOTHING:
+        raise NodeFailure(
+            f"The disk {name} cannot grow while it is copied, {report.percent:.1f} % by now; wait "
+            "until both copies are equal."
+        )
 
 
 def is_split(report: MirrorReport) -> MirrorReport:

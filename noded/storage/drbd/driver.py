@@ -3,6 +3,7 @@
 from common.errors import NodeFailure
 from common.model.disk import Mode
 from common.noderpc.disks import Access, DiskReport, DiskSpec
+from noded.storage.drbd.decide import check_growth
 from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.interface import Storage
 from noded.storage.lvm import names
@@ -43,9 +44,12 @@ class MirrorStorage(Storage):
 
     async def grow(self, disk: DiskSpec) -> None:
         mirror = self.devices.read(disk)
-        await self._volumes.grow(mirror.data, disk.size)
         device = await self.devices.find(mirror)
-        if device is not None and device.volumes is not None and device.size < disk.size:
+        is_small = device is not None and device.volumes is not None and device.size < disk.size
+        if device is not None and is_small:
+            check_growth(device.report, mirror.name)
+        await self._volumes.grow(mirror.data, disk.size)
+        if device is not None and is_small:
             report = device.report
             is_last = report.primary or not report.peer_primary
             if is_last:

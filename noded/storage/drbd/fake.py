@@ -78,6 +78,9 @@ class FakeDrbd(DrbdModule):
         content, copy = self._uuid(data), self._copies.get(self._uuid(meta))
         if copy is None:
             raise _refusal("No valid meta-data signature found.")
+        there = self._at(data)
+        if there is not None and there.size < size:
+            raise _refusal("Low.dev. smaller than requested DRBD-dev. size.")
         if copy.data != content:
             copy.data, copy.written = content, 0.0
         end.volumes, end.copy, end.size = (data, meta), copy, size
@@ -201,8 +204,14 @@ class FakeDrbd(DrbdModule):
         self._pairs.settle()
         end = self._end(minor)
         peer = self._pairs.peer(end)
+        if end.copying is not Copying.NOTHING:
+            raise _refusal("Resize not allowed during resync.")
+        if not end.primary and (peer is None or not peer.primary):
+            raise _refusal("Need one Primary node to resize.")
+        if peer is None:
+            raise _refusal("Protocol version 93 required to use --assume-clean")
         for each in (end, peer):
-            if each is not None and each.copy is not None:
+            if each.copy is not None:
                 each.size = size
 
     async def declare_equal(self, minor: int) -> None:
