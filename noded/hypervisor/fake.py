@@ -46,7 +46,9 @@ class FakeHypervisor:
         return "1.0"
 
     async def prepare(self) -> None:
-        """Find nothing to find out."""
+        """Have guests go on; there is nothing to find out."""
+        for instance in [each.spec.id for each in self._guests.values() if each.was_told_to_stand]:
+            await self.go_on(instance)
 
     async def check_startable(self, guest: GuestSpec) -> None:
         """Find nothing to object to: a fake guest needs no files."""
@@ -56,7 +58,7 @@ class FakeHypervisor:
         await asyncio.sleep(START_S)
         match await self._look(guest.id):
             case GuestState.RUNNING | GuestState.PAUSED if self._guests[guest.id].off_at is None:
-                return
+                await self.go_on(guest.id)
             case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
                 raise Conflict(
                     f"{guest.name} cannot be started here: it is {state}.",
@@ -102,6 +104,26 @@ class FakeHypervisor:
                 return
             case _:
                 await settle_disks(self._guests[guest.id], guest, self.open_disk)
+
+    async def stand_still(self, instance: InstanceId) -> None:
+        match await self._look(instance):
+            case GuestState.RUNNING:
+                guest = self._guests[instance]
+                guest.counted, guest.was_told_to_stand = guest.number(_now()), True
+                guest.state = GuestState.PAUSED
+            case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
+                raise Conflict(f"The instance cannot stand still here: it is {state}.")
+            case _:
+                pass
+
+    async def go_on(self, instance: InstanceId) -> None:
+        self.world.settle()
+        guest = self._guests.get(instance)
+        if guest is not None and guest.was_told_to_stand:
+            guest.check_answers()
+            guest.was_told_to_stand = False
+            if guest.state is GuestState.PAUSED:
+                guest.state, guest.since = GuestState.RUNNING, _now()
 
     async def guests(self) -> tuple[GuestReport, ...]:
         reports = [await self._report(guest) for guest in tuple(self._guests.values())]

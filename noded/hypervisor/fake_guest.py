@@ -69,6 +69,7 @@ class Guest:
     reception: Reception | None = None
     arrived: bool = False
     stands_still: bool = False  # while the last of its memory is sent
+    was_told_to_stand: bool = False  # for a snapshot
     hung_at: float | None = None
     missed_at: float | None = None  # when somebody found that it does not answer
     has_told_left: bool = False  # which is written down then, and true whether it answers or not

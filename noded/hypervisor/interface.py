@@ -43,7 +43,7 @@ class Hypervisor(Protocol):
         """Return the hypervisor's version, or "" where there is none."""
 
     async def prepare(self) -> None:
-        """Find out beforehand what takes seconds to find out."""
+        """Find out beforehand what takes seconds, and have guests go on that stand still."""
 
     async def check_startable(self, guest: GuestSpec) -> None:
         """Check what can be checked without starting; disks are not looked at.
@@ -95,6 +95,24 @@ class Hypervisor(Protocol):
                 not known which disks it has.
             NodeFailure: it does not answer, or does not let go of a disk in time: it may do so
                 later, and a repeat goes on waiting; or a disk cannot be opened.
+        """
+
+    async def stand_still(self, instance: InstanceId) -> None:
+        """Have a running guest stand still, with all that it has written on its disks.
+
+        One that does not run is left alone. It goes on when that is asked for, when it is to be
+        started, and if noded has died meanwhile, as soon as the next one is there (``prepare``).
+
+        Raises:
+            Conflict: it comes or has left, or does not answer.
+            NodeFailure: it does not answer, or cannot write to its disks.
+        """
+
+    async def go_on(self, instance: InstanceId) -> None:
+        """Have a guest run that was told to stand still; any other is left alone.
+
+        Raises:
+            NodeFailure: it does not answer, and stands still when it does.
         """
 
     async def guests(self) -> tuple[GuestReport, ...]:

@@ -562,3 +562,46 @@ def test_disks_of_what_does_not_run_are_left_alone(run: Run) -> None:
             await alpha.ensure_disks(both)
 
     run(scenario)
+
+
+def test_a_guest_stands_still_until_it_is_told_to_go_on(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        for _ in range(2):
+            await alpha.stand_still(WEB1)
+        assert await state_of(alpha) is GuestState.PAUSED
+        before = rig.number("alpha")
+        await asyncio.sleep(LONGER_THAN_A_COUNT_S)
+        assert rig.number("alpha") == before
+        for _ in range(2):
+            await alpha.go_on(WEB1)
+        assert await goes_on(rig, "alpha") > before
+
+    run(scenario)
+
+
+def test_who_does_not_run_need_not_stand_still(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].stand_still(WEB1)
+        await rig.nodes["alpha"].go_on(WEB1)
+        assert await rig.nodes["alpha"].guests() == ()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("how", ["prepare", "start"])
+def test_a_guest_that_was_left_standing_goes_on(run: Run, how: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        await rig.nodes["alpha"].stand_still(WEB1)
+        await rig.restart_noded("alpha")
+        if how == "prepare":
+            await rig.nodes["alpha"].prepare()
+        else:
+            await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+
+    run(scenario)

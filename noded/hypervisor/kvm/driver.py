@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.model.hypervisors import KvmParameters
@@ -69,6 +70,10 @@ class KvmHypervisor:
         return parse_version(finished.stdout.decode(errors="replace"))
 
     async def prepare(self) -> None:
+        for home in homes(self._instances):
+            if home.stands_still:
+                with suppress(NodeFailure):  # it does not answer, and has ended most probably
+                    await self.go_on(home.instance)
         await self._accelerators.verdict(PROGRAM)
 
     async def check_startable(self, guest: GuestSpec) -> None:
@@ -82,6 +87,8 @@ class KvmHypervisor:
                     if home.is_button_pressed:
                         await let_end(home)
                         await self._start(home, guest, taps)
+                    else:
+                        await self._go_on(home)
                 case GuestState.STOPPED | None:
                     await self._start(home, guest, taps)
                 case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
@@ -135,6 +142,25 @@ class KvmHypervisor:
                     )
                 case GuestState.STOPPED | None:
                     pass
+
+    async def stand_still(self, instance: InstanceId) -> None:
+        home = self._home(instance)
+        async with self._turns.of(instance):
+            match await self._state(home):
+                case GuestState.RUNNING:
+                    home.stand_still()
+                    async with monitor(home.qmp_socket, _name(home)) as session:
+                        await session.ask("stop")  # which waits for, and flushes, all writes
+                case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
+                    raise Conflict(
+                        f"{_name(home)} cannot stand still here: {_WHY[state]}.", state=state
+                    )
+                case GuestState.PAUSED | GuestState.STOPPED | None:
+                    pass
+
+    async def go_on(self, instance: InstanceId) -> None:
+        async with self._turns.of(instance):
+            await self._go_on(self._home(instance))
 
     async def guests(self) -> tuple[GuestReport, ...]:
         self._ensure_trimmed()
@@ -240,6 +266,14 @@ class KvmHypervisor:
         started, record = await self._launcher.launch(home, guest, taps, receives=receives)
         self._background.start(_attend(started, record), name=f"guest {record.name}")
         log.info("%s %s here", record.name, "waits for its memory" if receives else "runs")
+
+    async def _go_on(self, home: Home) -> None:
+        if not home.stands_still:
+            return
+        if await self._state(home) not in (GuestState.STOPPED, None):
+            async with monitor(home.qmp_socket, _name(home)) as session:
+                await session.ask("cont")
+        home.go_on()
 
     async def _clear(self, home: Home) -> None:
         """Kill what runs and forget the guest; the caller has its turn."""

@@ -67,6 +67,7 @@ class Home:
         self._may_run = self.directory / "may-run"
         self._leaving = self.directory / "leaving"
         self._left = self.directory / "left"
+        self._stands = self.directory / "stands-still"
 
     @property
     def mark(self) -> str:
@@ -160,6 +161,22 @@ class Home:
             NodeFailure: it cannot be remembered.
         """
         self._mark(self._may_run, b"")
+
+    def stand_still(self) -> None:
+        """Remember that the guest is about to be stopped, for a moment, by noded.
+
+        Raises:
+            NodeFailure: it cannot be remembered.
+        """
+        self._mark(self._stands, b"")
+
+    def go_on(self) -> None:
+        """Forget that: it runs again."""
+        self._stands.unlink(missing_ok=True)
+
+    @property
+    def stands_still(self) -> bool:
+        return self._stands.exists()
 
     def begin_leaving(self, move: TaskId) -> None:
         """Remember by which move its memory is going to leave.
