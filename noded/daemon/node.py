@@ -39,6 +39,7 @@ from noded.handlers.physical_volumes import PhysicalVolumeHandlers
 from noded.handlers.providers import ProviderHandlers
 from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
+from noded.handlers.snapshots import SnapshotHandlers
 from noded.handlers.tasks import TaskHandlers
 from noded.hypervisor.interface import Hypervisor
 from noded.identity.keys import KeyMaker
@@ -140,6 +141,7 @@ class Node:
             ProviderHandlers(paths.providers()),
             self._replica,
             RosterHandlers(self.candidates),
+            SnapshotHandlers(drivers.storages, drivers.hypervisors, turns),
             TaskHandlers(self._tasks),
         )
 

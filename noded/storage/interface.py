@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from common.errors import NodeFailure
 from common.model.pool import Pool
 from common.noderpc.disks import Access, DiskReport, DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
+from common.noderpc.snapshots import SnapshotSpec
 
 
 class Storage(Protocol):
@@ -82,6 +84,25 @@ class Storage(Protocol):
         """Detach disks; see ``detach``."""
         for disk in disks:
             await self.detach(disk)
+
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        """Keep what is on disks of one instance now; of no snapshot anything is there.
+
+        A snapshot is a disk like others from then on, which is found, attached and deleted.
+
+        Raises:
+            NodeFailure: one cannot be had; others may be there.
+        """
+        raise NodeFailure(f"Snapshots cannot be taken of the disk {wanted[0].of.id}.")
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        """Have a disk that is not attached be again what was kept of it; the snapshot stays.
+
+        Raises:
+            Unfinished: it takes its time; to be asked again.
+            NodeFailure: one of the two is in use.
+        """
+        raise NodeFailure(f"The disk {snapshot.of.id} cannot be rolled back.")
 
     def open(self, disk: DiskSpec) -> int:
         """Open an attached disk as the guest is to have it; the descriptor is the caller's. Blocks.

@@ -9,9 +9,11 @@ from common.model.disk_parameters import PlainParameters
 from common.model.pool import Pool
 from common.noderpc.disks import Access, DiskReport, DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
+from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.interface import PoolDriver, Storage
 from noded.storage.lvm import names
-from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
+from noded.storage.lvm.refusals import LOST
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport, Volumes
 
 
 class PlainStorage(Storage, PoolDriver):
@@ -59,6 +61,14 @@ class PlainStorage(Storage, PoolDriver):
     async def detach_all(self, disks: Sequence[DiskSpec]) -> None:
         await self._volumes.deactivate(list(map(_volume, disks)))
 
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        await self._volumes.snapshot(list(map(_snapshot, wanted)))
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        volume, kept = _snapshot(snapshot)
+        await self._volumes.roll_back(volume, kept.volume)
+        await self._volumes.snapshot([_snapshot(snapshot)])  # LVM has used it up
+
     def open(self, disk: DiskSpec) -> int:
         return self._volumes.open(_volume(disk), read_only=disk.mode is Mode.READ_ONLY)
 
@@ -79,6 +89,8 @@ def _listing(found: VolumeReport) -> VolumeListing:
         problem = "it lacks a physical volume"
     elif found.is_unfinished:
         problem = "its creation was cut off"
+    elif found.is_lost:
+        problem = LOST
     return VolumeListing(
         group=found.place.group,
         name=found.place.name,
@@ -95,6 +107,10 @@ def _volume(disk: DiskSpec) -> Volume:
     if not isinstance(place, LvmBacking):
         raise InvalidRequest("This disk is no logical volume.", disk=disk.id)
     return Volume(place, disk.id, disk.instance)
+
+
+def _snapshot(wanted: SnapshotSpec) -> NewSnapshot:
+    return NewSnapshot(_volume(wanted.of), NewVolume(_volume(wanted.kept), wanted.room))
 
 
 def _new(disk: DiskSpec) -> NewVolume:

@@ -11,7 +11,7 @@ from common.model.disk import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB
-from noded.storage.lvm.volumes import NewVolume, Volume
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
 from tests.contract.test_storage import DISK_A, DISK_B, run
 from tests.support.volumes import WEB1, FakePlainRig, LvmRig, lvm
 
@@ -40,6 +40,11 @@ def volume(rig: Rig, kind: str = "data", disk: DiskId = DISK_A, *, thin_pool: st
 
 def make(rig: Rig, *volumes: Volume, size: int = 8) -> None:
     run(rig.volumes.ensure_present([NewVolume(each, MiB(size)) for each in volumes]))
+
+
+def snapshot_of(rig: Rig, disk: DiskId = DISK_A, *, room: int = 8) -> NewSnapshot:
+    kept = NewVolume(volume(rig, "snapshot", disk), MiB(room))
+    return NewSnapshot(volume(rig, disk=disk), kept)
 
 
 def names(rig: Rig) -> list[str]:
@@ -80,10 +85,10 @@ def test_a_volume_gets_another_name_once(rig: Rig) -> None:
 
 def test_a_snapshot_is_taken_once_and_goes_with_its_volume(rig: Rig) -> None:
     make(rig, volume(rig))
-    snapshot = NewVolume(volume(rig, "snapshot"), MiB(8))
+    snapshot = snapshot_of(rig)
     for _ in range(2):
-        run(rig.volumes.snapshot(volume(rig), snapshot))
-    (found,) = run(rig.volumes.find([snapshot.volume]))
+        run(rig.volumes.snapshot([snapshot]))
+    (found,) = run(rig.volumes.find([snapshot.kept.volume]))
     assert found is not None
     assert found.origin == volume(rig).place.name
     run(rig.volumes.ensure_absent([volume(rig)]))
@@ -92,17 +97,42 @@ def test_a_snapshot_is_taken_once_and_goes_with_its_volume(rig: Rig) -> None:
 
 def test_there_is_no_snapshot_of_what_is_not_there(rig: Rig) -> None:
     with pytest.raises(NodeFailure, match="it is not there"):
-        run(rig.volumes.snapshot(volume(rig), NewVolume(volume(rig, "snapshot"), MiB(8))))
+        run(rig.volumes.snapshot([snapshot_of(rig)]))
     with pytest.raises(NodeFailure, match="it is not there"):
         run(rig.volumes.roll_back(volume(rig), volume(rig, "snapshot")))
 
 
 def test_rolled_back_is_rolled_back_once(rig: Rig) -> None:
     make(rig, volume(rig))
-    run(rig.volumes.snapshot(volume(rig), NewVolume(volume(rig, "snapshot"), MiB(8))))
+    run(rig.volumes.snapshot([snapshot_of(rig)]))
     for _ in range(2):
         run(rig.volumes.roll_back(volume(rig), volume(rig, "snapshot")))
     assert run(rig.volumes.find([volume(rig, "snapshot")])) == (None,)
+
+
+def test_snapshots_of_several_are_taken_at_once_or_none_is(rig: Rig) -> None:
+    make(rig, volume(rig), volume(rig, disk=DISK_B))
+    huge = snapshot_of(rig, DISK_B, room=1 << 30)
+    with pytest.raises(NodeFailure, match="no space for a disk of"):
+        run(rig.volumes.snapshot([snapshot_of(rig), huge]))
+    assert len(names(rig)) == 2
+    run(rig.volumes.snapshot([snapshot_of(rig), snapshot_of(rig, DISK_B)]))
+    assert len(names(rig)) == 4
+
+
+def test_a_snapshot_is_read_while_its_volume_is_in_use(rig: Rig) -> None:
+    make(rig, volume(rig))
+    run(rig.volumes.activate([volume(rig)]))
+    rig.use(volume(rig).name)
+    run(rig.volumes.snapshot([snapshot_of(rig)]))
+    kept = snapshot_of(rig).kept.volume
+    run(rig.volumes.activate([kept]))
+    descriptor = rig.volumes.open(kept, read_only=True)
+    if descriptor >= 0:
+        os.close(descriptor)
+    run(rig.volumes.deactivate([kept]))
+    run(rig.volumes.ensure_absent([kept]))
+    assert names(rig) == [volume(rig).place.name]
 
 
 # From here on: what only LVM can do.
@@ -147,10 +177,22 @@ def test_what_is_added_is_zeros_and_the_rest_stays(real: LvmRig) -> None:
 def test_rolling_back_brings_back_what_was_there(real: LvmRig) -> None:
     make(real, volume(real))
     content(real, volume(real), b"before")
-    run(real.volumes.snapshot(volume(real), NewVolume(volume(real, "snapshot"), MiB(8))))
+    run(real.volumes.snapshot([snapshot_of(real)]))
     content(real, volume(real), b"after!")
     run(real.volumes.roll_back(volume(real), volume(real, "snapshot")))
     assert content(real, volume(real)).startswith(b"before")
+
+
+def test_a_snapshot_that_has_overflowed_is_told_and_not_gone_back_to(real: LvmRig) -> None:
+    make(real, volume(real), size=16)
+    run(real.volumes.snapshot([snapshot_of(real, room=4)]))
+    content(real, volume(real), bytes(range(256)) * (8 << 12))
+    with pytest.raises(NodeFailure, match="what it kept is lost"):
+        run(real.volumes.activate([volume(real)]))
+        run(real.volumes.roll_back(volume(real), snapshot_of(real).kept.volume))
+    (found,) = run(real.volumes.find([snapshot_of(real).kept.volume]))
+    assert found is not None
+    assert found.is_lost
 
 
 def test_volumes_of_others_are_left_alone(real: LvmRig) -> None:
@@ -171,7 +213,8 @@ def test_thin_volumes_take_what_is_written(real: LvmRig) -> None:
     make(real, thin, size=128)
     assert run(real.volumes.space(pool)).free <= 64
     content(real, thin, b"precious")
-    run(real.volumes.snapshot(thin, NewVolume(volume(real, "s", thin_pool="thin"), MiB(1))))
+    kept = NewVolume(volume(real, "s", thin_pool="thin"), MiB(1))
+    run(real.volumes.snapshot([NewSnapshot(thin, kept)]))
     content(real, thin, b"spoiled!")
     run(real.volumes.roll_back(thin, volume(real, "s")))
     assert content(real, thin).startswith(b"precious")

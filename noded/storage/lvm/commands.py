@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from common.names import MiB
 from noded.storage.lvm import names
-from noded.storage.lvm.volumes import NewVolume, Volume
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
 
 Command = tuple[str, ...]  # of ``lvm``
 
@@ -20,7 +20,7 @@ _REPORTS = {
     "pv": "pv_name,pv_uuid,pv_size,pv_free,pv_allocatable,pv_missing",
     "lv": (
         "lv_name,lv_uuid,lv_size,lv_tags,lv_layout,lv_active,lv_device_open,lv_health_status,"
-        "origin,pool_lv,data_percent,metadata_percent"
+        "origin,pool_lv,data_percent,metadata_percent,lv_snapshot_invalid"
     ),
     "seg": "lv_name,devices,zero",
     "pvseg": "pv_name",
@@ -71,7 +71,8 @@ def finish(volumes: Iterable[Volume]) -> Command:
 
 
 def activate(volumes: Iterable[Volume]) -> Command:
-    return ("lvchange", "--activate", "y", "--ignoreactivationskip", *_names(volumes))
+    """Give volumes a device; a snapshot gets one together with its volume, which LVM asks about."""
+    return ("lvchange", "--yes", "--activate", "y", "--ignoreactivationskip", *_names(volumes))
 
 
 def deactivate(volumes: Iterable[Volume]) -> Command:
@@ -94,11 +95,12 @@ def grow(volume: Volume, size: MiB) -> Command:
     return ("lvextend", "--size", f"{size}m", volume.name)
 
 
-def snapshot(volume: Volume, new: NewVolume) -> Command:
+def snapshot(wanted: NewSnapshot) -> Command:
     """Take a snapshot; in a thin pool it takes space as either is written to."""
-    size = () if volume.place.thin_pool else ("--size", f"{new.size}m")
-    return ("lvcreate", "--yes", "--snapshot", "--setactivationskip", "y", *_tagged(new.volume),
-            *size, "--name", new.volume.place.name, volume.name)  # fmt: skip
+    volume, kept = wanted
+    size = () if volume.place.thin_pool else ("--size", f"{kept.size}m")
+    return ("lvcreate", "--yes", "--snapshot", "--setactivationskip", "y", *_tagged(kept.volume),
+            *size, "--name", kept.volume.place.name, volume.name)  # fmt: skip
 
 
 def roll_back(snapshot: Volume) -> Command:

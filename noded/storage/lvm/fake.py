@@ -10,6 +10,7 @@ from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
 from noded.storage.lvm.device import mapper_path
 from noded.storage.lvm.refusals import (
+    LOST,
     in_use,
     no_group,
     no_space,
@@ -17,7 +18,7 @@ from noded.storage.lvm.refusals import (
     not_ours,
     not_there,
 )
-from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport, Volumes
 
 TEBIBYTE = MiB(1 << 20)
 EXTENT = 4
@@ -49,6 +50,7 @@ class FakeVolumes(Volumes):
         """Make groups; ``uses`` tells whether a guest of this machine has a disk open."""
         self.groups = {name: FakeGroup() for name in groups}
         self.held: set[str] = set()
+        self.on_copy: Callable[[str, str], None] = lambda _from, _to: None  # is told LVM's UUIDs
         self.delays = 0  # how often who makes or grows volumes is told that they are not zeros yet
         self._uses = uses
         self._made = 0
@@ -110,16 +112,20 @@ class FakeVolumes(Volumes):
         for volume in volumes:
             self._wanted(volume, "attached")
         for volume in volumes:
-            self._change(volume, is_active=True)
+            self._activate(self._wanted(volume, "attached"), is_active=True)
         return tuple(map(mapper_path, volumes))
 
     async def deactivate(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)
-        there = [volume for volume in volumes if self._ours(volume) is not None]
-        for volume in there:
+        found = [(volume, self._ours(volume)) for volume in volumes]
+        there = [(v, each) for v, each in found if each and not each.goes_with_origin]
+        for volume, _ in there:
             self._check_free(volume)
-        for volume in there:
-            self._change(volume, is_active=False)
+            for each in self._snapshots(volume):
+                if self._seen(each).is_open:
+                    raise in_use(volume)
+        for _, each in there:
+            self._activate(each, is_active=False)
 
     async def rename(self, volume: Volume, new: Volume) -> None:
         names.check(volume, new)
@@ -145,22 +151,31 @@ class FakeVolumes(Volumes):
             self.delays -= 1
             raise Unfinished("It goes on.", done_mib=size // 2, total_mib=size)
 
-    async def snapshot(self, volume: Volume, new: NewVolume) -> None:
-        names.check(volume, new.volume)
-        self._wanted(volume, "copied")
-        if self._is_missing(new):
-            group = self.groups[volume.place.group]
-            if not volume.place.thin_pool and group.free < _in_extents(new.size):
-                raise no_space(volume.place.group, new.size, group.free)
-            self._make(new)
-            self._change(new.volume, origin=volume.place.name)
+    async def snapshot(self, wanted: Sequence[NewSnapshot]) -> None:
+        names.check(*(each.volume for each in wanted), *(each.kept.volume for each in wanted))
+        for volume, _ in wanted:
+            self._wanted(volume, "kept as it is")
+        missing = [each for each in wanted if self._is_missing(each.kept)]
+        for name in {each.volume.place.group for each in missing}:
+            thick = [kept.size for volume, kept in missing
+                     if volume.place.group == name and not volume.place.thin_pool]  # fmt: skip
+            size, free = MiB(sum(map(_in_extents, thick))), self.groups[name].free
+            if free < size:
+                raise no_space(name, size, free)
+        for volume, kept in missing:
+            self._make(kept)
+            is_active = self._wanted(volume, "").is_active and not volume.place.thin_pool
+            self._change(kept.volume, origin=volume.place.name, is_active=is_active)
+            self._copy(volume, kept.volume)
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
         names.check(volume, snapshot)
         self._wanted(volume, "rolled back")
         if self._ours(snapshot) is not None:
+            self._wanted(snapshot, "gone back to")
             self._check_free(volume)
             self._check_free(snapshot)
+            self._copy(snapshot, volume)
             del self.groups[volume.place.group].volumes[snapshot.place.name]
 
     def open(self, volume: Volume, *, read_only: bool) -> int:  # noqa: ARG002 -- there is nothing to be read
@@ -231,6 +246,8 @@ class FakeVolumes(Volumes):
             raise not_there(volume, what, "it is not finished; its creation was cut off")
         if not there.is_whole:
             raise not_there(volume, what, "a physical volume that it needs is missing")
+        if there.is_lost:
+            raise not_there(volume, what, LOST)
         return there
 
     def _check_free(self, volume: Volume) -> None:
@@ -242,6 +259,18 @@ class FakeVolumes(Volumes):
         for each in tuple(self.groups[volume.place.group].volumes.values()):
             if each.origin == volume.place.name and not each.place.thin_pool:
                 yield each
+
+    def _copy(self, source: Volume, target: Volume) -> None:
+        volumes = self.groups[source.place.group].volumes
+        self.on_copy(volumes[source.place.name].uuid, volumes[target.place.name].uuid)
+
+    def _activate(self, there: VolumeReport, *, is_active: bool) -> None:
+        """Give a volume a device, or none; one that goes with its origin follows that."""
+        name = there.origin if there.goes_with_origin else there.place.name
+        group = self.groups[there.place.group].volumes
+        for each in [each for each in group.values() if each.place.name == name
+                     or (each.goes_with_origin and each.origin == name)]:  # fmt: skip
+            group[each.place.name] = replace(each, is_active=is_active)
 
     def _change(self, volume: Volume, **changes: object) -> None:
         group = self.groups[volume.place.group].volumes

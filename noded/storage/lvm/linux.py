@@ -16,11 +16,12 @@ from common.noderpc.facts import StorageReport
 from noded.storage.lvm import commands, lvm, names
 from noded.storage.lvm.commands import Command
 from noded.storage.lvm.device import mapper_path, open_device
+from noded.storage.lvm.merging import Merging
 from noded.storage.lvm.parse import Group, parse_created, parse_in_use
 from noded.storage.lvm.placing import check_space, in_extents, place
-from noded.storage.lvm.refusals import in_use, no_space_to_grow, not_ours, not_there
+from noded.storage.lvm.refusals import LOST, in_use, no_space_to_grow, not_ours, not_there
 from noded.storage.lvm.room import Rooms
-from noded.storage.lvm.volumes import NewVolume, Volume, VolumeReport, Volumes
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport, Volumes
 from noded.storage.lvm.zeroing import Zeroing
 from noded.system.turns import Turns
 
@@ -47,6 +48,7 @@ class LinuxVolumes(Volumes):
     def __init__(self) -> None:
         self._turns = Turns()  # of groups: what one takes of a group, the next has to see
         self._zeroing = Zeroing()
+        self._merging = Merging()
         self._rooms = Rooms()
         self._uuids: dict[str, str] = {}  # of volumes that were activated, by name
 
@@ -91,7 +93,11 @@ class LinuxVolumes(Volumes):
         ours = await _find_ours(volumes)
         await _change_unused(
             commands.deactivate,
-            [volume for volume, found in ours.items() if found.report.is_active],
+            [
+                volume
+                for volume, found in ours.items()
+                if found.report.is_active and not found.report.goes_with_origin
+            ],
         )
 
     async def rename(self, volume: Volume, new: Volume) -> None:
@@ -122,26 +128,31 @@ class LinuxVolumes(Volumes):
             if not found.report.is_active:
                 await _change_unused(commands.deactivate, [volume])
 
-    async def snapshot(self, volume: Volume, new: NewVolume) -> None:
-        names.check(volume, new.volume)
-        async with self._turns.of(volume.place.group):
-            group = _usable(volume, (await _find_ours([volume])).get(volume), "copied").group
-            there = group.volumes.get(new.volume.place.name)
-            if there is not None and there.disk != new.volume.disk:
-                raise not_ours(new.volume, there)
-            if there is None:
-                check_space([new], group)
-                await lvm.change(commands.snapshot(volume, new))
+    async def snapshot(self, wanted: Sequence[NewSnapshot]) -> None:
+        names.check(*(each.volume for each in wanted), *(each.kept.volume for each in wanted))
+        for group in sorted({each.volume.place.group for each in wanted}):
+            its = [each for each in wanted if each.volume.place.group == group]
+            async with self._turns.of(group):
+                ours = await _find_ours([each.volume for each in its])
+                for each in its:
+                    _usable(each.volume, ours.get(each.volume), "kept as it is")
+                await _keep(its, ours[its[0].volume].group)
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
         names.check(volume, snapshot)
-        ours = await _find_ours([volume, snapshot])
-        _usable(volume, ours.get(volume), "rolled back")
-        if snapshot in ours:
+        if not self._merging.is_going(snapshot):
+            ours = await _find_ours([volume, snapshot])
+            found = _usable(volume, ours.get(volume), "rolled back")
+            if snapshot not in ours:
+                return
+            _usable(snapshot, ours[snapshot], "gone back to")
             for each in (volume, snapshot):
                 if ours[each].report.is_open:
                     raise in_use(each)
-            await lvm.change(commands.roll_back(snapshot))
+            if not found.report.is_active:  # else it would be done when somebody activates it
+                await lvm.change(commands.activate([volume]))
+        await self._merging.merge(snapshot)
+        await self.deactivate([volume])
 
     def open(self, volume: Volume, *, read_only: bool) -> int:
         names.check(volume)
@@ -191,6 +202,28 @@ async def _make(wanted: Sequence[NewVolume], group: Group) -> list[Volume]:
     return half + [new.volume for new in missing if not new.volume.place.thin_pool]
 
 
+async def _keep(wanted: Sequence[NewSnapshot], group: Group) -> None:
+    """Take the snapshots that are missing, all by one process: the guest waits."""
+    there = {each: group.volumes.get(each.kept.volume.place.name) for each in wanted}
+    for each, report in there.items():
+        if report is not None and report.disk != each.kept.volume.disk:
+            raise not_ours(each.kept.volume, report)
+    missing = [each for each, report in there.items() if report is None]
+    if not missing:
+        return
+    check_space([each.kept for each in missing], group)
+    said = await lvm.change_all(map(commands.snapshot, missing))
+    made = parse_created(said.stdout)
+    kept = [each.kept.volume for each in missing]
+    if not made.issuperset(volume.place.name for volume in kept):
+        await _change_unused(commands.remove, [v for v in kept if v.place.name in made])
+        raise NodeFailure(
+            f"LVM did not take all snapshots in {group.name}: "
+            f"{said.stderr.decode(errors='replace').strip()}",
+            group=group.name,
+        )
+
+
 async def _grow(volume: Volume, size: MiB, found: Found) -> None:
     more = MiB(in_extents(size, found.group) - found.report.size)
     if not volume.place.thin_pool:
@@ -225,6 +258,8 @@ def _usable(volume: Volume, found: Found | None, what: str) -> Found:
         raise not_there(volume, what, "it is not finished; its creation was cut off")
     if not found.report.is_whole:
         raise not_there(volume, what, "a physical volume that it needs is missing")
+    if found.report.is_lost:
+        raise not_there(volume, what, LOST)
     return found
 
 

@@ -11,6 +11,7 @@ from noded.system.execute import execute
 
 LOOK_S = 30.0
 CHANGE_S = 60.0
+MERGE_S = 86_400.0  # reads and writes as much as the snapshot has room for
 
 
 async def look(groups: Iterable[str]) -> dict[str, Group]:
@@ -45,13 +46,13 @@ async def look_at(name: str) -> Group:
     return groups[name]
 
 
-async def change(command: Command) -> None:
+async def change(command: Command, timeout_s: float = CHANGE_S) -> None:
     """Carry out a command.
 
     Raises:
         CommandFailed: says why LVM refused.
     """
-    await _run(command, CHANGE_S)
+    await _run(command, timeout_s)
 
 
 async def change_all(lines: Iterable[Command]) -> Finished:

@@ -184,6 +184,7 @@ def _volume(group: str, row: dict[str, str], on: Mapping[str, tuple[str, ...]]) 
         is_active=bool(row["lv_active"]),
         is_open=row["lv_device_open"] == "open",
         is_whole=row["lv_health_status"] != "partial",
+        is_lost=row.get("lv_snapshot_invalid") == "snapshot invalid",
         origin=row["origin"],
         devices=on.get(name, ()),
     )

@@ -49,6 +49,9 @@ def not_there(volume: Volume, what: str, why: str = "it is not there") -> NodeFa
     return NodeFailure(f"The disk {volume.name} cannot be {what}: {why}.", volume=volume.name)
 
 
+LOST = "more was written than it had room for, and what it kept is lost"
+
+
 def in_use(volume: Volume) -> NodeFailure:
     return NodeFailure(
         f"The disk {volume.name} is in use, by a running guest or by a device on top of it; "

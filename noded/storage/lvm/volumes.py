@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from common.model.disk import LvmBacking
 from common.model.pool import Pool
@@ -44,6 +44,17 @@ class NewVolume:
     stripe_kib: int = 0
 
 
+class NewSnapshot(NamedTuple):
+    """What is on ``volume`` is to be kept as ``kept``, in the same group.
+
+    The size of ``kept`` is what may be written on either before it is lost; in a thin pool, which
+    gives what is needed, it is not used.
+    """
+
+    volume: Volume
+    kept: NewVolume
+
+
 @dataclass(frozen=True, slots=True)
 class VolumeReport:
     """A volume as it is, ours or not.
@@ -58,6 +69,7 @@ class VolumeReport:
         is_active: it has a device.
         is_open: somebody has its device open: a guest, or another device on top of it.
         is_whole: no physical volume that it needs is missing.
+        is_lost: it is a snapshot, and more was written than it had room for.
         origin: the volume whose snapshot it is.
         devices: the physical volumes that its data is on.
     """
@@ -71,8 +83,14 @@ class VolumeReport:
     is_active: bool = False
     is_open: bool = False
     is_whole: bool = True
+    is_lost: bool = False
     origin: str = ""
     devices: tuple[str, ...] = ()
+
+    @property
+    def goes_with_origin(self) -> bool:
+        """Tell whether it has a device exactly as long as the volume whose snapshot it is."""
+        return bool(self.origin) and not self.place.thin_pool
 
 
 class Volumes(Protocol):
@@ -123,6 +141,8 @@ class Volumes(Protocol):
     async def deactivate(self, volumes: Sequence[Volume]) -> None:
         """Take the devices away; what has none, or is not there, or is not ours, stays as it is.
 
+        A snapshot outside of a thin pool has its device as long as its volume has one.
+
         Raises:
             NodeFailure: one is open.
         """
@@ -143,17 +163,14 @@ class Volumes(Protocol):
             NodeFailure: it is not there, or there is no space (``free_mib``).
         """
 
-    async def snapshot(self, volume: Volume, new: NewVolume) -> None:
-        """Keep what is on a volume now as another one, inactive; one that is there stays.
+    async def snapshot(self, wanted: Sequence[NewSnapshot]) -> None:
+        """Keep what is on volumes now as other ones; those that are there already stay.
 
-        Args:
-            volume: may be open.
-            new: in the same group; its size is what may be written on either before it is lost,
-                and is not used in a thin pool.
+        The volumes may be open. If one cannot be kept, none is that was not before.
 
         Raises:
             Conflict: something else has the name.
-            NodeFailure: the volume is not there, or there is no space (``free_mib``).
+            NodeFailure: a volume is not there, or there is no space (``free_mib``).
         """
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
@@ -162,7 +179,8 @@ class Volumes(Protocol):
         A snapshot that is not there has been rolled back to already.
 
         Raises:
-            NodeFailure: one of them is open, or the volume is not there.
+            Unfinished: it takes its time; to be asked again.
+            NodeFailure: one of them is open, the volume is not there, or the snapshot is lost.
         """
 
     def open(self, volume: Volume, *, read_only: bool) -> int:
