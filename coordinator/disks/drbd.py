@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from common.model.cluster import Cluster
 from common.model.disk import Disk, DrbdBacking, LvmBacking
 from common.model.disk_parameters import DrbdParameters
-from common.model.instance import Instance
+from common.model.group import Group
 from common.model.node import NodeRef
 from common.model.parameters import settled
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
-from common.names import NodeId
+from common.names import InstanceId, NodeId
 from common.noderpc.disks import DiskSpec, MirrorEnd
 from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, alone, none, optional, shared, sole, standby
@@ -48,8 +48,8 @@ class DrbdKind(DiskKind):
             secret=new.devices.new_secret(),
         )
 
-    def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:
-        return replace(super().spec(config, instance, disk), ends=_ends(config, disk))
+    def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
+        return replace(super()._spec(config, owner, group, disk), ends=_ends(config, disk))
 
     def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
         home, *rest = nodes

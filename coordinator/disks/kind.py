@@ -11,6 +11,7 @@ from typing import NamedTuple
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import Backing, Disk
+from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.model.parameters import Layer
@@ -120,10 +121,17 @@ class DiskKind(ABC):
 
         Neither instance nor disk need be in ``config`` yet; nodes and parameters are found there.
         """
-        group = group_of(config, instance)
+        return self._spec(config, instance.uuid, group_of(config, instance.primary_node), disk)
+
+    def detached_spec(self, config: Config, disk: Disk) -> DiskSpec:
+        """Return the same of a disk that belongs to no instance: it is its own."""
+        group = group_of(config, next(iter(disk.nodes), None))
+        return self._spec(config, InstanceId(disk.uuid), group, disk)
+
+    def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
         return DiskSpec(
             id=disk.uuid,
-            instance=instance.uuid,
+            instance=owner,
             size=disk.size,
             backing=disk.backing,
             mode=disk.mode,

@@ -5,9 +5,9 @@ from typing import Any
 from common.messages import to_builtins
 from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.group import Group
-from common.model.instance import Instance
 from common.model.parameters import settled
 from common.model.template import DiskTemplate
+from common.names import NodeId
 from coordinator.state.config import Config
 
 
@@ -22,7 +22,7 @@ def disk_parameters(config: Config, group: Group | None, template: DiskTemplate)
     return filled
 
 
-def group_of(config: Config, instance: Instance) -> Group | None:
-    """Return the group that an instance's primary node is in, if it has one yet."""
-    node = config.nodes.get(instance.primary_node)
+def group_of(config: Config, home: NodeId | None) -> Group | None:
+    """Return the group that a node is in; None if there is none yet, or no node."""
+    node = config.nodes.get(home) if home else None
     return config.groups.get(node.group) if node else None

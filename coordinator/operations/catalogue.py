@@ -92,6 +92,13 @@ _ENTRIES = (
         help="look for disks that are missing or mirrored badly",
     ),
     Entry("OP_CLUSTER_VERIFY_GROUP", "cluster.verify_group"),
+    Entry(
+        "OP_DISK_REMOVE",
+        "cluster.remove_disk",
+        command="gnt-cluster remove-disk",
+        help="delete a disk that belongs to no instance",
+        confirm="Delete the detached disk {}, with all the data on it?",
+    ),
     Entry("OP_EXT_STORAGE_DIAGNOSE", "storage.diagnose"),
     Entry(
         "OP_GROUP_ADD",

@@ -8,12 +8,14 @@ import pytest
 from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
+from coordinator.operations.cluster.remove_disk import RemoveDisk
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.instance.disk_changes import DiskChange
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import GAMMA, WEB1, create, disk
 from tests.support.clock import simulate
@@ -55,6 +57,33 @@ async def log_of(cluster: SimulatedCluster, operation: ModifyInstance) -> str:
     job = await cluster.finished(await cluster.submit(operation))
     assert job.ops[0].failure is None
     return " ".join(entry.message for entry in job.ops[0].log)
+
+
+def test_a_detached_disk_is_deleted_and_one_that_is_not_detached_is_not() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(disk("add", size=32, name="data")))
+        with pytest.raises(NotFound, match="no detached disk “data”"):
+            await cluster.run(RemoveDisk(disk="data"))
+        await cluster.run(modify(disk("detach", "data"), hotplug=True))
+        assert [each.name for each in cluster.config.detached_disks()] == ["data"]
+        await cluster.run(RemoveDisk(disk="data"))
+        assert not cluster.config.detached_disks()
+        assert len(cluster.machines["gamma"].local_disks) == 1
+        assert await cluster.run(VerifyConfig()) is True
+
+    tell(story)
+
+
+def test_a_detached_disk_of_a_node_that_is_away_is_not_forgotten() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(disk("add", size=32, name="data")))
+        await cluster.run(modify(disk("detach", "data"), hotplug=True))
+        await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+        with pytest.raises(Conflict, match="bring one back"):
+            await cluster.run(RemoveDisk(disk="data"))
+        assert [each.name for each in cluster.config.detached_disks()] == ["data"]
+
+    tell(story)
 
 
 def test_disks_come_and_go_at_once_with_hotplug() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest, NotFound
+from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.disk import Disk
 from common.model.instance import Instance
@@ -20,7 +20,7 @@ from coordinator.operations.devices import (
     with_provider_parameters,
 )
 from coordinator.operations.instance.new_disk import new_disks
-from coordinator.operations.instance.which import find_device, place_for
+from coordinator.operations.instance.which import find_detached, find_device, place_for
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.state.config import Config
 
@@ -111,7 +111,7 @@ def changed_disks(
                 disks[where:where] = made
             case DiskAction.ATTACH:
                 where = place_for(disks, change.disk, kind="disk", name=name)
-                found = find_detached(config, change.values)
+                found = find_attached(config, change.values)
                 _check_fits(config, instance, found)
                 attached.append(found)
                 disks.insert(where, replace(found, template=None))
@@ -141,8 +141,8 @@ def changed_disks(
     ))  # fmt: skip
 
 
-def find_detached(config: Config, values: dict[str, Any]) -> Disk:
-    """Return a disk that belongs to no instance, by its UUID or its name.
+def find_attached(config: Config, values: dict[str, Any]) -> Disk:
+    """Return the disk that belongs to no instance yet, as ``attach`` names it.
 
     Raises:
         InvalidRequest: it is not said which, or several have the name.
@@ -151,12 +151,7 @@ def find_detached(config: Config, values: dict[str, Any]) -> Disk:
     if values.keys() not in ({"uuid"}, {"name"}):
         raise InvalidRequest("Say which disk is attached, as in --disk attach:uuid=UUID.")
     (which,) = values.values()
-    found = [disk for disk in config.detached_disks() if which in (disk.uuid, disk.name)]
-    if len(found) > 1:
-        raise InvalidRequest(f"{len(found)} detached disks have the name “{which}”; give the UUID.")
-    if not found:
-        raise NotFound(f"There is no detached disk “{which}”; “gnt-cluster info” names them.")
-    return found[0]
+    return find_detached(config, str(which))
 
 
 def _requested(kind: DiskKind, values: dict[str, Any]) -> DiskRequest:

@@ -32,7 +32,7 @@ from coordinator.operations.instance.disk_changes import (
     DiskChange,
     DiskChanges,
     changed_disks,
-    find_detached,
+    find_attached,
     has_other_modes,
 )
 from coordinator.operations.instance.disk_steps import (
@@ -168,7 +168,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             others = [config.node(self.remote_node).uuid] if self.remote_node else []
             nodes, room = [*nodes, *others], [instance.primary_node, *others]
         come = [
-            find_detached(config, each.values).uuid
+            find_attached(config, each.values).uuid
             for each in self.disks
             if each.action is DiskAction.ATTACH
         ]

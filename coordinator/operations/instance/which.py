@@ -1,4 +1,4 @@
-"""Devices of an instance, as they are named: by number, by name or by UUID."""
+"""Devices as they are named: by number, by name or by UUID."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -7,6 +7,7 @@ from common.errors import InvalidRequest, NotFound
 from common.model.disk import Disk
 from common.model.nic import Nic
 from common.names import InstanceName
+from coordinator.state.config import Config
 
 Device = TypeVar("Device", Disk, Nic)
 
@@ -40,6 +41,21 @@ def find_device(
             return found[0]
     count = f"it has {len(devices)}, counted from 0"
     raise NotFound(f"Instance {name} has no {kind} {which}; {count}.", instance=name)
+
+
+def find_detached(config: Config, which: str) -> Disk:
+    """Return a disk that belongs to no instance, by its UUID or its name.
+
+    Raises:
+        InvalidRequest: several have the name.
+        NotFound: there is none.
+    """
+    found = [disk for disk in config.detached_disks() if which in (disk.uuid, disk.name)]
+    if len(found) > 1:
+        raise InvalidRequest(f"{len(found)} detached disks have the name “{which}”; give the UUID.")
+    if not found:
+        raise NotFound(f"There is no detached disk “{which}”; “gnt-cluster info” names them.")
+    return found[0]
 
 
 def place_for(devices: Sequence[Any], where: int | str, *, kind: str, name: InstanceName) -> int:

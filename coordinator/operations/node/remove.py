@@ -58,7 +58,7 @@ class RemoveNode(Operation[None, RemovePlan], kw_only=True):
             raise Conflict(
                 f"Node {node.name} still has the disk {disks[0]}, which belongs to no instance; "
                 "“gnt-instance modify --disk attach:uuid=…” gives it to one that is there, and "
-                "“--disk …:remove” deletes it."
+                f"“gnt-cluster remove-disk {disks[0]}” deletes it."
             )
         if not node.offline and await cluster.call(Instances, node).guests():
             raise Conflict(

@@ -4,6 +4,7 @@ from typing import Any
 
 from common.model.template import DiskTemplate
 from common.names import MiB
+from coordinator.operations.cluster.remove_disk import RemoveDisk
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.deactivate_disks import DeactivateDisks
 from coordinator.operations.instance.disk_changes import DiskChange
@@ -70,7 +71,18 @@ async def without_mirrored_disks(cluster: SimulatedCluster) -> None:
 GROWN = frozenset({"sizes beta", "sizes gamma", "disks beta", "disks gamma"})
 NOTED = frozenset({"config disk web1 disk 0"})  # that a copy may lack something
 
+
+async def with_only_a_detached_mirror(cluster: SimulatedCluster) -> None:
+    await web1_mirrored(start=False)(cluster)
+    await cluster.run(modify(disk("add", size=32, name="data")))
+    await cluster.run(modify(disk("detach", "data")))
+
+
 STORIES = {
+    "delete a detached disk": Story(
+        RemoveDisk(disk="data"), with_detached_disk, again=RemoveDisk(disk="data"),
+        uncertain=DELETED,
+    ),
     "grow a disk": Story(
         grow(32), web1_on("gamma", start=False),
         again=grow(96, absolute=True), uncertain=frozenset({"sizes shared"}),
@@ -106,6 +118,10 @@ STORIES = {
 
 # What differs in a step or two takes its time, and is told where time does not matter.
 _IN_DETAIL = {
+    "delete a detached mirror": Story(
+        RemoveDisk(disk="data"), with_only_a_detached_mirror, again=RemoveDisk(disk="data"),
+        uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
+    ),
     "grow a mirrored disk": Story(
         grow(96, absolute=True), web1_mirrored(), again=grow(96, absolute=True), uncertain=GROWN
     ),
