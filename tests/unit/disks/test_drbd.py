@@ -70,7 +70,11 @@ def test_nodes_are_told_where_both_ends_are() -> None:
 def test_a_node_that_stays_keeps_its_device_and_is_found_by_nobody_else() -> None:
     before = backing(ALPHA, BETA)
     disk = Disk(uuid=DiskId("d"), size=MiB(8), backing=before, nodes=(ALPHA.uuid, BETA.uuid))
-    after = again_on(before, (ALPHA.uuid, GAMMA.uuid), Devices([disk], lambda: "another"))
+    nodes, devices = (ALPHA.uuid, GAMMA.uuid), Devices([disk], lambda: "another")
+    made = again_on(disk, nodes, devices, behind=(GAMMA.uuid,))
+    after = made.backing
+    assert isinstance(after, DrbdBacking)
+    assert (made.nodes, made.behind) == (nodes, (GAMMA.uuid,))
     assert after.minors == {ALPHA.uuid: 0, GAMMA.uuid: 0}
     assert (after.port, after.secret) == (11001, "another")
     assert (after.data, after.meta) == (before.data, before.meta)
