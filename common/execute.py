@@ -5,7 +5,7 @@ import contextlib
 import os
 import shlex
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,6 +47,7 @@ async def execute(
     stdin: bytes | None = None,
     environment: Mapping[str, str] = EMPTY,
     directory: str = "/",
+    streams_as_one: bool = False,
 ) -> Finished:
     """Run ``argv`` to its end in a session of its own, with a bare environment.
 
@@ -60,17 +61,21 @@ async def execute(
         stdin: what it can read; nothing if None.
         environment: what it is told beside ``ENVIRONMENT``.
         directory: where it is started.
+        streams_as_one: keep all that it writes together, in order; errors tell its end.
 
     Raises:
         CommandFailed: see there; also when it prints more than 4 MiB, since half of an output
             must not be taken for all of it.
     """
     try:
-        process = await _start(argv, stdin, {**ENVIRONMENT, **environment}, directory)
+        process = await _start(
+            argv, stdin, {**ENVIRONMENT, **environment}, directory, streams_as_one
+        )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
-    stdout, stderr = _Kept(STDOUT_LIMIT), _Kept(STDERR_LIMIT)
+    stdout = _Kept(STDERR_LIMIT if streams_as_one else STDOUT_LIMIT)
+    stderr = stdout if streams_as_one else _Kept(STDERR_LIMIT)
     try:
         async with asyncio.timeout(timeout_s):
             await _attend(process, stdin, stdout, stderr)
@@ -90,7 +95,7 @@ async def execute(
             status=process.returncode,
             stderr=stderr.tail(),
         )
-    if stdout.overflowed:
+    if stdout.overflowed and not streams_as_one:
         raise CommandFailed(
             f"{_shown(argv)} printed more than {STDOUT_LIMIT >> 20} MiB.",
             argv=list(argv),
@@ -101,14 +106,18 @@ async def execute(
 
 
 async def _start(
-    argv: tuple[str, ...], stdin: bytes | None, environment: Mapping[str, str], directory: str
+    argv: tuple[str, ...],
+    stdin: bytes | None,
+    environment: Mapping[str, str],
+    directory: str,
+    streams_as_one: bool,
 ) -> Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
             stdin=DEVNULL if stdin is None else PIPE,
             stdout=PIPE,
-            stderr=PIPE,
+            stderr=STDOUT if streams_as_one else PIPE,
             cwd=directory,
             env=environment,
             start_new_session=True,

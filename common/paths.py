@@ -101,6 +101,11 @@ class Paths:
         """What guests of this node may be given."""
         return self.settings / "guests"
 
+    @property
+    def hooks(self) -> Path:
+        """What is run before and after operations."""
+        return self.settings / "hooks"
+
     # anybody's to read
     @property
     def ssconf(self) -> Path:

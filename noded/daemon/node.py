@@ -28,6 +28,7 @@ from noded.handlers.disks import DiskHandlers
 from noded.handlers.exports import ExportHandlers
 from noded.handlers.facts import FactsHandlers
 from noded.handlers.files import FileHandlers
+from noded.handlers.hooks import HookHandlers
 from noded.handlers.identity import IdentityHandlers
 from noded.handlers.instances import InstanceHandlers
 from noded.handlers.join import JoinHandlers
@@ -41,6 +42,7 @@ from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
 from noded.handlers.snapshots import SnapshotHandlers
 from noded.handlers.tasks import TaskHandlers
+from noded.hooks.interface import HookRunner
 from noded.hypervisor.interface import Hypervisor
 from noded.identity.keys import KeyMaker
 from noded.identity.store import IdentityStore
@@ -66,6 +68,7 @@ class Drivers:
     copier: Copier
     exports: ExportStore
     operating_systems: OsDriver
+    hooks: HookRunner
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -121,6 +124,7 @@ class Node:
             ExportHandlers(drivers.exports),
             self._facts,
             files,
+            HookHandlers(drivers.hooks),
             IdentityHandlers(
                 self.identity,
                 instances=self.instances,

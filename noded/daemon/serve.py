@@ -36,6 +36,7 @@ from noded.daemon.server import Server
 from noded.daemon.single import SingleInstance
 from noded.durable_file import explaining
 from noded.exports.directory import ExportDirectory
+from noded.hooks.directory import HookScripts
 from noded.hypervisor.drivers import hypervisors
 from noded.hypervisor.interface import Surroundings
 from noded.identity.keys import ChildKeyMaker
@@ -159,6 +160,7 @@ def _drivers(
             ),
             storages.open,
         ),
+        hooks=HookScripts(paths.hooks, paths.state),
         network=LinuxNetwork(),
         hypervisors=hypervisors(
             Surroundings(

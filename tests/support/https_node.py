@@ -45,6 +45,7 @@ from coordinator.nodes.stranger import stranger
 from noded.daemon.node import Drivers, Node
 from noded.daemon.server import Server
 from noded.exports.fake import FakeExports
+from noded.hooks.fake import FakeHooks
 from noded.identity.keys import OwnKeyMaker
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
@@ -127,7 +128,7 @@ async def served(root: Path) -> AsyncIterator[Served]:
         Drivers(
             storages=only_files(storage), copier=idle_copier(storage), exports=FakeExports(),
             operating_systems=idle_os_driver(storage),
-            network=FakeNetwork("br0"),
+            hooks=FakeHooks(), network=FakeNetwork("br0"),
             hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
         ),

@@ -27,6 +27,7 @@ from noded.copies.fake import FakeCopier, FakeWires
 from noded.daemon.node import Drivers
 from noded.daemon.node import Node as Noded
 from noded.exports.fake import FakeExports
+from noded.hooks.fake import FakeHooks
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
 from noded.identity.keys import OwnKeyMaker
@@ -96,6 +97,7 @@ class Machine:
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         self.physical = FakePhysicalVolumes(self.volumes)
         self.exports = FakeExports()
+        self.hooks = FakeHooks()
         storages = self._storages()
         self.guests.open_disk = storages.open
         self.written = Contents(self.storage, self.volumes, self.exports, contents)
@@ -137,6 +139,7 @@ class Machine:
                 copier=life.of(self.copier),
                 exports=life.of(self.exports),
                 operating_systems=life.of(self.operating_systems),
+                hooks=life.of(self.hooks),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},

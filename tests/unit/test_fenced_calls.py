@@ -7,7 +7,7 @@ from common import noderpc
 from common.rpc.declare import CallSpec, NodeService
 
 LOOKS = {
-    "exports.exports", "exports.show", "facts.facts", "identity.who", "instances.guests",
+    "exports.exports", "exports.show", "facts.facts", "hooks.present", "identity.who", "instances.guests",
     "mirrors.devices", "mirrors.status", "physical-volumes.devices", "physical-volumes.groups",
     "providers.providers", "replica.archived", "replica.commits_after", "replica.read",
     "replica.read_archive", "replica.stamp", "roster.show", "tasks.watch",

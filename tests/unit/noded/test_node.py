@@ -42,6 +42,7 @@ from common.tls.keys import KeyPair
 from noded.daemon.node import Drivers, Node
 from noded.exports.fake import FakeExports
 from noded.handlers.facts import STORAGE_PATIENCE_S, UNTIL_POWER_OFF_S
+from noded.hooks.fake import FakeHooks
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
 from noded.identity.keys import OwnKeyMaker
@@ -89,8 +90,8 @@ class Rig:
             paths,
             Drivers(
                 storages=only_files(self.storage), copier=idle_copier(self.storage),
-                exports=FakeExports(),
-            operating_systems=idle_os_driver(self.storage), network=FakeNetwork(),
+                exports=FakeExports(), hooks=FakeHooks(),
+                operating_systems=idle_os_driver(self.storage), network=FakeNetwork(),
                 machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
                 power=self.power, keys=OwnKeyMaker(), now=lambda: NOW,
