@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.model.stored import Part, Stored
-from common.names import JobId
+from common.names import JobId, NodeId
 
 Timestamp = float  # seconds since 1970, UTC
 
@@ -47,6 +47,20 @@ class Entry(Part, kw_only=True):
     step: str  # its title, unique within the recipe
 
 
+class HooksDue(Part, kw_only=True):
+    """Scripts that are to be run when an operation has ended, and what they are told.
+
+    Attributes:
+        nodes: by UUID the directories with anything to run.
+        environment: what scripts were told before the operation, and are told once more.
+        subject: UUID of what the operation is about; empty: the cluster.
+    """
+
+    nodes: dict[NodeId, tuple[str, ...]]
+    environment: dict[str, str]
+    subject: str = ""
+
+
 class OperationRecord(Part, kw_only=True, omit_defaults=True):
     """One operation of a job, with all that a successor needs to go on with it.
 
@@ -70,6 +84,7 @@ class OperationRecord(Part, kw_only=True, omit_defaults=True):
     version: int = 1  # of what ``choice``, ``plan`` and steps mean: see ``Operation.version``
     choice: Any = None  # what was left open, settled; dropped when there is a plan
     plan: Any = None  # dropped when it has ended
+    hooks: HooksDue | None = None  # dropped when they have been run
     journal: tuple[Entry, ...] = ()  # dropped after a success: the log tells the same
 
 

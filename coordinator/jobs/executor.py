@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from common.errors import Bug, Cancelled, GntError, InvalidRequest
 from common.model.job import Failure, Status
 from common.names import JobId
+from coordinator.hooks.phases import HookPhases
+from coordinator.hooks.scene import Scene
 from coordinator.jobs.bounds import failure_of, result_of
 from coordinator.jobs.context import JobContext
 from coordinator.jobs.foreign import read_choice, read_plan, read_queued
@@ -75,8 +77,10 @@ class Executor:
         record = running.op(index)
         context = self._context(running, index)
         running.at_return = running.past_return = False
+        is_ours, before = record.plan is None, context.config
+        operation, plan = None, None
         try:
-            if record.plan is None:
+            if is_ours:
                 operation, choice = read_queued(running.id, record, running.secrets(index))
                 preparation = Preparation(
                     running, index, operation, context,
@@ -96,9 +100,19 @@ class Executor:
                 return
             journal = JobJournal(running, index, self._store, self._now)
             await run(_noting_return(operation.recipe(context, plan), running), journal)
+            self._check_not_cancelled(running)
+            await self._hooks_after(
+                running, index, Scene(operation, plan, context.config), Status.SUCCESS,
+                has_changed=not is_ours or context.config is not before, again=not is_ours,
+            )  # fmt: skip
             jobs = operation.jobs(plan)
             await self._end_well(running, index, operation.result(plan), jobs)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
+            if operation is not None:
+                await self._hooks_after(
+                    running, index, Scene(operation, plan, context.config), Status.ERROR,
+                    has_changed=False, again=not is_ours,
+                )  # fmt: skip
             # Under its locks: a successor that knows of no end undoes it all once more.
             await self._end_badly(running, index, error)
         finally:
@@ -108,9 +122,7 @@ class Executor:
     async def _end_well(
         self, running: RunningJob, index: int, result: Any, follow_ups: FollowUps = ()
     ) -> None:
-        if running.cancel_wanted.is_set() and not running.past_return:
-            raise Cancelled(f"Job {running.id} was cancelled before it began.")
-        running.past_return = True  # from here on there is nothing to cancel
+        self._check_not_cancelled(running)
         jobs: list[RunningJob] = []
         if follow_ups:
             answers, jobs = self.queue.read(follow_ups)
@@ -128,6 +140,27 @@ class Executor:
             self.reserve(job)
         self.queue.admit(jobs)
         running.show()
+
+    def _check_not_cancelled(self, running: RunningJob) -> None:
+        """Raise if an operator ended this in time; from here on there is nothing to cancel."""
+        if running.cancel_wanted.is_set() and not running.past_return:
+            raise Cancelled(f"Job {running.id} was cancelled before it began.")
+        running.past_return = True
+
+    async def _hooks_after(
+        self,
+        running: RunningJob,
+        index: int,
+        scene: Scene,
+        status: Status,
+        *,
+        has_changed: bool,
+        again: bool,
+    ) -> None:
+        due = running.op(index).hooks
+        if due is not None:
+            phases = HookPhases(self._context(running, index), running.id)
+            await phases.after(scene, due, status, has_changed=has_changed, again=again)
 
     def reserve(self, running: RunningJob) -> None:
         """Have others count with the room that was chosen for operations that have not begun."""

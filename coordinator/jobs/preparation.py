@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from common.errors import Cancelled, Conflict, GntError
-from common.model.job import Status
+from common.model.job import HooksDue, Status
+from coordinator.hooks.phases import HookPhases
+from coordinator.hooks.scene import Scene
 from coordinator.jobs.context import JobContext
 from coordinator.jobs.running import Doing, RunningJob, ended
 from coordinator.locks.manager import LockManager, LocksBusy
@@ -76,6 +78,7 @@ class Preparation:
                 choice = None
                 continue
             self.context.promise(*operation.promises(plan))
+            due = await self._hooks(plan)
             running.change_op(
                 self.index,
                 status=Status.RUNNING,
@@ -84,12 +87,22 @@ class Preparation:
                 plan=to_values(plan, operation.plan_type),
                 version=operation.version,
                 locks=to_rows(wanted),
+                hooks=due,
             )
             return plan
         raise Conflict(
             f"Whatever was chosen for {operation.summary()} was taken by others meanwhile, "
             f"{CHOICES} times; try again, or name a node.{why}"
         )
+
+    async def _hooks(self, plan: Any) -> HooksDue | None:
+        """Run the hooks before it; return those after it."""
+        if self.running.op(self.index).input.get("dry_run"):
+            return None
+        self._is_doing("hooks")
+        phases = HookPhases(self.context, self.running.id)
+        scene = Scene(self.operation, plan, self.context.config)
+        return await self._unless_cancelled(phases.before(scene))
 
     async def _choice(self) -> Any:
         self._is_doing("its choice of nodes")

@@ -116,7 +116,14 @@ class RunningJob:
         wiped = {key: value for key, value in op.input.items() if key not in op.secret}
         journal = () if fields["status"] is Status.SUCCESS else op.journal
         self.change_op(
-            index, input=wiped, choice=None, plan=None, locks=(), journal=journal, **fields
+            index,
+            input=wiped,
+            choice=None,
+            plan=None,
+            locks=(),
+            hooks=None,
+            journal=journal,
+            **fields,
         )
 
     def strip_op(self, index: int) -> None:
@@ -128,6 +135,7 @@ class RunningJob:
             input={"OP_ID": opcode},
             choice=None,
             plan=None,
+            hooks=None,
             result=None,
             log=(),
             journal=(),

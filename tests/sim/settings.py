@@ -1,5 +1,6 @@
 """What stories begin with: the instance that they are about, and the state it is in."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from common.errors import GntError
 from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeId, NodeName
+from common.noderpc.hooks import Ending
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
@@ -60,6 +62,17 @@ def changed(nic: int | str, values: dict[str, Any]) -> NicChange:
 
 def removed(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:
     return NicChange(action=Action.REMOVE, nic=nic, values=values or {})
+
+
+def hooked(directories: Iterable[str]) -> Setting:
+    """Begin with an instance that is down, and a script in each of these directories."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(create(node="gamma", start=False))
+        for machine in cluster.machines.values():
+            machine.hooks.scripts |= {each: {"50-tell": Ending.DONE} for each in directories}
+
+    return setting
 
 
 def web1_on(

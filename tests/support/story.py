@@ -115,11 +115,16 @@ async def _undisturbed(story: Story) -> Told:
 
 
 def is_call(trip: Trip) -> bool:
-    return trip.is_of_a_job and not trip.is_commit
+    return trip.is_of_a_job and not trip.is_commit and not _asks_for_hooks(trip)
 
 
 def is_crossing(trip: Trip) -> bool:
-    return trip.is_of_a_job or trip.is_commit
+    return (trip.is_of_a_job or trip.is_commit) and not _asks_for_hooks(trip)
+
+
+def _asks_for_hooks(trip: Trip) -> bool:
+    """Tell whether it is the question that every operation asks, which changes nothing."""
+    return trip.call.name == "hooks.present"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ COORDINATOR = (
     ("daemon", "cli", "rapi", "confd", "watcher", "htools"),
     ("master",),
     ("jobs",),
+    ("hooks",),
     ("operations", "queries"),
     ("checks",),
     ("disks", "operating_systems"),

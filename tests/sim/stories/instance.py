@@ -19,11 +19,14 @@ from tests.sim.settings import (
     added,
     changed,
     create,
+    hooked,
     removed,
     web1_on,
     web1_with_data_that_is_down,
 )
 from tests.support.story import Story
+
+START_HOOKS = ("global-pre.d", "instance-start-pre.d", "instance-start-post.d", "global-post.d")
 
 STORIES = {
     "create where the allocator says": Story(create()),
@@ -60,6 +63,7 @@ STORIES = {
         again=RemoveInstance(instance_name=WEB1),
     ),
     "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
+    "start between hooks": Story(StartInstance(instance_name=WEB1), hooked(START_HOOKS)),
     "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
     "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),
     "kill": Story(ShutDownInstance(instance_name=WEB1, force=True), web1_on("gamma")),

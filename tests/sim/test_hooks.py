@@ -1,0 +1,221 @@
+"""Scripts before operations may refuse them; scripts after them are told the end, at least once."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from common.errors import Conflict, GntError
+from common.model.job import Status
+from common.names import InstanceName
+from common.noderpc.hooks import Ending
+from coordinator.hooks.table import HOOKS
+from coordinator.operations.ganeti.opcodes import opcodes
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.test.delay import Delay
+from tests.sim.settings import BETA, WEB1, create, mirrored
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Mishap, Once, Trap
+from tests.support.network import Trip
+
+START = StartInstance(instance_name=WEB1)
+
+
+def play(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
+    """Tell a story of web1, which is down; it has copies of its disk on gamma and beta."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(mirrored(start=False))
+            await story(cluster)
+
+    simulate(scenario())
+
+
+def put(cluster: SimulatedCluster, directory: str, ending: Ending = Ending.DONE) -> None:
+    """Give every machine a script in a directory."""
+    for machine in cluster.machines.values():
+        machine.hooks.scripts.setdefault(directory, {})["50-tell"] = ending
+
+
+def ran(cluster: SimulatedCluster, directory: str) -> dict[str, list[dict[str, str]]]:
+    """Return on which machines a directory was run, and the environment of each time."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for name, machine in cluster.machines.items():
+        for where, _, environment in machine.hooks.runs:
+            if where == directory:
+                found.setdefault(name, []).append(environment)
+    return found
+
+
+def test_scripts_run_before_and_after_on_the_master_and_where_the_instance_is() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-start-pre.d")
+        put(cluster, "instance-start-post.d")
+        await cluster.run(START)
+        before = ran(cluster, "instance-start-pre.d")
+        after = ran(cluster, "instance-start-post.d")
+        assert set(before) == set(after) == {"alpha", "beta", "gamma"}
+        (told,) = before["gamma"]
+        wanted = {
+            "GANETI_HOOKS_VERSION": "2", "GANETI_HOOKS_PHASE": "pre",
+            "GANETI_HOOKS_PATH": "instance-start", "GANETI_OP_CODE": "OP_INSTANCE_STARTUP",
+            "GANETI_OBJECT_TYPE": "INSTANCE", "GANETI_MASTER": "alpha",
+            "GANETI_OP_TARGET": "web1", "GANETI_INSTANCE_NAME": "web1",
+            "GANETI_INSTANCE_PRIMARY": "gamma", "GANETI_INSTANCE_SECONDARIES": "beta",
+            "GANETI_INSTANCE_STATUS": "down", "GANETI_INSTANCE_DISK_COUNT": "1",
+            "GANETI_INSTANCE_DISK0_SIZE": "64", "GANETI_INSTANCE_DISK_TEMPLATE": "drbd",
+            "GANETI_INSTANCE_NIC0_MODE": "bridged", "GANETI_INSTANCE_NIC0_BRIDGE": "br0",
+            "GANETI_FORCE": "False", "GANETI_IS_MASTER": "not_master",
+        }  # fmt: skip
+        assert wanted.items() <= told.items()
+        assert not any(name.startswith("GANETI_POST_") for name in told)
+        (told,) = after["alpha"]
+        wanted |= {
+            "GANETI_HOOKS_PHASE": "post", "GANETI_POST_INSTANCE_STATUS": "up",
+            "GANETI_IS_MASTER": "master",
+        }  # fmt: skip
+        assert wanted.items() <= told.items()
+
+    play(story)
+
+
+def test_a_script_that_fails_before_refuses_the_operation_and_nothing_is_done() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-add-post.d")
+        cluster.machines["beta"].hooks.scripts["instance-add-pre.d"] = {"10-no": Ending.FAILED}
+        before = await cluster.snapshot()
+        with pytest.raises(Conflict, match=r"instance-add-pre.d/10-no on beta failed: It ended"):
+            await cluster.run(create("web2", "beta"))
+        await cluster.settle()
+        assert not before.differences(await cluster.snapshot())
+        assert not ran(cluster, "instance-add-post.d")
+
+    play(story)
+
+
+def test_scripts_after_an_operation_change_nothing_when_they_fail_and_the_log_names_them() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-start-post.d", Ending.FAILED)
+        job = await cluster.finished(await cluster.submit(START))
+        assert job.status is Status.SUCCESS
+        told = [entry.message for entry in job.ops[0].log]
+        assert "Hook instance-start-post.d/50-tell on gamma failed: It ended with status 1." in told
+
+    play(story)
+
+
+def test_global_scripts_run_with_every_operation_on_the_master_and_cannot_refuse() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "global-pre.d", Ending.FAILED)
+        put(cluster, "global-post.d")
+        await cluster.run(Delay(duration=0.0))
+        assert set(ran(cluster, "global-pre.d")) == {"alpha"}
+        ((told,),) = ran(cluster, "global-post.d").values()
+        assert told["GANETI_OBJECT_TYPE"] == "NOT_APPLICABLE"
+        assert told["GANETI_POST_STATUS"] == "success"
+
+    play(story)
+
+
+def test_a_failure_is_told_to_global_scripts_of_the_master_alone() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "global-post.d")
+        put(cluster, "instance-start-post.d")
+
+        def starts(trip: Trip) -> bool:
+            return trip.call.name == "instances.ensure_running"
+
+        cluster.network.faults.append(Once(starts, 0, Mishap.FAILS_BEFORE, cluster.restart_noded))
+        with pytest.raises(GntError):
+            await cluster.run(START)
+        ((told,),) = ran(cluster, "global-post.d").values()
+        assert told["GANETI_POST_STATUS"] == "error"
+        assert not ran(cluster, "instance-start-post.d")
+
+    play(story)
+
+
+def test_scripts_after_an_operation_are_told_what_it_changed() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-rename-post.d")
+        await cluster.run(RenameInstance(instance_name=WEB1, new_name=InstanceName("web9")))
+        (told,) = ran(cluster, "instance-rename-post.d")["gamma"]
+        assert told["GANETI_INSTANCE_NAME"] == "web1"
+        assert told["GANETI_INSTANCE_NEW_NAME"] == "web9"
+        assert told["GANETI_POST_INSTANCE_NAME"] == "web9"
+
+    play(story)
+
+
+def test_scripts_after_a_removal_know_what_was_removed() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-remove-pre.d")
+        put(cluster, "instance-remove-post.d")
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        assert set(ran(cluster, "instance-remove-pre.d")) == {"alpha"}
+        after = ran(cluster, "instance-remove-post.d")
+        assert set(after) == {"alpha", "beta", "gamma"}
+        assert after["beta"][0]["GANETI_POST_INSTANCE_NAME"] == "web1"
+
+    play(story)
+
+
+def test_scripts_of_a_node_that_does_not_answer_hold_up_nothing() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyNode(node_name=BETA, offline=True))
+        put(cluster, "instance-stop-pre.d")
+        await cluster.lose_power("beta")
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        assert set(ran(cluster, "instance-stop-pre.d")) == {"alpha", "gamma"}
+
+    play(story)
+
+
+def test_no_script_is_run_for_a_dry_run() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-start-pre.d")
+        put(cluster, "global-post.d")
+        await cluster.run(START, dry_run=True)
+        assert not any(machine.hooks.runs for machine in cluster.machines.values())
+
+    play(story)
+
+
+def test_a_change_of_the_configuration_is_told_on_the_master() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "config-update-post.d")
+        await cluster.run(Delay(duration=0.0))
+        assert not ran(cluster, "config-update-post.d")
+        await cluster.run(START)
+        assert set(ran(cluster, "config-update-post.d")) == {"alpha"}
+
+    play(story)
+
+
+@pytest.mark.parametrize("place", ["instances.ensure_running", "hooks.run"])
+def test_whoever_goes_on_with_a_job_runs_the_scripts_after_it(place: str) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-start-post.d")
+
+        trap = Trap(lambda trip: trip.call.name == place, 0, cluster.master.die)
+        cluster.network.faults.append(trap)
+        number = await cluster.submit(START)
+        await trap.sprung.wait()
+        cluster.network.faults.clear()
+        await cluster.crash_master()
+        await cluster.take_over("beta")
+        job = await cluster.finished(number)
+        outcome(job)
+        assert set(ran(cluster, "instance-start-post.d")) == {"alpha", "beta", "gamma"}
+        assert any("perhaps for the second time" in e.message for e in job.ops[0].log)
+
+    play(story)
+
+
+def test_only_operations_of_ganeti_have_hooks_of_their_own() -> None:
+    assert set(HOOKS) - {"OP_BACKUP_IMPORT"} <= set(opcodes())
