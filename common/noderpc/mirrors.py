@@ -64,6 +64,11 @@ class MirrorReport(Report):
     generations: tuple[Word, ...] = ()  # hexadecimal: current, at the last parting, two before
     split: bool = False  # both copies were written to apart: the nodes met and refused each other
 
+    @property
+    def has_written_apart(self) -> bool:
+        """Whether this copy has what the other one lacks, as its generations tell."""
+        return len(self.generations) > 1 and int(self.generations[1], 16) != 0
+
 
 class MirrorDevice(Report):
     """A device of DRBD's on a node, whosever it is."""
@@ -108,10 +113,10 @@ class Mirrors(NodeService, prefix="mirrors"):
         """Take this node's copies for good, though they are behind, or not known not to be.
 
         What the other copy had beyond them is lost. They can be attached ``alone`` from then on.
+        Where one of both is good and can be asked, nothing is changed.
 
         Raises:
-            NodeFailure: the other node is connected, or there is no copy here, or an inconsistent
-                one.
+            NodeFailure: there is no copy here, or an inconsistent one.
         """
 
     @rpc(timeout=60, safe_to_repeat=True)

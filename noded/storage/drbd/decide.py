@@ -9,7 +9,6 @@ from noded.storage.drbd.module import Device
 from noded.storage.lvm.device import mapper_path
 
 GOOD_ALONE = (CopyState.UP_TO_DATE, CopyState.CONSISTENT)
-NO_GENERATION = "0" * 16
 
 
 def serves(device: Device, mirror: Mirror) -> bool:
@@ -98,5 +97,4 @@ def check_growth(report: MirrorReport, name: str) -> None:
 
 def is_split(report: MirrorReport) -> MirrorReport:
     """Mark a device that gave up its peer though nobody told it to, after it was written to."""
-    wrote_apart = len(report.generations) > 1 and report.generations[1] != NO_GENERATION
-    return replace(report, split=report.link is Link.NONE and wrote_apart)
+    return replace(report, split=report.link is Link.NONE and report.has_written_apart)

@@ -84,7 +84,15 @@ class MirrorDevices:
         is_alone = access is Access.ALONE or mirror.connection is None
         device = await self.wait_for_peer(mirror, 0 if is_alone else CONNECT_S)
         forced = check_promotion(device.report, mirror.name, alone=is_alone)
-        await self.module.promote(mirror.minor, force=forced)
+        try:
+            await self.module.promote(mirror.minor, force=forced)
+        except NodeFailure:
+            # A peer that has lost its power is missed only after a while, or by being asked this.
+            report = (await self.there(mirror)).report
+            if forced or report.link is Link.CONNECTED:
+                raise
+            forced = check_promotion(report, mirror.name, alone=is_alone)
+            await self.module.promote(mirror.minor, force=forced)
 
     async def wait_for_peer(self, mirror: Mirror, seconds: float) -> Device:
         """Return the device once it is connected, or after a while."""

@@ -135,6 +135,7 @@ class FakeDrbd(DrbdModule):
                 ahead = peer if behind is end else end
                 if ahead.copy is not None:
                     ahead.copy.peer_is_outdated = True
+            self._pairs.lose_peer(peer)  # it is told
         self._pairs.settle()
 
     async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
@@ -324,7 +325,7 @@ class FakeDrbd(DrbdModule):
             connection=end.connection,
             allows_two=end.allows_two,
             size=end.size,
-            report=report(end, self._pairs.peer(end)),
+            report=report(end, self._pairs.heard(end)),
         )
 
 

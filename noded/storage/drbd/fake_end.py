@@ -28,6 +28,15 @@ class Copy:
     has_crashed: bool = False  # while it was primary; it has not met its peer since
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an end heard from its peer last; while it says nothing more, that is taken for true."""
+
+    at: float = 0.0
+    primary: bool = False
+    state: CopyState = CopyState.UNKNOWN
+
+
 @dataclass(slots=True)
 class End:
     """One node's device."""
@@ -47,6 +56,7 @@ class End:
     discard: bool = False
     allows_two: bool = False
     link: Link = Link.NONE
+    heard: Heard = Heard()
     primary: bool = False
     paused: bool = False
     was_forced: bool = False  # to be primary with a copy that was not up-to-date, for no guest yet
@@ -100,15 +110,18 @@ def compare(one: End, other: End) -> int | None:
 
 def report(end: End, peer: End | None) -> MirrorReport:
     """Return how an end is, as the module tells it."""
+    told = Heard(primary=peer.primary, state=peer.state) if peer else end.heard
+    if end.link is not Link.CONNECTED:
+        told = Heard(state=_last_heard(end))
     copy = end.copy or (peer.copy if peer else None)
     behind = copy.dirty_kib if copy else 0
     paused = end.paused or (peer is not None and peer.paused)
     rate = (peer if end.copying is Copying.TO_PEER and peer else end).rate_kib
     return MirrorReport(
         primary=end.primary,
-        peer_primary=peer is not None and peer.primary,
+        peer_primary=told.primary,
         own=end.state,
-        peer=peer.state if peer else _last_heard(end),
+        peer=told.state,
         link=end.link,
         copying=end.copying,
         paused=paused and end.copying is not Copying.NOTHING,

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from common.noderpc.mirrors import Copying, CopyState, Link
-from noded.storage.drbd.fake_end import KIB, NONE, End, compare
+from noded.storage.drbd.fake_end import KIB, NONE, End, Heard, compare
 
 WRITTEN_KIB_S = 1024  # what a guest changes, once each, while nobody copies it
+MISSED_S = 10.0  # until who has nothing to tell its peer notices that it is gone
 
 
 class FakePairs:
@@ -35,10 +36,17 @@ class FakePairs:
         self._settled = 0.0
 
     def peer(self, end: End) -> End | None:
-        """Return the end that this one is connected to."""
-        if end.link is not Link.CONNECTED:
+        """Ask for the end that this one is connected to; one that is gone is missed by that."""
+        if end.link is Link.CONNECTED and self.heard(end) is None:
+            self.lose_peer(end)
+        return self.heard(end)
+
+    def heard(self, end: End) -> End | None:
+        """Return the end that this one is connected to, if it is still there."""
+        peer = self._counterpart(end)
+        if end.link is not Link.CONNECTED or peer is None or peer.link is not Link.CONNECTED:
             return None
-        return self._counterpart(end)
+        return peer if self._is_up(end, peer) else None
 
     def new_generation(self, end: End) -> None:
         """Mark that one end is written to without the other."""
@@ -55,9 +63,8 @@ class FakePairs:
                 self._copy(one, other, now - self._settled)
         self._write(now)
         for end in self.ends:
-            peer = self.peer(end)
-            if end.link is Link.CONNECTED and (peer is None or not self._is_up(end, peer)):
-                self.lose_peer(end)
+            if end.link is Link.CONNECTED:
+                self._listen(end, now)
         for one, other in self._pairs():
             if one.link is Link.CONNECTING and other.link is Link.CONNECTING:
                 self._meet(one, other)
@@ -80,6 +87,17 @@ class FakePairs:
         assert end.copy is not None
         end.state = CopyState.UP_TO_DATE
         end.copy.is_consistent = end.copy.was_up_to_date = True
+
+    def _listen(self, end: End, now: float) -> None:
+        peer = self.heard(end)
+        if peer is not None:
+            end.heard = Heard(now, primary=peer.primary, state=peer.state)
+            return
+        other = self._counterpart(end)
+        # Who knows of no connection says so.
+        is_told = other is not None and self._is_up(end, other)
+        if is_told or (end.primary and end.is_used()) or now - end.heard.at >= MISSED_S:
+            self.lose_peer(end)
 
     def _pairs(self) -> Iterator[tuple[End, End]]:
         for place, one in enumerate(self.ends):
@@ -105,8 +123,6 @@ class FakePairs:
                 self._using.discard((end.resource, end.address))
                 continue
             peer = self.peer(end)
-            if peer is not None and not self._is_up(end, peer):
-                peer = None
             good = [each for each in (end, peer) if each and each.has_good_copy and each.copy]
             if (end.resource, end.address) not in self._using:
                 self._using.add((end.resource, end.address))
@@ -194,6 +210,7 @@ class FakePairs:
         for end in (one, other):
             end.link = Link.CONNECTED
             end.discard = False
+            end.heard = Heard(asyncio.get_running_loop().time())
             if end.copy is not None:
                 end.copy.has_crashed = False
 

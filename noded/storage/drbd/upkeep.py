@@ -51,15 +51,13 @@ class MirrorUpkeep:
     async def declare_good(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
         report = (await self._devices.there(mirror)).report
-        if report.link is Link.CONNECTED:
-            raise NodeFailure(
-                f"The disk {mirror.name} is connected to its other copy, which can be asked."
-            )
+        told = (report.own, report.peer) if report.link is Link.CONNECTED else (report.own,)
+        if CopyState.UP_TO_DATE in told:
+            return  # there is nothing to declare: one that is good can be asked
         if report.own in (CopyState.NONE, CopyState.INCONSISTENT):
             raise NodeFailure(f"There is no copy of {mirror.name} on this node that is of any use.")
-        if report.own is not CopyState.UP_TO_DATE:
-            await self._module.promote(mirror.minor, force=True)
-            await self._devices.demote(mirror)
+        await self._module.promote(mirror.minor, force=True)
+        await self._devices.demote(mirror)
 
     async def disconnect(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)

@@ -26,6 +26,7 @@ def test_what_was_acknowledged_is_on_the_node_that_is_left() -> None:
     async def story(pair: FakePair) -> None:
         await guest_on(pair, pair.one)
         lose_power(pair, pair.one)
+        await asyncio.sleep(20)
         report = await pair.other.report()
         assert (report.own, report.link) == (CopyState.UP_TO_DATE, Link.CONNECTING)
         await pair.other.attach(Access.ALONE)
@@ -35,6 +36,22 @@ def test_what_was_acknowledged_is_on_the_node_that_is_left() -> None:
         await pair.one.attach(Access.STANDBY)
         assert (await pair.one.report()).own is CopyState.INCONSISTENT
         await pair.other.is_whole()
+
+    pair = FakePair()
+    pair.run(story(pair))
+
+
+def test_a_copy_is_used_at_once_though_the_dead_node_has_not_been_missed_yet() -> None:
+    async def story(pair: FakePair) -> None:
+        await guest_on(pair, pair.one)
+        lose_power(pair, pair.one)
+        report = await pair.other.report()
+        assert (report.peer_primary, report.link) == (True, Link.CONNECTED)
+        await pair.other.attach(Access.STANDBY)
+        await pair.other.upkeep.declare_good(pair.other.disk)
+        await pair.other.attach(Access.ALONE)
+        await pair.hold_open(pair.other)
+        assert pair.pairs.lost == []
 
     pair = FakePair()
     pair.run(story(pair))
