@@ -57,6 +57,9 @@ class DrbdKind(DiskKind):
             return Handover(do=alone(home), undo=none(home))
         return Handover(do=(*standby(*rest), *sole(home)), undo=none(home, *rest))
 
+    def before_start_apart(self, nodes: Sequence[NodeRef]) -> Handover:
+        return Handover(do=alone(nodes[0]), undo=none(*nodes))
+
     def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         home, *rest = nodes
         back = self.before_start(nodes).do if was_running else ()

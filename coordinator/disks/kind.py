@@ -148,6 +148,13 @@ class DiskKind(ABC):
         """
         return Handover(do=sole(nodes[0]), undo=none(nodes[0]))
 
+    def before_start_apart(self, nodes: Sequence[NodeRef]) -> Handover:
+        """Have them ready likewise, though the other nodes may not be reached from the first one.
+
+        They have been asked before to look for each other.
+        """
+        return self.before_start(nodes)
+
     def after_stop(self, nodes: Sequence[NodeRef], *, was_running: bool = False) -> Handover:
         """Let go of the disks on all ``nodes``; undone, a guest can run on the first again."""
         return Handover(do=none(*nodes), undo=sole(nodes[0]) if was_running else ())

@@ -19,6 +19,11 @@ def is_whole(report: MirrorReport | None) -> bool:
     )
 
 
+def is_linked(report: MirrorReport | None) -> bool:
+    """Tell whether a node reaches the other one."""
+    return report is not None and report.link is Link.CONNECTED
+
+
 def is_usable(report: MirrorReport | None) -> bool:
     """Tell whether a copy is of one time at least, though maybe of an old one."""
     return report is None or report.own not in _OF_NO_USE

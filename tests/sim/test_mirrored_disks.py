@@ -212,6 +212,84 @@ def test_it_starts_without_its_second_copy_only_when_told_so() -> None:
     tell(story, start=False)
 
 
+def test_it_is_failed_over_at_once_though_its_node_has_not_been_missed_yet() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, GAMMA)
+        assert any(end.link == "connected" for end in cluster.pairs.ends)
+        await cluster.run(FailOverInstance(instance_name=WEB1))
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+        assert behind(cluster) == ["gamma"]
+
+    tell(story)
+
+
+def test_it_is_not_stopped_for_a_copy_that_has_not_noticed_that_it_misses_writes() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.cut("gamma", "beta")
+        await cluster.settle(3.0)
+        with pytest.raises(Conflict, match=r"disk 0 on gamma is up to date, and not reaching"):
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        await cluster.run(FailOverInstance(instance_name=WEB1, ignore_consistency=True))
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+        assert behind(cluster) == ["gamma"]
+
+    tell(story)
+
+
+def test_it_runs_again_where_it_was_if_the_link_is_lost_while_it_is_failed_over() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        job = await cluster.submit(FailOverInstance(instance_name=WEB1))
+        while any(end.primary for end in cluster.pairs.ends):
+            await cluster.settle(0.01)
+        cluster.cut("gamma", "beta")
+        assert (await cluster.finished(job)).status is Status.ERROR
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], ["beta"])
+
+    tell(story)
+
+
+def test_it_starts_though_its_nodes_do_not_reach_each_other_if_told_so() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.cut("gamma", "beta")
+        with pytest.raises(NodeFailure, match="not connected to its other copy"):
+            await cluster.run(StartInstance(instance_name=WEB1))
+        await cluster.run(StartInstance(instance_name=WEB1, force=True))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert behind(cluster) == ["beta"]
+        cluster.heal()
+        cluster.pairs.settle()
+        await cluster.settle(60.0)
+        assert await mirror_state(cluster) == "whole"
+
+    tell(story, start=False)
+
+
+def test_it_is_started_again_alone_where_the_other_copy_is_behind_anyway() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.cut("gamma", "beta")
+        await look(cluster)
+        assert behind(cluster) == ["beta"]
+        await cluster.lose_power("gamma")
+        await cluster.machines["gamma"].boot()
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story)
+
+
+def test_it_starts_when_told_so_though_its_second_node_answers_nothing_but_the_module() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.machines["beta"].kill_noded()
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        assert attached(cluster) == {"beta": ["standby"]}
+        await cluster.run(StartInstance(instance_name=WEB1, force=True))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story)
+
+
 def test_a_copy_that_missed_writes_is_noted_when_the_guest_stops() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.cut("gamma", "beta")

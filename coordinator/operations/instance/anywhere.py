@@ -81,7 +81,12 @@ async def find_base(
         raise Conflict(f"Both nodes of {instance.name} are marked offline.", instance=instance.name)
     is_home = base == home
     await check_target_good(
-        cluster, instance, guest, base, is_alive=is_alive and not is_home, ignore=False
+        cluster,
+        instance,
+        guest,
+        base,
+        source=home if is_alive and not is_home else None,
+        ignore=False,
     )
     return base
 

@@ -35,17 +35,19 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Edit, Step, act, record
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     find_guest,
     may_run,
 )
 from coordinator.operations.steps.disks import detach_elsewhere, homes
-from coordinator.operations.steps.edits import set_primary
+from coordinator.operations.steps.edits import note_copies, set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
-from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.mirrors import fall_behind, mirrored, take_back
 from coordinator.state.config import Config
+from coordinator.state.rows import Put
+from coordinator.state.state import State
 
 
 class FailoverPlan(Order, kw_only=True):
@@ -113,7 +115,12 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             return await self._plan_anywhere(cluster, instance, source, target, is_alive=alive)
         start = instance.admin_state is AdminState.UP
         declares = await check_target_good(
-            cluster, instance, guest, target, is_alive=alive, ignore=self.ignore_consistency
+            cluster,
+            instance,
+            guest,
+            target,
+            source=source if alive else None,
+            ignore=self.ignore_consistency,
         )
         cast = (
             only(config, instance, target)  # the other copy has what this one lacks, and stays away
@@ -188,6 +195,9 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
                 plan.detach,
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
+                take_back=lambda: take_back(
+                    cluster, plan.guest, plan.source, plan.detach.undo, plan.target
+                ),
             )
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         instances = cluster.call(Instances, plan.target)
@@ -203,7 +213,7 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
         yield record(
             f"record that {plan.guest.name} is on {plan.target}",
             set_primary(plan.instance, plan.target.uuid, plan.now),
-            undo=set_primary(plan.instance, plan.source.uuid, plan.now),
+            undo=_back_on_source(plan),
         )
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.target, plan.attach)
@@ -217,6 +227,18 @@ def _detach(
     if stays and instance.admin_state is AdminState.UP:
         return kind.before_failover(nodes, was_running=is_alive)
     return kind.after_stop(nodes, was_running=is_alive)
+
+
+def _back_on_source(plan: FailoverPlan) -> Edit:
+    """Record that it stays where it was, which may have to go on without the target."""
+    disks = tuple(disk.id for disk in mirrored(plan.guest)) if plan.was_running else ()
+    lagging = note_copies(disks, plan.now, behind=(plan.target.uuid,))
+    primary = set_primary(plan.instance, plan.source.uuid, plan.now)
+
+    def edit(state: State) -> list[Put]:
+        return [*primary(state), *lagging(state)]
+
+    return edit
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:

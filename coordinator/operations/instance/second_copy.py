@@ -20,10 +20,12 @@ class Cast(NamedTuple):
     Attributes:
         nodes: that do, the one where it will run first.
         lost: whose copies fall behind.
+        may_part: whether it starts though its nodes do not reach each other.
     """
 
     nodes: tuple[NodeRef, ...]
     lost: tuple[NodeRef, ...] = ()
+    may_part: bool = False
 
 
 async def find_cast(
@@ -56,7 +58,8 @@ async def find_cast(
     except GntError as error:
         trouble = error.message.rstrip(".")
     if not trouble:
-        return Cast((home.ref, second.ref))
+        is_noted = all(second.uuid in disk.behind for disk in config.disks_of(instance))
+        return Cast((home.ref, second.ref), may_part=without or is_noted)
     if not without:
         raise NodeFailure(
             f"The second copy of {instance.name} on {second.name} cannot be had: {trouble}. "
@@ -128,7 +131,7 @@ async def check_target_good(
     guest: GuestSpec,
     target: Node,
     *,
-    is_alive: bool,
+    source: Node | None,
     ignore: bool,
 ) -> bool:
     """Refuse to fail over to a copy of which it is not proven that it has all that was written.
@@ -138,7 +141,7 @@ async def check_target_good(
         instance: which.
         guest: with its disks.
         target: where it is going to be.
-        is_alive: whether it runs on its primary node until then.
+        source: where it runs until then; None: nowhere.
         ignore: whether the operator takes such a copy all the same.
 
     Returns:
@@ -157,12 +160,16 @@ async def check_target_good(
         reports = await cluster.call(Mirrors, target).status(disks=disks)
     except Unreachable as error:
         raise NodeFailure(f"{target.name} cannot say how its copies are: {error}") from error
+    # The target may not have noticed yet that it does not get what is written: the source has.
+    written = await cluster.call(Mirrors, source).status(disks=disks) if source else ()
     for index, (disk, report) in enumerate(zip(of, reports, strict=True)):
         if target.uuid in disk.behind:
             problems.append(f"disk {index} is known to be behind")
-        elif is_alive or instance.admin_state is AdminState.UP:
-            problem = _problem(report, must_be_connected=is_alive)
+        elif source or instance.admin_state is AdminState.UP:
+            problem = _problem(report, must_be_connected=source is not None)
             problems += [f"disk {index} {problem}"] if problem else []
+            if source and not problem and not is_whole(written[index]):
+                problems.append(f"disk {index} on {source.name} {in_words(written[index])}")
         if not is_usable(report):
             raise Conflict(
                 f"{instance.name} cannot run on {target.name}: its disk {index} there "

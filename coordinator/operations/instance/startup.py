@@ -36,7 +36,7 @@ from coordinator.operations.steps.checks import (
 from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.edits import set_disks_active
 from coordinator.operations.steps.guests import mark, settle, start_guest
-from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.mirrors import fall_behind, meet
 from coordinator.state.config import Config
 
 
@@ -45,8 +45,10 @@ class StartPlan(Order, kw_only=True):
     node: NodeRef
     guest: GuestSpec
     attach: Handover
+    nodes: tuple[NodeRef, ...] = ()  # that have its disks
     lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
+    may_part: bool = False  # whether it starts though its nodes do not reach each other
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
@@ -116,12 +118,15 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             check_good_copy(cluster, instance, cast)
             await cluster.call(Instances, node).check_startable(guest=guest)
             await take_memory(cluster, node, guest.memory, instance)
-        attach = kind_of(instance.disk_template).before_start(cast.nodes)
+        kind, may_part = kind_of(instance.disk_template), cast.may_part and not was_running
+        attach = (kind.before_start_apart if may_part else kind.before_start)(cast.nodes)
         return StartPlan(
             instance=instance.uuid,
             node=node.ref,
             guest=guest,
             lost=cast.lost,
+            nodes=cast.nodes,
+            may_part=may_part,
             # What the operator has had attached before stays so, if it cannot be started.
             attach=replace(attach, undo=()) if instance.disks_active else attach,
             disks_active=instance.disks_active,
@@ -144,6 +149,8 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from fall_behind(plan.guest, plan.lost, plan.now)
+        if plan.may_part:
+            yield meet(cluster, plan.guest, plan.nodes, plan.now, plan.attach.undo)
         yield start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)
         if plan.disks_active:
             yield record(

@@ -9,7 +9,7 @@ from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.tasks import Tasks
 from coordinator.disks.holding import Handover, none
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Action, Step, act, record
 from coordinator.operations.steps.disks import hold
 from coordinator.operations.steps.edits import set_admin_state, set_maybe_on
 
@@ -83,10 +83,12 @@ def shut_down_guest(
     *,
     wait_s: float,
     was_running: bool = True,
+    take_back: Action | None = None,
 ) -> Step:
     """Ask a guest to power off, kill it after ``wait_s``, detach its disks; undone, it runs again.
 
-    One that did not run is not asked; whatever is left of it is cleared away.
+    One that did not run is not asked; whatever is left of it is cleared away. ``take_back`` has its
+    disks ready again, where that is not as simple as ``detach`` says.
     """
     instances = cluster.call(Instances, node)
 
@@ -101,7 +103,7 @@ def shut_down_guest(
         # The task may still be waiting for the guest to go: starting the guest before that
         # has ended would see it killed a moment later.
         await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))
-        await hold(cluster, guest, detach.undo)
+        await (take_back() if take_back else hold(cluster, guest, detach.undo))
         await instances.ensure_running(guest=guest)
 
     return act(f"shut down {guest.name} on {node}", stop, undo=restart if was_running else None)

@@ -7,11 +7,18 @@ from common.model.node import Node, NodeRef
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from common.noderpc.mirrors import Link, Mirrors
+from common.noderpc.mirrors import Mirrors
 from coordinator.disks.diagnosis import Told
-from coordinator.disks.holding import Hold, none, standby
+from coordinator.disks.holding import Hold, alone, none, standby
 from coordinator.disks.kinds import mirrored_on
-from coordinator.disks.mirrors import Reports, are_whole, first_trouble, is_whole, progress
+from coordinator.disks.mirrors import (
+    Reports,
+    are_whole,
+    first_trouble,
+    is_linked,
+    is_whole,
+    progress,
+)
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import hold
@@ -21,6 +28,7 @@ from coordinator.state.state import State
 
 LOOK_S = 1.0  # between two looks at a copying
 TELL_S = 10.0  # between two lines about it in the job's log
+MEET_S = 10.0  # until two nodes that look for each other are taken for parted
 PATIENCE_S = 60.0  # with two nodes that do not reach each other, or one that does not answer
 
 Specs = tuple[DiskSpec, ...]
@@ -102,6 +110,64 @@ def part_copies(
     return Step(f"detach the disks of {guest.name}", do=part, edit=note)
 
 
+async def take_back(
+    cluster: Cluster, guest: GuestSpec, home: NodeRef, holds: tuple[Hold, ...], other: NodeRef
+) -> None:
+    """Have ``home`` hold the disks again of a guest that was to start on the other node.
+
+    If the two do not reach each other, it goes on alone: provided that it is noted that the other
+    copy is behind, and that this one lacks nothing that was written there meanwhile.
+
+    Raises:
+        NodeFailure: it may lack something.
+    """
+    try:
+        await hold(cluster, guest, holds)
+    except NodeFailure:
+        disks = mirrored(guest)
+        noted = (cluster.config.disks[disk.id].behind for disk in disks)
+        if not disks or not all(other.uuid in behind for behind in noted):
+            raise
+        reports = await cluster.call(Mirrors, other).status(disks=disks)
+        if any(report is None or report.has_written_apart for report in reports):
+            raise
+        await hold(cluster, guest, alone(home))
+
+
+def meet(
+    cluster: Cluster,
+    guest: GuestSpec,
+    nodes: tuple[NodeRef, ...],
+    now: float,
+    undo: tuple[Hold, ...],
+) -> Step:
+    """Have two nodes look for each other; if they do not meet, the second one falls behind."""
+    home, *rest = nodes
+    disks = mirrored(guest)
+    parted: list[DiskId] = []
+
+    async def look() -> None:
+        await hold(cluster, guest, standby(*rest, home))
+        end = cluster.steady() + MEET_S
+        while True:
+            reports = await cluster.call(Mirrors, home).status(disks=disks)
+            pairs = zip(disks, reports, strict=True)
+            parted[:] = [d.id for d, report in pairs if not is_linked(report)]
+            if not parted or cluster.steady() >= end:
+                return
+            await cluster.sleep(LOOK_S)
+
+    def note(state: State) -> Iterable[Update]:
+        return note_copies(tuple(parted), now, behind=tuple(node.uuid for node in rest))(state)
+
+    return Step(
+        f"have {' and '.join(map(str, nodes))} look for each other",
+        do=look,
+        undo=lambda: hold(cluster, guest, undo),
+        edit=note,
+    )
+
+
 async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> None:
     """Return when both copies of all disks are up to date; the job's log tells how far it is.
 
@@ -122,7 +188,7 @@ async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> No
             if are_whole(reports):
                 return
             check_hope(guest, node, reports)
-            if all(report and report.link is Link.CONNECTED for report in reports):
+            if all(is_linked(report) for report in reports):
                 well = now
             elif now - well > PATIENCE_S:
                 raise NodeFailure(
@@ -163,7 +229,7 @@ async def _connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Repor
     disks, since = mirrored(guest), cluster.steady()
     while True:
         reports = await cluster.call(Mirrors, node).status(disks=disks)
-        if all(report and report.link is Link.CONNECTED for report in reports):
+        if all(is_linked(report) for report in reports):
             return reports
         if cluster.steady() - since > PATIENCE_S:
             raise NodeFailure(
