@@ -8,7 +8,7 @@ from common.model.disk import Disk
 from common.model.node import Node
 from common.names import DiskId, InstanceName, NodeId
 from common.noderpc.mirrors import CopyState, Link, MirrorReport
-from coordinator.disks.mirrors import in_words, is_whole, progress
+from coordinator.disks.mirrors import in_words, is_whole, owed, progress
 
 Told = Mapping[DiskId, MirrorReport | None]
 
@@ -83,6 +83,8 @@ def diagnose(name: InstanceName, disk: Disk, home: Side, second: Side) -> Findin
         if line := progress(reports[:1]):
             return Finding(MirrorState.COPYING, f"is being copied: {line.partition(': ')[2]}")
         return Finding(MirrorState.WHOLE) if is_whole(reports[0]) else _parted(name, both)
+    if line := owed(reports[:1]):
+        both = f"{both}, and {line.partition(': ')[2]} are on the first one only"
     return _parted(name, both)
 
 

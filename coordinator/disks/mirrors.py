@@ -65,6 +65,16 @@ def progress(reports: Reports) -> str:
     return "; ".join(lines)
 
 
+def owed(reports: Reports) -> str:
+    """Say how much is written on one copy only; nothing if none is."""
+    lines = (
+        f"disk {index}: {report.behind_kib} KiB"
+        for index, report in enumerate(reports)
+        if report is not None and report.behind_kib
+    )
+    return "; ".join(lines)
+
+
 def _share(report: MirrorReport) -> str:
     told = f"{report.percent:.1f} % in sync"
     if report.paused:

@@ -1,5 +1,6 @@
 """Instances whose disks are on two nodes: where they go, and which copy counts."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -11,6 +12,7 @@ from common.model.template import DiskTemplate
 from common.names import JobId, MiB, NodeName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
+from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.discard_copy import DiscardCopy
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
@@ -286,6 +288,20 @@ def test_it_starts_when_told_so_though_its_second_node_answers_nothing_but_the_m
         assert attached(cluster) == {"beta": ["standby"]}
         await cluster.run(StartInstance(instance_name=WEB1, force=True))
         assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story)
+
+
+def test_it_is_told_how_much_a_node_lacks_that_was_off() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        await cluster.machines["beta"].boot()
+        await cluster.settle(5.0)
+        assert re.search(r"[1-9]\d* KiB are on the first one only", await mirror_state(cluster))
+        order = ActivateDisks(instance_name=WEB1, wait_for_sync=True)
+        job = await cluster.finished(await cluster.submit(order))
+        lines = [entry.message for entry in job.ops[0].log]
+        assert any(re.search(r"on gamma only: disk 0: [1-9]\d* KiB", line) for line in lines)
 
     tell(story)
 

@@ -8,8 +8,10 @@ from common.model.node import NodeRef
 from common.names import InstanceId
 from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
+from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import owed
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -114,9 +116,13 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
 
 
 async def _attach(cluster: Cluster, plan: ActivatePlan) -> None:
+    disks = mirrored(plan.guest)
+    reports = await cluster.call(Mirrors, plan.node).status(disks=disks) if disks else ()
+    if line := owed(reports):
+        cluster.log(f"To be copied, as it is on {plan.node} only: {line}.")
     await hold(cluster, plan.guest, plan.attach.do)
     access = next(each.access for each in reversed(plan.attach.do) if each.node == plan.node)
     assert access
-    disks = cluster.call(Disks, plan.node)
-    for index, path in enumerate(await disks.attach(disks=plan.guest.disks, access=access)):
+    attached = cluster.call(Disks, plan.node).attach(disks=plan.guest.disks, access=access)
+    for index, path in enumerate(await attached):
         cluster.log(f"{plan.node}:disk/{index}:{path}")
