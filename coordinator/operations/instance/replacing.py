@@ -14,6 +14,8 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Hold, none, optional, standby
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.growth import promise_beside
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
 from coordinator.operations.steps.edits import note_copies, put_disks
@@ -51,6 +53,14 @@ class ReplacePlan(Order, kw_only=True):
     disks: tuple[Disk, ...] = ()
     early: bool = False
     now: float
+
+    @property
+    def promise(self) -> Promise:
+        """Return what the new copies take of their node."""
+        if self.old is None:
+            return promise_beside(self.instance, self.disks, self.target.uuid)
+        planned = PlannedInstance(self.instance, self.disks)
+        return Promise(self.instance.uuid, self.target.uuid, planned=planned)
 
 
 def replace_in_place(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
