@@ -11,10 +11,10 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from common import web
 from common.places import Places, source_of
 from common.tasks import Background
 from common.tls.context import Peer, read_peer
-from noded import web
 from noded.daemon.porch import Porch
 from noded.daemon.refusals import Refusals
 

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 
+from common import web
 from common.errors import GntError, InvalidRequest, NotFound
 from common.paths import Paths
 from common.rpc.clock import SHOWN
@@ -11,7 +12,6 @@ from common.rpc.envelope import read_headers
 from common.rpc.server import Reply, refusal
 from common.tasks import Background
 from common.tls.context import Peer, load_identity, read_peer
-from noded import web
 from noded.daemon.gate import Gate
 from noded.daemon.node import Node
 from noded.handlers.console import PREFIX as CONSOLE_PREFIX

@@ -10,13 +10,13 @@ from contextlib import suppress
 
 from aiohttp import ClientError, WSCloseCode, WSMsgType
 
+from common import web
 from common.errors import GntError, InvalidRequest
 from common.names import InstanceId, is_uuid
 from common.noderpc.instances import Instances
 from common.rpc.declare import CallSpec
 from common.rpc.server import refusal
 from common.tls.context import Peer
-from noded import web
 from noded.guest_console import GuestConsoles, View
 
 PREFIX = "/console/"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from common import web
 from common.errors import GntError, NodeFailure
 from common.log_lines import LineFormatter
 from common.places import Places, source_of
@@ -21,7 +22,6 @@ from common.ports import own_port
 from common.printable import printable
 from common.systemd import Supervisor
 from common.version import VERSION
-from noded import web
 from noded.monitor.cpu_load import Samples, parse_stat
 from noded.monitor.reports import answer
 

@@ -1,4 +1,4 @@
-"""The parts of aiohttp's server that noded uses: all of ``aiohttp.web`` is 1.3 MiB more."""
+"""The parts of aiohttp's server that daemons use: all of ``aiohttp.web`` is 1.3 MiB more."""
 
 import logging
 import re
@@ -15,10 +15,11 @@ from aiohttp.web_ws import WebSocketResponse
 LONGEST_HEAD = 8192  # bytes of a request before its body
 MOST_AHEAD = 2  # requests that may come before the first of them is answered
 ANSWER_S = 0.01  # for the answer to a refused request to get out
-WHY = b"This request is longer than it may be, or does not say how long it is.\n"
-REFUSED = (
-    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(WHY), WHY)
+WHY = "This request is longer than it may be, or does not say how long it is."
+REFUSAL = f"{WHY}\n".encode(), "text/plain; charset=utf-8"
+_REFUSED = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: %b\r\nContent-Length: %d\r\n"
+    b"Connection: close\r\n\r\n%b"
 )
 
 log = logging.getLogger(__name__)
@@ -46,18 +47,21 @@ class BoundedServer(Server):
         *,
         idle_s: float,
         most_body: int | None = None,
+        refusal: tuple[bytes, str] = REFUSAL,
     ) -> None:
         """Answer with ``handle``; close what sends no whole request head for ``idle_s``.
 
-        Bodies of more than ``most_body`` bytes are refused unseen.
+        Bodies of more than ``most_body`` bytes are refused unseen, with ``refusal``: what to say,
+        and its type.
         """
         super().__init__(handle)
-        self._idle_s, self._most_body = idle_s, most_body
+        self._idle_s, self._most_body, self._refusal = idle_s, most_body, refusal
 
     def __call__(self) -> RequestHandler:
         return BoundedHandler(
             self,
             most_body=self._most_body,
+            refusal=self._refusal,
             loop=self._loop,
             access_log=None,
             keepalive_timeout=self._idle_s,
@@ -73,10 +77,13 @@ class BoundedHandler(RequestHandler):
     callers do, and a body in a million pieces is a million pieces of work.
     """
 
-    __slots__ = ("_body_left", "_head", "_is_refused", "most_body")
+    __slots__ = ("_body_left", "_head", "_is_refused", "_refusal", "most_body")
 
-    def __init__(self, *arguments: Any, most_body: int | None, **named: Any) -> None:
+    def __init__(
+        self, *arguments: Any, most_body: int | None, refusal: tuple[bytes, str], **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
+        self._refusal = refusal
         self.most_body = most_body  # bytes; None: whatever the handler reads
         self._head = bytearray()
         self._body_left = 0
@@ -127,7 +134,8 @@ class BoundedHandler(RequestHandler):
         # Whoever closes a TLS connection decrypts all that is still to come, megabytes perhaps.
         # What is not read stays in the kernel, and goes with the connection.
         transport.pause_reading()
-        transport.write(REFUSED)
+        text, content_type = self._refusal
+        transport.write(_REFUSED % (content_type.encode(), len(text), text))
         self._loop.call_later(ANSWER_S, transport.abort)
 
 
