@@ -2,6 +2,7 @@
 
 GntError
 ├── InvalidRequest      the caller asked for something malformed       HTTP 400  exit 2
+│   └── NotSupported    Ganeti can do it, and we cannot                 HTTP 501  exit 2
 ├── NotFound            the named object is not in the configuration   HTTP 404  exit 3
 ├── Conflict            well-formed, but not in the present state      HTTP 409  exit 4
 │   ├── Deposed         another node is master; epochs tell             HTTP 409  exit 11
@@ -55,6 +56,11 @@ class InvalidRequest(GntError):
     code = "invalid-request"
     http_status = 400
     exit_code = 2
+
+
+class NotSupported(InvalidRequest):
+    code = "invalid-request.not-supported"
+    http_status = 501
 
 
 class NotFound(GntError):

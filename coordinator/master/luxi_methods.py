@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import GntError, InvalidRequest
+from common.errors import GntError, InvalidRequest, NotSupported
 from common.luxi.answers import Request
 from common.model.job import Job
 from common.names import JobId
@@ -95,7 +95,7 @@ class LuxiMethods:
             GntError: as the method says.
         """
         if request.method in _NOT_YET:
-            raise InvalidRequest(
+            raise NotSupported(
                 f"The LUXI method {request.method} is Ganeti's; it is known, and not supported yet."
             )
         if request.method not in self._methods:

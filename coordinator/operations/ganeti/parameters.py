@@ -9,7 +9,7 @@ is refused by name: nobody shall believe that it was obeyed.
 from collections.abc import Mapping
 from typing import Any
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NotSupported
 from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
@@ -93,7 +93,7 @@ def known_parameters(
 def unknown_operation(opcode: str) -> InvalidRequest:
     """Say why there is no operation of this name."""
     if opcode in opcodes():
-        return InvalidRequest(f"{opcode} is Ganeti's; it is known, and not supported yet.")
+        return NotSupported(f"{opcode} is Ganeti's; it is known, and not supported yet.")
     return InvalidRequest(f"There is no operation “{opcode}”.")
 
 
