@@ -106,6 +106,12 @@ class Paths:
         """What is run before and after operations."""
         return self.settings / "hooks"
 
+    # root's to write, gantry-rapi's to read
+    @property
+    def rapi_users(self) -> Path:
+        """Who may use the REST interface, in Ganeti's format."""
+        return self.settings / "rapi-users"
+
     # anybody's to read
     @property
     def ssconf(self) -> Path:
@@ -134,3 +140,13 @@ class Paths:
     def luxi_socket(self) -> Path:
         """In a directory of its own, so that the coordinator can write nowhere else."""
         return self.runtime / "coordinator" / "luxi.sock"
+
+    # gantry-rapi's
+    @property
+    def rapi_certificate(self) -> Path:
+        """Key and certificate of the REST interface, where the operator has brought none."""
+        return self.state / "rapi" / "rapi.pem"
+
+    @property
+    def access_log(self) -> Path:
+        return self.logs / "rapi" / "rapi-access.log"

@@ -7,6 +7,7 @@ from typing import NoReturn
 from unittest.mock import patch
 
 import coordinator.daemon.main
+import coordinator.rapi.main
 import coordinator.watcher.main
 import noded.daemon.main
 import noded.monitor.main
@@ -59,6 +60,7 @@ def daemons() -> dict[str, argparse.ArgumentParser]:
         "gantry-monitor": noded.monitor.main._parser(),  # noqa: SLF001
         "gantry-noded": noded.daemon.main._parser(),  # noqa: SLF001 -- it has no other reader
         "gantry-coordinator": coordinator.daemon.main._parser(),  # noqa: SLF001
+        "gantry-rapi": coordinator.rapi.main._parser(),  # noqa: SLF001
         "gantry-watcher": coordinator.watcher.main._parser(),  # noqa: SLF001
     }
 

@@ -179,6 +179,33 @@ DAEMONS = {
         [("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…")],
         [("SIGTERM, SIGINT", "End.")],
     ),
+    "gantry-rapi": Daemon(
+        "the REST interface of Gantry",
+        [
+            "Answers over HTTPS what Ganeti's clients of its remote API ask, version 2: every "
+            "address, argument, body and answer. What it lists, the coordinator tells it when it "
+            "changes; jobs are submitted to the coordinator. What Gantry cannot do is answered "
+            "with 501.",
+            "It need not run. deploy/install puts it there without enabling it: systemctl enable "
+            "--now gantry-rapi starts it. It may run on every master candidate: where the "
+            "coordinator is not, it answers 503 and names the master.",
+            "Anybody may read what Ganeti lets anybody read, unless --require-authentication is "
+            "given. To change anything takes a user with the option write, by HTTP basic "
+            "authentication. A line of the file of users is NAME PASSWORD OPTIONS, where OPTIONS "
+            "is read or write; the password is as it is, {cleartext}PASSWORD, or {HA1} and the "
+            "MD5 sum of NAME:Ganeti Remote API:PASSWORD. Changes count at once, as do those of "
+            "the certificate within seconds.",
+            "Lists that are read with bulk=1 tell what nodes said last; the header Age says how "
+            "many seconds ago that was. The end of a job is told after what it did.",
+        ],
+        [
+            ("/etc/default/gantry-rapi", "Options: GANTRY_RAPI_OPTIONS=…"),
+            ("/etc/gantry/rapi-users", "Who may do what; for root and gantry-rapi to read."),
+            ("/var/lib/gantry/rapi/rapi.pem", "Key and certificate, made at the first start."),
+            ("/var/log/gantry/rapi/rapi-access.log", "Each request, in the common log format."),
+        ],
+        [("SIGTERM, SIGINT", "End.")],
+    ),
     "gantry-noded": Daemon(
         "the node daemon of Gantry",
         [

@@ -61,7 +61,7 @@ def test_units_that_begin_with_the_machine_are_enabled() -> None:
     )
     assert enabled | optional == {u.name for u in UNITS if read(u).has_section("Install")}
     assert service.UNIT in enabled
-    assert optional == {"gantry-monitor.service"}
+    assert optional == {"gantry-monitor.service", "gantry-rapi.service"}
 
 
 def test_the_coordinators_unit_knows_its_paths() -> None:
@@ -83,6 +83,18 @@ def test_the_coordinator_sees_who_connects() -> None:
     unit = read(PROJECT / "systemd/gantry-coordinator.service")["Service"]
     assert unit.get("PrivateUsers", "no") == "no"
     assert unit.get("DynamicUser", "no") == "no"  # the group of its socket is a fixed one
+
+
+def test_the_rest_interface_reaches_the_coordinator_and_none_of_its_keys() -> None:
+    unit = read(PROJECT / "systemd/gantry-rapi.service")["Service"]
+    users = (PROJECT / "systemd/gantry.sysusers.conf").read_text()
+    coordinator = read(PROJECT / "systemd/gantry-coordinator.service")["Service"]
+    assert unit["User"] != coordinator["User"]
+    assert f"u {unit['User']} " in users
+    assert unit["SupplementaryGroups"] == coordinator["Group"]
+    assert "LoadCredential" not in unit
+    assert f"/var/lib/{unit['StateDirectory']}" == str(Paths("").rapi_certificate.parent)
+    assert f"/var/log/{unit['LogsDirectory']}" == str(Paths("").access_log.parent)
 
 
 def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() -> None:

@@ -1,0 +1,282 @@
+"""What is read: from the copy where it has it, else from the coordinator."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from msgspec import Raw
+
+from common.errors import NodeFailure, NotFound
+from common.luxi.failures import JobLost
+from coordinator.rapi.call import BAD, Call
+from coordinator.rapi.copy import Copy, Row
+from coordinator.rapi.failures import refused
+from coordinator.rapi.fields import CLUSTER, FIELDS, FILTER, INSTANCE, JOB, NODE
+from coordinator.rapi.luxi import Luxi
+
+RAPI_VERSION = 2
+FEATURES = (
+    "instance-create-reqv1", "instance-reinstall-reqv1", "node-evac-res1", "node-migrate-reqv1",
+)  # fmt: skip
+WAIT_S = 10.0  # for a job to change
+SEEN_S = 4.0  # until what a job did is told
+ENDS = frozenset({"success", "error", "canceled"})
+ROLES = {
+    "M": "master", "C": "master-candidate", "D": "drained", "O": "offline", "R": "regular",
+}  # fmt: skip
+ALIASES = {"volume_group_name": "vg_name", "drbd_usermode_helper": "drbd_helper"}
+QUERIED = frozenset(
+    {"export", "filter", "group", "instance", "job", "lock", "network", "node"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where answers come from."""
+
+    copy: Copy
+    luxi: Luxi
+
+
+Read = Callable[[Call, Sources], Awaitable[Any]]
+
+
+async def nothing(_: Call, __: Sources) -> None:
+    """Answer as Ganeti does where there is nothing to be read."""
+
+
+async def version(_: Call, __: Sources) -> int:
+    """Return the version of the interface."""
+    return RAPI_VERSION
+
+
+async def features(_: Call, __: Sources) -> list[str]:
+    """Return which optional parts of the interface there are."""
+    return list(FEATURES)
+
+
+async def info(_: Call, sources: Sources) -> dict[str, Any]:
+    """Return all about the cluster itself."""
+    (row,) = sources.copy.tables[CLUSTER].rows.values()
+    values: dict[str, Any] = row.values()
+    return values | {alias: values[name] for name, alias in ALIASES.items()}
+
+
+def listing(kind: str, path: str, key: str = "name") -> Read:
+    """Have all objects of a kind listed: names and addresses, or with ``bulk`` what they are."""
+
+    async def read(call: Call, sources: Sources) -> Any:
+        table = sources.copy.tables.get(kind)
+        if table is None:
+            return []
+        if call.flag("bulk"):
+            return Raw(table.joined())
+        keys = sorted(table.rows) if kind == JOB else sorted(row.name for row in table.in_order())
+        return [{key: each, "uri": f"{path}/{each}"} for each in keys]
+
+    return read
+
+
+def single(kind: str, name: str) -> Read:
+    """Have one object told of."""
+
+    async def read(call: Call, sources: Sources) -> Any:
+        return Raw(_found(kind, call.named[name], sources).text)
+
+    return read
+
+
+def _found(kind: str, name: str, sources: Sources) -> Row:
+    if kind not in FIELDS:
+        raise NotFound(f"There is no {kind} “{name}”.")
+    return sources.copy.find(kind, name)
+
+
+async def node(call: Call, sources: Sources) -> dict[str, Any]:
+    """Return all about a node."""
+    values: dict[str, Any] = sources.copy.find(NODE, call.named["node_name"]).values()
+    return values | {"secondary_ip": values["sip"]}
+
+
+async def role(call: Call, sources: Sources) -> str:
+    """Return what a node is for."""
+    return ROLES[sources.copy.find(NODE, call.named["node_name"]).values()["role"]]
+
+
+def tags(kind: str) -> Read:
+    """Have the tags of an object told."""
+
+    async def read(call: Call, sources: Sources) -> Any:
+        if kind == CLUSTER:
+            (row,) = sources.copy.tables[CLUSTER].rows.values()
+        else:
+            row = _found(kind, call.named["name"], sources)
+        return row.values()["tags"]
+
+    return read
+
+
+async def console(call: Call, sources: Sources) -> Any:
+    """Return how to reach the console of an instance that runs."""
+    name, fields = call.named["instance_name"], ["console", "oper_state"]
+    sources.copy.find(INSTANCE, name)
+    ((found, is_running),) = await sources.luxi.call("QueryInstances", [name], fields, False)  # noqa: FBT003
+    if not is_running:
+        raise refused(HTTPStatus.SERVICE_UNAVAILABLE, "Instance console unavailable")
+    return found
+
+
+async def job(call: Call, sources: Sources) -> Any:
+    """Return how a job is, archived or not."""
+    number = int(call.named["job"])
+    if (row := sources.copy.job(number)) is not None:
+        return Raw(row.text)
+    (values,) = await sources.luxi.call("QueryJobs", [number], FIELDS[JOB])
+    if values is None:
+        raise JobLost(f"There is no job {number}.", job=number)
+    told = dict(zip(FIELDS[JOB], values, strict=True))
+    await _until_seen(number, told["status"], sources)
+    return told
+
+
+async def job_change(call: Call, sources: Sources) -> Any:
+    """Wait until a job is otherwise than it was, for some seconds."""
+    if "fields" not in call.members():
+        raise refused(BAD, "Required parameter 'fields' is missing")
+    fields = call.member("fields", list, None)
+    before = call.member("previous_job_info", list, None)
+    serial = call.member("previous_log_serial", int, None)
+    number = int(call.named["job"])
+    try:
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                seen = sources.copy.job(number)
+                told = await sources.luxi.call(
+                    "WaitForJobChange", number, fields, before, serial, 0
+                )
+                if told != "nochange":
+                    values, entries = told
+                    now = dict(zip(fields, values, strict=True))
+                    await _until_seen(number, now.get("status"), sources)
+                    return {"job_info": values, "log_entries": entries}
+                while sources.copy.job(number) is seen:  # it costs the coordinator nothing
+                    await sources.copy.changed()
+    except TimeoutError:
+        return None
+
+
+async def _until_seen(number: int, status: Any, sources: Sources) -> None:
+    """Wait, before the end of a job is told, until what it did can be read, too."""
+    if status not in ENDS:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SEEN_S):
+            while not sources.copy.has_seen_end(number):
+                await sources.copy.changed()
+
+
+async def query(call: Call, sources: Sources) -> Any:
+    """Return some fields of some objects."""
+    what = _queried(call)
+    given = call.members() if call.method == "PUT" else {}
+    fields = given.get("fields")
+    if fields is None:
+        text = call.text("fields")
+        if text is None:
+            raise refused(BAD, "Missing 'fields' query argument")
+        fields = _names(text)
+    condition = given.get("qfilter", given.get("filter"))
+    return await sources.luxi.call("Query", what, fields, condition)
+
+
+async def query_fields(call: Call, sources: Sources) -> Any:
+    """Return what fields there are."""
+    text = call.text("fields")
+    fields = None if text is None else _names(text)
+    return await sources.luxi.call("QueryFields", _queried(call), fields)
+
+
+def _queried(call: Call) -> str:
+    what = call.named["resource"]
+    if what not in QUERIED:
+        there_are = ", ".join(sorted(QUERIED))
+        raise NotFound(f"There is nothing called “{what}” to query; there are {there_are}.")
+    return what
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+async def filters(call: Call, sources: Sources) -> Any:
+    """Return the rules that new jobs are held to."""
+    if call.flag("bulk"):
+        rows = await sources.luxi.call("QueryFilters", None, FILTER)
+        return [dict(zip(FILTER, row, strict=True)) for row in rows]
+    rows = await sources.luxi.call("QueryFilters", None, ["uuid"])
+    return [{"uuid": uuid, "uri": f"/2/filters/{uuid}"} for uuid in sorted(row[0] for row in rows)]
+
+
+async def single_filter(call: Call, sources: Sources) -> Any:
+    """Return one rule."""
+    rows = await sources.luxi.call("QueryFilters", [call.named["uuid"]], FILTER)
+    if not rows or rows[0] is None:
+        raise NotFound(f"There is no filter rule {call.named['uuid']}.")
+    return dict(zip(FILTER, rows[0], strict=True))
+
+
+async def put_filter(call: Call, sources: Sources) -> Any:
+    """Make a rule, or put another one in its place."""
+    known = {"priority", "predicates", "action", "reason"}
+    if strange := sorted(call.members().keys() - known):
+        told = f"Invalid body parameters: filter rule doesn't support the parameter '{strange[0]}'"
+        raise refused(BAD, told)
+    return await sources.luxi.call(
+        "ReplaceFilter",
+        call.named.get("uuid"),
+        call.member("priority", int, 0),
+        call.member("predicates", list, []),
+        call.members().get("action", "CONTINUE"),
+        call.member("reason", list, []),
+    )
+
+
+async def delete_filter(call: Call, sources: Sources) -> Any:
+    """Remove a rule."""
+    return await sources.luxi.call("DeleteFilter", call.named["uuid"])
+
+
+async def cancel(call: Call, sources: Sources) -> Any:
+    """Have a job end."""
+    return await sources.luxi.call("CancelJob", int(call.named["job"]))
+
+
+OS_FIELDS = ("name", "variants")
+OS_S = 60.0
+
+
+async def systems(_: Call, sources: Sources) -> list[str]:
+    """Return the operating systems that can be installed, with their variants."""
+    wanted = {"OP_ID": "OP_OS_DIAGNOSE", "output_fields": OS_FIELDS, "names": []}
+    number = await sources.luxi.call("SubmitJob", [wanted])
+    fields = ["status", "opresult"]
+    status, results = await _finished(number, fields, sources)
+    if status != "success":
+        raise NodeFailure(f"Job {number}, which was to look for operating systems, has failed.")
+    return [each for name, variants in results[0] for each in _variants(name, variants)]
+
+
+async def _finished(number: int, fields: list[str], sources: Sources) -> list[Any]:
+    values: list[Any] | None = None
+    while values is None or values[0] not in ENDS:
+        told = await sources.luxi.call("WaitForJobChange", number, fields, values, None, OS_S)
+        if told != "nochange":
+            values = told[0]
+    return values
+
+
+def _variants(name: str, variants: list[str]) -> list[str]:
+    return [f"{name}+{variant}" for variant in variants] if variants else [name]

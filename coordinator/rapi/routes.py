@@ -1,0 +1,170 @@
+"""All that can be asked: a row for each method of each path.
+
+What submits a job follows from the catalogue of operations; what only reads is listed here.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+
+from coordinator.operations.catalogue import CATALOGUE
+from coordinator.rapi import reads
+from coordinator.rapi.failures import refused
+from coordinator.rapi.submissions import TAKES, Takes
+from coordinator.rapi.users import Access
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method of one path; ``{…}`` stands for a name.
+
+    It has either ``read``, or submits a job of ``opcode``.
+    """
+
+    method: str
+    path: str
+    access: Access
+    read: reads.Read | None = None
+    opcode: str = ""
+
+    @property
+    def handler(self) -> str:
+        """What Ganeti calls it in the trail of reasons."""
+        words = re.sub(r"{(\w+)}", _named_by_ganeti, self.path.removeprefix("/2"))
+        return re.sub(r"[^a-z]+", "_", words.strip("/")) or "root"
+
+    @property
+    def takes(self) -> Takes:
+        return TAKES.get(f"{self.method} {self.path}", Takes())
+
+    @property
+    def is_supported(self) -> bool:
+        return not self.opcode or self.opcode in CATALOGUE
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(re.sub(r"{(\w+)}", _group, self.path) + r"\Z")
+
+
+_NUMBERS = frozenset({"job", "disk"})
+
+
+def _group(found: re.Match[str]) -> str:
+    form = "[0-9]{1,15}" if found[1] in _NUMBERS else r"[\w.-]+"
+    return f"(?P<{found[1]}>{form})"
+
+
+def _named_by_ganeti(found: re.Match[str]) -> str:
+    return {"job": "id", "uuid": "uuid", "disk": "", "resource": ""}.get(found[1], "name")
+
+
+_OPEN, _READ, _WRITE = Access.OPEN, Access.READ, Access.WRITE
+# fmt: off
+_READS = (
+    Route("GET", "/", _OPEN, reads.nothing),
+    Route("GET", "/2", _OPEN, reads.nothing),
+    Route("GET", "/version", _OPEN, reads.version),
+    Route("GET", "/2/features", _OPEN, reads.features),
+    Route("GET", "/2/info", _OPEN, reads.info),
+    Route("GET", "/2/nodes", _OPEN, reads.listing("node", "/2/nodes", "id")),
+    Route("GET", "/2/nodes/{node_name}", _OPEN, reads.node),
+    Route("GET", "/2/nodes/{node_name}/role", _OPEN, reads.role),
+    Route("GET", "/2/nodes/{name}/tags", _OPEN, reads.tags("node")),
+    Route("GET", "/2/instances", _OPEN, reads.listing("instance", "/2/instances", "id")),
+    Route("GET", "/2/instances/{instance_name}", _OPEN, reads.single("instance", "instance_name")),
+    Route("GET", "/2/instances/{instance_name}/console", _READ, reads.console),
+    Route("GET", "/2/instances/{name}/tags", _OPEN, reads.tags("instance")),
+    Route("GET", "/2/networks", _OPEN, reads.listing("network", "/2/networks")),
+    Route("GET", "/2/networks/{network_name}", _OPEN, reads.single("network", "network_name")),
+    Route("GET", "/2/networks/{name}/tags", _OPEN, reads.tags("network")),
+    Route("GET", "/2/groups", _OPEN, reads.listing("group", "/2/groups")),
+    Route("GET", "/2/groups/{group_name}", _OPEN, reads.single("group", "group_name")),
+    Route("GET", "/2/groups/{name}/tags", _OPEN, reads.tags("group")),
+    Route("GET", "/2/jobs", _OPEN, reads.listing("job", "/2/jobs", "id")),
+    Route("GET", "/2/jobs/{job}", _OPEN, reads.job),
+    Route("DELETE", "/2/jobs/{job}", _WRITE, reads.cancel),
+    Route("GET", "/2/jobs/{job}/wait", _WRITE, reads.job_change),
+    Route("GET", "/2/tags", _OPEN, reads.tags("cluster")),
+    Route("GET", "/2/query/{resource}", _READ, reads.query),
+    Route("PUT", "/2/query/{resource}", _READ, reads.query),
+    Route("GET", "/2/query/{resource}/fields", _OPEN, reads.query_fields),
+    Route("GET", "/2/filters", _OPEN, reads.filters),
+    Route("POST", "/2/filters", _WRITE, reads.put_filter),
+    Route("GET", "/2/filters/{uuid}", _OPEN, reads.single_filter),
+    Route("PUT", "/2/filters/{uuid}", _WRITE, reads.put_filter),
+    Route("DELETE", "/2/filters/{uuid}", _WRITE, reads.delete_filter),
+    Route("GET", "/2/os", _OPEN, reads.systems, opcode="OP_OS_DIAGNOSE"),
+)
+
+# Submit what the catalogue has under another address, or not yet.
+_SUBMISSIONS: dict[str, str] = {
+    "GET /2/instances/{instance_name}/info": "OP_INSTANCE_QUERY_DATA",
+    "POST /2/instances/{instance_name}/reinstall": "OP_INSTANCE_REINSTALL",
+    "PUT /2/instances/{instance_name}/prepare-export": "OP_BACKUP_PREPARE",
+    "POST /2/networks": "OP_NETWORK_ADD",
+    "DELETE /2/networks/{network_name}": "OP_NETWORK_REMOVE",
+    "PUT /2/networks/{network_name}/connect": "OP_NETWORK_CONNECT",
+    "PUT /2/networks/{network_name}/disconnect": "OP_NETWORK_DISCONNECT",
+    "PUT /2/networks/{network_name}/modify": "OP_NETWORK_SET_PARAMS",
+    "PUT /2/networks/{network_name}/rename": "OP_NETWORK_RENAME",
+    "PUT /2/nodes/{node_name}/role": "OP_NODE_SET_PARAMS",
+    "PUT /2/redistribute-config": "OP_CLUSTER_REDIST_CONF",
+    **{
+        f"{method} /2/{kind}/{{name}}/tags": opcode
+        for kind in ("groups", "instances", "networks", "nodes")
+        for method, opcode in (("PUT", "OP_TAGS_SET"), ("DELETE", "OP_TAGS_DEL"))
+    },
+}
+_LOOKS = frozenset({"GET /2/instances/{instance_name}/info"})  # open, although they submit a job
+# fmt: on
+
+
+def _all_routes() -> Iterator[Route]:
+    yield from _READS
+    read = {f"{route.method} {route.path}" for route in _READS}
+    catalogued = {entry.route: entry.opcode for entry in CATALOGUE.values() if entry.route}
+    for route, opcode in (_SUBMISSIONS | catalogued).items():
+        if route not in read:
+            method, _, path = route.partition(" ")
+            yield Route(method, path, _OPEN if route in _LOOKS else _WRITE, opcode=opcode)
+
+
+ROUTES: tuple[Route, ...] = tuple(_all_routes())
+
+
+class Router:
+    """Finds the route of a request."""
+
+    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+        self._plain: dict[str, dict[str, Route]] = {}
+        self._named: list[tuple[re.Pattern[str], dict[str, Route]]] = []
+        patterns: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            is_named = "{" in route.path
+            shape = re.sub(r"{(\w+)}", "{}", route.path)
+            (patterns if is_named else self._plain).setdefault(shape, {})[route.method] = route
+        self._named = [
+            (next(iter(methods.values())).pattern, methods) for methods in patterns.values()
+        ]
+
+    def find(self, method: str, path: str) -> tuple[Route, Mapping[str, str]]:
+        """Return the route of a request, and what its path names.
+
+        Raises:
+            Refusal: there is no such path, or nothing of that method there.
+        """
+        methods = self._plain.get(path)
+        if methods is None:
+            methods = next((m for pattern, m in self._named if pattern.match(path)), None)
+        if methods is None:
+            raise refused(HTTPStatus.NOT_FOUND, f"There is nothing at {path}.")
+        route = methods.get("GET" if method == "HEAD" else method)
+        if route is None or not route.is_supported:
+            told = f"Method {method} is unsupported for path {path}"
+            allowed = ", ".join(sorted(each.method for each in methods.values()))
+            raise refused(HTTPStatus.NOT_IMPLEMENTED, told, Allow=allowed)
+        found = route.pattern.match(path)
+        assert found is not None
+        return route, found.groupdict()

@@ -1,0 +1,154 @@
+"""The REST interface without sockets: a request comes in, an answer goes out."""
+
+import logging
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from common import web
+from common.errors import Bug, GntError
+from common.messages import to_json
+from coordinator.rapi.call import BAD, Call, parse_query
+from coordinator.rapi.failures import Refusal, refused, status_of, told
+from coordinator.rapi.limits import Limits
+from coordinator.rapi.reads import Sources
+from coordinator.rapi.routes import Route, Router
+from coordinator.rapi.sending import send
+from coordinator.rapi.users import REALM, Access, User, UsersFile, credentials
+
+log = logging.getLogger(__name__)
+
+JSON = "application/json"
+_FREE = frozenset({"/", "/2", "/version", "/2/features"})  # answered wherever the master is
+
+
+class Service:
+    """Answers requests.
+
+    Args:
+        sources: where answers come from.
+        users: who may do what.
+        limits: how much each may ask.
+        where: says where the coordinator is, when it is not here.
+        note: is told of each answer, for the access log.
+        is_closed: even what is open to all takes a user.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        users: UsersFile,
+        limits: Limits,
+        where: Callable[[], GntError],
+        note: Callable[[web.BaseRequest, str, int, int], None] = lambda *_: None,
+        *,
+        is_closed: bool = False,
+    ) -> None:
+        self._sources, self._users, self._limits = sources, users, limits
+        self._where, self._note, self._is_closed = where, note, is_closed
+        self._router = Router()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request; whatever goes wrong is an answer, too."""
+        user = "-"
+        headers: dict[str, str] = {}
+        status = HTTPStatus.OK
+        try:
+            source = request.remote or ""
+            self._limits.check(source)
+            route, named = self._router.find(request.method, request.path)
+            user = self._user(request, route, source) or "-"
+            call = Call(
+                method=route.method,
+                path=request.path,
+                named=named,
+                query=parse_query(request.query_string),
+                body=await _body(request),
+                user="" if user == "-" else user,
+                source=source,
+            )
+            body = await self._answer(route, call, headers)
+        except GntError as error:
+            status, body = status_of(error), to_json(told(error))
+            headers = error.headers if isinstance(error, Refusal) else {}
+        except Exception as error:
+            log.exception("the request %s %s failed unexpectedly", request.method, request.path)
+            bug = Bug(f"An internal error: {type(error).__name__}.")
+            status, body = HTTPStatus.INTERNAL_SERVER_ERROR, to_json(told(bug))
+        try:
+            return await send(request, status, body, JSON, headers)
+        finally:
+            self._note(request, user, status.value, len(body))
+
+    async def _answer(self, route: Route, call: Call, headers: dict[str, str]) -> bytes:
+        if route.path not in _FREE:
+            if not self._sources.copy.is_whole:
+                raise self._where()
+            if route.read is not None and route.access is Access.OPEN:
+                headers["Age"] = str(int(self._sources.copy.age_s))
+        if route.read is not None:
+            value = await route.read(call, self._sources)
+        else:
+            value = await self._submit(route, call)
+        return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+
+    async def _submit(self, route: Route, call: Call) -> int:
+        """Submit a job and return its number."""
+        operation = {"OP_ID": route.opcode} | route.takes.parameters(call)
+        return int(await self._sources.luxi.call("SubmitJob", [operation | _reason(route, call)]))
+
+    def _user(self, request: web.BaseRequest, route: Route, source: str) -> str:
+        """Return who asks; nobody where that is not asked and not told.
+
+        Raises:
+            Refusal: the user is none, or may not do this.
+        """
+        header = request.headers.get("Authorization")
+        access = Access.READ if self._is_closed and route.access is Access.OPEN else route.access
+        if header is None and access is Access.OPEN:
+            return ""
+        user = self._log_in(header or "")
+        if user is None:
+            if header is not None:
+                self._limits.failed(source)
+            raise refused(
+                HTTPStatus.UNAUTHORIZED,
+                "No permission -- see authorization schemes",
+                WWW_Authenticate=f'Basic realm="{REALM}"',
+            )
+        if not user.may(access):
+            raise refused(HTTPStatus.FORBIDDEN, f"User {user.name} may not do this.")
+        return user.name
+
+    def _log_in(self, header: str) -> User | None:
+        found = credentials(header)
+        user = self._users.find(found[0]) if found else None
+        return user if found and user and user.has_password(found[1]) else None
+
+
+async def _body(request: web.BaseRequest) -> Any:
+    """Return the JSON value that came with a request, or None."""
+    text = await request.read()
+    if not text:
+        return None
+    if request.content_type.lower() != JSON:
+        raise refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"The body has to be {JSON}.")
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise refused(BAD, "Unable to parse JSON data") from error
+
+
+def _reason(route: Route, call: Call) -> dict[str, Any]:
+    """Return the trail that tells why and by whom a job was submitted."""
+    now_ns = time.time_ns()
+    trail: list[tuple[str, str, int]] = []
+    if text := call.text("reason"):
+        trail.append(("gnt:user", text, now_ns))
+    trail.append((f"gnt:library:rlib2:{route.handler}", "", now_ns))
+    trail.append(("gantry:rapi", f"{call.user} from {call.source}", now_ns))
+    return {"reason": trail}

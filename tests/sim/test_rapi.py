@@ -1,0 +1,143 @@
+"""The REST interface of a cluster: what is asked, what comes back, and what it costs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sim.settings import create
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.rapi import READER
+from tests.support.rest import Rest, rest_of
+
+Scenario = Callable[[SimulatedCluster, Rest], Awaitable[None]]
+
+
+def with_rest(folder: Path, scenario: Scenario, nodes: int = 3, **options: Any) -> None:
+    async def run() -> None:
+        async with (
+            simulated_cluster(nodes=nodes, seed=1) as cluster,
+            rest_of(cluster, folder, **options) as rest,
+        ):
+            await scenario(cluster, rest)
+
+    simulate(run())
+
+
+def test_a_job_is_submitted_followed_and_seen_in_what_is_read_next(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        body = {
+            "__version__": 1, "mode": "create", "instance_name": "web1", "nics": [{}],
+            "disk_template": "sharedfile", "disks": [{"size": 64}], "os_type": "none",
+            "no_install": True, "pnode": "beta",
+        }  # fmt: skip
+        job = await rest.job("POST", "/2/instances?reason=new%20shop", body)
+        assert job["status"] == "success"
+        told = (await rest.ask("GET", "/2/instances/web1")).value
+        assert (told["status"], told["pnode"], told["oper_state"]) == ("running", "beta", True)
+        by_uuid = await rest.ask("GET", f"/2/instances/{told['uuid']}")
+        assert by_uuid.value == told
+        (sent,) = job["ops"]
+        assert [each[:2] for each in sent["reason"]] == [
+            ["gnt:user", "new shop"],
+            ["gnt:library:rlib2:instances", ""],
+            ["gantry:rapi", "writer from 127.0.0.1"],
+        ]
+        await rest.job("PUT", "/2/instances/web1/shutdown")
+        assert (await rest.ask("GET", "/2/instances/web1")).value["status"] == "ADMIN_down"
+        await rest.job("DELETE", "/2/instances/web1")
+        assert (await rest.ask("GET", "/2/instances/web1")).status == 404
+        assert (await rest.ask("GET", "/2/instances?bulk=1")).value == []
+        assert ("/2/instances", "writer", 200) in rest.noted
+
+    with_rest(tmp_path, scenario)
+
+
+def test_reading_costs_the_coordinator_nothing(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        await cluster.run(create("web1", "beta"))
+        while (await rest.ask("GET", "/2/instances")).value == []:
+            await rest.copy.changed()
+        rest.luxi.asked.clear()
+        for path in (
+            "/version", "/2/info", "/2/nodes?bulk=1", "/2/instances?bulk=1", "/2/instances/web1",
+            "/2/groups?bulk=1", "/2/jobs?bulk=1", "/2/jobs/1", "/2/tags", "/2/nodes/beta/role",
+            "/2/networks?bulk=1",
+        ):  # fmt: skip
+            assert (await rest.ask("GET", path, user=None)).status == 200, path
+        assert {*rest.luxi.asked} <= {"NextChanges"}
+
+    with_rest(tmp_path, scenario)
+
+
+def test_a_job_is_waited_for_without_asking_again_and_again(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        (number,) = await cluster.master.luxi(
+            "SubmitManyJobs", [[{"OP_ID": "OP_TEST_DELAY", "duration": 25}]]
+        )
+        path, fields = f"/2/jobs/{number[1]}/wait", ["status"]
+        loop = asyncio.get_running_loop()
+        first = (await rest.ask("GET", path, {"fields": fields})).value
+        assert first["job_info"] in (["queued"], ["waiting"], ["running"])
+        while first["job_info"] != ["running"]:
+            first = (
+                await rest.ask(
+                    "GET", path, {"fields": fields, "previous_job_info": first["job_info"]}
+                )
+            ).value
+        serial = max((each[0] for each in first["log_entries"]), default=0)
+        body = {"fields": fields, "previous_job_info": ["running"], "previous_log_serial": serial}
+        begun_s = loop.time()
+        told = (await rest.ask("GET", path, body)).value
+        while told is not None and told["job_info"] == ["running"]:
+            body["previous_log_serial"] = told["log_entries"][-1][0]
+            begun_s = loop.time()
+            told = (await rest.ask("GET", path, body)).value
+        assert told is None
+        assert loop.time() - begun_s == pytest.approx(10, abs=0.5)
+        while told is None:
+            told = (await rest.ask("GET", path, body)).value
+        assert told["job_info"] == ["success"]
+        assert rest.luxi.asked.count("WaitForJobChange") < 20
+
+    with_rest(tmp_path, scenario, nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "user", "status"),
+    [
+        ("PUT", "/2/tags?tag=x", None, None, 401),
+        ("PUT", "/2/tags?tag=x", None, ("writer", "wrong"), 401),
+        ("GET", "/2/nodes", None, ("writer", "wrong"), 401),
+        ("PUT", "/2/tags?tag=x", None, READER, 403),
+        ("GET", "/2/query/node?fields=name", None, READER, 200),
+        ("GET", "/2/query/node", None, READER, 400),
+        ("GET", "/2/query/secret?fields=name", None, READER, 404),
+        ("GET", "/2/nodes/nobody", None, None, 404),
+        ("GET", "/2/jobs/4711", None, None, 404),
+        ("GET", "/2/jobs/4711/wait", {"fields": ["status"]}, ("writer", "secret"), 404),
+        ("GET", "/2/jobs/1/wait", {}, ("writer", "secret"), 400),
+        ("GET", "/2/jobs/1/wait", {"fields": 1}, ("writer", "secret"), 400),
+        ("DELETE", "/2/jobs/4711", None, ("writer", "secret"), 404),
+        ("POST", "/2/nodes", None, None, 501),
+        ("PUT", "/2/instances/web1/startup", {"colour": "red"}, ("writer", "secret"), 400),
+        ("POST", "/2/groups", [], ("writer", "secret"), 400),
+        ("GET", "/2/nodes?bulk=many", None, None, 400),
+    ],
+)
+def test_refusals_have_the_status_and_the_form_of_ganetis(
+    tmp_path: Path, method: str, path: str, body: Any, user: tuple[str, str] | None, status: int
+) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        answer = await rest.ask(method, path, body, user=user)
+        assert answer.status == status, answer.text
+        if status != 200:
+            assert answer.value.keys() == {"code", "message", "explain"}
+            assert answer.value["code"] == status
+        if status == 401:
+            assert answer.headers["WWW-Authenticate"] == 'Basic realm="Ganeti Remote API"'
+
+    with_rest(tmp_path, scenario, nodes=1)
