@@ -78,7 +78,8 @@ def read_job(
         if common.reason:
             kept["reason"] = [list(each) for each in common.reason]
         given = operation.to_input()
-        secret = tuple(name for name, p in operation.parameters().items() if p.secret)
+        parameters = operation.parameters().items()
+        secret = tuple(name for name, p in parameters if p.secret and given[name])
         secrets.append({name: given.pop(name) for name in secret})
         records.append(
             OperationRecord(

@@ -211,6 +211,37 @@ ResultIsFindings = Annotated[
     bool, hidden("result: what was found, instead of whether there is no error")
 ]
 
+OsType = Annotated[
+    str | None,
+    option("-o", "--os-type", metavar="OS[+VARIANT]", help="operating system that is installed"),
+]
+ForceVariant = Annotated[
+    bool,
+    option(
+        "--force-variant",
+        help="even if the operating system declares no such variant",
+        syntax=Syntax.FLAG,
+    ),
+]
+PrivateOsParameters = Annotated[
+    dict[str, Any] | str,
+    option(
+        "--os-parameters-private",
+        help="NAME=VALUE,…; kept, and shown to nobody",
+        syntax=Syntax.KEYVAL,
+        secret=True,
+    ),
+]
+SecretOsParameters = Annotated[
+    dict[str, Any] | str,
+    option(
+        "--os-parameters-secret",
+        help="NAME=VALUE,…; for this time only, and not kept",
+        syntax=Syntax.KEYVAL,
+        secret=True,
+    ),
+]
+
 PrimaryNodeOption = Annotated[
     str | None,
     option(

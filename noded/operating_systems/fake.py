@@ -57,6 +57,7 @@ class FakeOsDriver(OsDriver):
         # For scenarios to change:
         self.there: tuple[Definition, ...] = (DEBIAN, NOOP)
         self.failing: set[Script] = set()
+        self.watch: Callable[[ScriptOrder], None] = lambda _: None  # hears what is checked and run
 
     def uses(self, disk: DiskId) -> bool:
         """Tell whether a script has a disk of this machine open."""
@@ -76,16 +77,12 @@ class FakeOsDriver(OsDriver):
         """The runs of which something is left, for tests to look at."""
         return tuple(sorted(self._runs))
 
-    @property
-    def orders(self) -> tuple[ScriptOrder, ...]:
-        """What those were told, for tests to look at."""
-        return tuple(run.order for run in self._runs.values())
-
     async def definitions(self) -> tuple[DefinitionReport, ...]:
         return tuple(sorted(map(report_of, self.there), key=lambda report: report.name))
 
     async def check(self, order: ScriptOrder) -> None:
         check_order(order)
+        self.watch(order)
         check_fits(
             order, find_definition(read_os_name(order.subject.os).definition, (), self.there)
         )

@@ -1,12 +1,23 @@
 """Which operating systems a cluster has, and what becomes of scripts amid mishaps."""
 
+import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NodeFailure
+from common.messages import to_json
+from common.model.job import Status
+from common.model.template import DiskTemplate
+from common.names import JobId
+from common.noderpc.operating_systems import Script, ScriptOrder
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.os.diagnose import FIELDS, DiagnoseOperatingSystems
 from noded.operating_systems.fake import DEBIAN, NOOP
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
@@ -65,5 +76,159 @@ def test_an_unknown_field_is_refused() -> None:
         async with simulated_cluster() as cluster:
             with pytest.raises(InvalidRequest, match="have no field “colour”; they have name,"):
                 await cluster.run(DiagnoseOperatingSystems(output_fields=("colour",)))
+
+    simulate(story())
+
+
+def installed(
+    os: str = "debian+stable", node: str | None = "gamma", *, start: bool = False, **more: Any
+) -> CreateInstance:
+    return replace(create(node=node, start=start), os_type=os, **more)
+
+
+async def installing(cluster: SimulatedCluster) -> JobId:
+    """Submit a job, and return when its script runs on gamma."""
+    number = await cluster.submit(installed())
+    for _ in range(1000):
+        if cluster.machines["gamma"].operating_systems.known:
+            return number
+        await asyncio.sleep(0.05)
+    raise AssertionError("it is not installed")
+
+
+def test_an_instance_is_installed_before_it_starts() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            job = await cluster.finished(await cluster.submit(installed(start=True)))
+            assert job.status is Status.SUCCESS, job.ops[0].failure
+            assert list((await cluster.snapshot()).contents["shared"].values()) == [
+                "debian+stable for web1"
+            ]
+            assert "create of debian+stable" in [entry.message for entry in job.ops[0].log]
+            assert cluster.config.instance("web1").os == "debian+stable"
+            assert cluster.machines["gamma"].operating_systems.known == ()
+
+    simulate(story())
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.FILE, DiskTemplate.PLAIN, DiskTemplate.DRBD])
+def test_disks_of_any_kind_are_installed_on(template: DiskTemplate) -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            second = "beta" if template.traits.is_mirrored else None
+            order = create(node="gamma", second=second, template=template)
+            await cluster.run(replace(order, os_type="noop"))
+            words = (await cluster.snapshot()).contents
+            assert "noop for web1" in words["gamma"].values()
+            assert ("noop for web1" in words["beta"].values()) == template.traits.is_mirrored
+
+    simulate(story())
+
+
+def test_an_installation_that_fails_leaves_nothing_and_says_why() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            before = await cluster.snapshot()
+            cluster.machines["gamma"].operating_systems.failing.add(Script.CREATE)
+            with pytest.raises(NodeFailure, match=r"ended with status 1.* no mirror.*is in /var"):
+                await cluster.run(installed())
+            assert not before.differences(await cluster.snapshot())
+
+    simulate(story())
+
+
+def test_a_cancelled_job_ends_its_script() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            before = await cluster.snapshot()
+            number = await installing(cluster)
+            await cluster.master.luxi("CancelJob", number)
+            assert (await cluster.finished(number)).status is Status.CANCELED
+            assert cluster.machines["gamma"].operating_systems.known == ()
+            assert not before.differences(await cluster.snapshot())
+
+    simulate(story())
+
+
+def test_a_script_goes_on_while_noded_is_restarted() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            number = await installing(cluster)
+            await cluster.restart_noded("gamma")
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+
+    simulate(story())
+
+
+def test_a_node_that_loses_its_power_fails_the_installation_and_nothing_is_left() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            number = await installing(cluster)
+            await cluster.lose_power("gamma")
+            await cluster.machines["gamma"].boot()
+            job = await cluster.finished(number)
+            assert job.status is Status.ERROR
+            assert job.ops[0].failure
+            assert "the node has lost its power" in job.ops[0].failure.message
+            assert cluster.config.find_instance("web1") is None
+
+    simulate(story())
+
+
+def test_what_no_node_could_install_is_refused_before_anything_is_done() -> None:
+    refused: tuple[tuple[dict[str, Any], type[Exception], str], ...] = (
+        ({"os": "debian"}, InvalidRequest, r"say which: debian\+stable, debian\+testing"),
+        ({"os": "debian+sarge"}, InvalidRequest, "declares no variant “sarge”"),
+        ({"os": "plan9"}, NodeFailure, "has no operating system “plan9”"),
+        ({"osparams": {"speed": "1"}}, InvalidRequest, "has no parameter “speed”"),
+        ({"osparams_secret": {"sp\need": "1"}}, InvalidRequest, "no name of a parameter"),
+    )
+
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            before = await cluster.snapshot()
+            for wrong, kind, match in refused:
+                with pytest.raises(kind, match=match):
+                    await cluster.run(installed(**wrong))
+            assert not before.differences(await cluster.snapshot())
+            await cluster.run(installed("debian+sarge", force_variant=True))
+
+    simulate(story())
+
+
+def test_confidential_parameters_reach_the_script_and_neither_job_nor_list_nor_log() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            seen: list[ScriptOrder] = []
+            cluster.machines["gamma"].operating_systems.watch = seen.append
+            secret: dict[str, Any] = {"osparams_private": {"root_password": "open sesame"}}
+            secret |= {"osparams_secret": {"mirror": "http://user:word@mirror"}}
+            number = await cluster.submit(installed(**secret))
+            job = await cluster.finished(number)
+            assert job.status is Status.SUCCESS, job.ops[0].failure
+            (order,) = {each.parameters.get("root_password"): each for each in seen}.values()
+            assert order.parameters == {
+                "root_password": "open sesame", "mirror": "http://user:word@mirror",
+            }  # fmt: skip
+            assert order.confidential == ("mirror", "root_password")
+            for text in (to_json(job), to_json(cluster.config.instance("web1"))):
+                assert b"sesame" not in text
+                assert b"user:word" not in text
+            kept = "".join(each.value for each in cluster.state.secrets.values())
+            assert "sesame" in kept
+            assert "user:word" not in kept
+            await cluster.run(RemoveInstance(instance_name=WEB1))
+            assert "sesame" not in "".join(s.value for s in cluster.state.secrets.values())
+
+    simulate(story())
+
+
+def test_many_instances_at_once_have_no_confidential_parameters() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            told = {"instance_name": "web1", "osparams_secret": {"root_password": "sesame"}}
+            wire = {"OP_ID": "OP_INSTANCE_MULTI_ALLOC", "instances": [told]}
+            with pytest.raises(InvalidRequest, match="are made one by one"):
+                await cluster.master.luxi("SubmitJob", [wire])
 
     simulate(story())

@@ -11,14 +11,21 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import NodeRef
+from common.model.os_name import read_os_name
 from common.model.parameters import Backend, filled, sound
 from common.model.tags import check_tags
 from common.model.template import DiskTemplate
 from common.names import InstanceId, InstanceName, MiB, NicId, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
+from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operating_systems.parameters import (
+    forget_instance,
+    keep_for_instance,
+    read_parameters,
+)
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
@@ -32,10 +39,14 @@ from coordinator.operations.devices import (
 from coordinator.operations.fields import (
     AllocatorOption,
     BackendParameters,
+    ForceVariant,
     HypervisorParameters,
     IgnorePolicy,
+    OsType,
     PrimaryNodeOption,
+    PrivateOsParameters,
     SecondaryNodeField,
+    SecretOsParameters,
     TagsOption,
 )
 from coordinator.operations.instance.new_disk import new_disks
@@ -58,6 +69,15 @@ from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import start_guest
 from coordinator.operations.steps.mirrors import join_copies, let_go
+from coordinator.operations.steps.scripts import (
+    ScriptRun,
+    check_not_blacklisted,
+    complete,
+    lost_parameters,
+    put_script_away,
+    run_script,
+    subject_of,
+)
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
@@ -74,6 +94,7 @@ class CreatePlan(Order, kw_only=True):
     guest: GuestSpec
     attach: Handover
     start: bool
+    install: ScriptRun | None = None
 
 
 @operation("OP_INSTANCE_CREATE")
@@ -112,15 +133,18 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     ] = None
     hvparams: HypervisorParameters = {}
     beparams: BackendParameters = {}
-    os_type: Annotated[str | None, option("-o", "--os-type", help="OS definition")] = None
+    os_type: OsType = None
+    force_variant: ForceVariant = False
     osparams: Annotated[
         dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)
     ] = {}
+    osparams_private: PrivateOsParameters = {}
+    osparams_secret: SecretOsParameters = {}
     start: Annotated[bool, option("--no-start", help="do not start it", syntax=Syntax.NO_FLAG)] = (
         True
     )
     no_install: Annotated[
-        bool | None, option("--no-install", help="run no OS scripts", syntax=Syntax.FLAG)
+        bool | None, option("--no-install", help="leave its disks empty", syntax=Syntax.FLAG)
     ] = None
     tags: TagsOption = ()
     ignore_ipolicy: IgnorePolicy = False
@@ -170,6 +194,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 cluster, PlannedInstance(instance, disks), nodes, built_in=built_in
             )
         await cluster.call(Instances, node).check_startable(guest=guest)
+        install = self._installation(cluster, place, instance, disks, nics, guest)
+        if install:
+            order = self._script(cluster, install)
+            await cluster.call(OperatingSystems, node).check(order=order)
         return CreatePlan(
             node=node.ref,
             others=place.others,
@@ -179,6 +207,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             guest=guest,
             start=self.start,
             attach=kind_of(self.disk_template).before_start(place.nodes),
+            install=install,
         )
 
     def on(self, place: Place) -> "CreateInstance":
@@ -213,10 +242,17 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             yield join_copies(cluster, plan.guest, nodes)
             if not plan.start:
                 yield let_go(cluster, plan.guest, nodes)
+        if (install := plan.install) is not None:
+            title = f"install {plan.instance.os} on {plan.instance.name}"
+            yield run_script(cluster, install, title, lambda: self._script(cluster, install))
+            yield put_script_away(cluster, install)
         yield record(
             f"add {plan.instance.name} to the configuration",
-            lambda state: _add(state, plan),
-            undo=lambda _: [Delete(item) for item in _items(plan)],
+            lambda state: [*_add(state, plan), *self._kept(state, plan)],
+            undo=lambda state: [
+                *forget_instance(state, plan.instance.uuid),
+                *(Delete(item) for item in _items(plan)),
+            ],
         )
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.node, plan.attach)
@@ -241,10 +277,11 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             raise InvalidRequest(f"Instances cannot be made by “{self.mode}” yet, only anew.")
         if self.snode and not self.pnode:
             raise InvalidRequest("Name the primary node, too, or neither of the two.")
-        if self.os_type and not self.no_install:
-            raise InvalidRequest(
-                "OS scripts are not supported yet: leave out --os-type, or add --no-install."
-            )
+        if self.os_type:
+            read_os_name(self.os_type)
+            if not self.no_install:
+                check_not_blacklisted(config, self.os_type)
+        read_parameters(self.osparams, what="the parameters of its operating system")
         check_enabled(config.cluster, self.disk_template)
         kind = kind_of(self.disk_template)
         kind.check_number(self.disks)
@@ -265,6 +302,41 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         layers = (sound(Backend, config.cluster.beparams), read_backend(self.beparams))
         what = f"the backend parameters of {self.instance_name}"
         filled(Backend, *layers, what=what)
+
+    def _installation(
+        self,
+        cluster: Cluster,
+        place: Place,
+        instance: Instance,
+        disks: tuple[Disk, ...],
+        nics: tuple[Nic, ...],
+        guest: GuestSpec,
+    ) -> ScriptRun | None:
+        """Return what installs its operating system, if that is to be done."""
+        is_left = any(disk.adopt for disk in self.disks)  # it has been installed elsewhere
+        if not self.os_type or self.no_install or is_left or not disks:
+            return None
+        kind = kind_of(self.disk_template)
+        subject = subject_of(cluster.config, instance, disks, nics, guest, place.nodes)
+        return ScriptRun(
+            node=place.node,
+            order=ScriptOrder(
+                script=Script.CREATE, subject=subject, may_be_unknown=self.force_variant
+            ),
+            attach=kind.before_start(place.nodes),
+            detach=kind.after_stop(place.nodes),
+        )
+
+    def _script(self, cluster: Cluster, install: ScriptRun) -> ScriptOrder:
+        given = (self.osparams_private, self.osparams_secret)
+        return complete(cluster, install.order, self.osparams, *given)
+
+    def _kept(self, state: State, plan: CreatePlan) -> list[Put | Delete]:
+        """Return what keeps its private parameters."""
+        instance, given = plan.instance, self.osparams_private
+        if isinstance(given, str):
+            raise lost_parameters()
+        return keep_for_instance(state, instance.uuid, instance.os, given) if given else []
 
     def _objects(
         self, cluster: Cluster, nodes: Sequence[NodeId]

@@ -45,6 +45,19 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
     ] = ()
     iallocator: Annotated[str | None, hidden("name of the allocator")] = None
 
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what must not be stored, before it is: this list is, as a whole."""
+        for told in given.get("instances") or ():
+            confidential = ("osparams_private", "osparams_secret")
+            if isinstance(told, dict) and any(told.get(name) for name in confidential):
+                raise InvalidRequest(
+                    "Instances with private or secret parameters are made one by one, with "
+                    "gnt-instance add: a list of them would be stored with the job.",
+                    instance=str(told.get("instance_name")),
+                )
+        return given
+
     def locks(self, config: Config, _: Places) -> Wanted:  # noqa: ARG002
         return wanted()  # the promises keep the room; each job takes its own locks
 

@@ -13,6 +13,7 @@ from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operating_systems.parameters import forget_instance
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
@@ -129,7 +130,7 @@ def take_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
         yield _tolerant(cluster, step) if plan.ignore_failures else step
     yield record(
         f"remove {plan.guest.name} from the configuration",
-        lambda _: _deletions(plan),
+        lambda state: [*_deletions(plan), *forget_instance(state, plan.instance.uuid)],
     )
 
 

@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from common.errors import NodeFailure, NotFound, Unreachable
+from common.errors import NotFound, Unreachable
 from common.messages import Order
 from common.model.node import NodeRef
 from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Peer
 from common.noderpc.disks import Disks, DiskSpec
-from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Handover
 from coordinator.disks.kind import DiskKind
-from coordinator.disks.mirrors import in_words, is_whole
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, hold_disks
+from coordinator.operations.steps.mirrors import see_mirrored
 from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S, in_passing, patiently
 
 
@@ -76,7 +75,7 @@ def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:
         for side in (copy.source, copy.target):
             await hold_disks(cluster, (side.disk,), side.attach.do)
         await _transfer(cluster, copy)
-        await _see_it_mirrored(cluster, copy.target)
+        await see_mirrored(cluster, copy.target.node, copy.target.disk)
         # What took hours is not done again because a noded is being restarted just now.
         await patiently(cluster, end)
 
@@ -123,25 +122,6 @@ async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
             if isinstance(error, BrokenOff):
                 offer = None  # whoever offered may be gone
         attempt += 1
-        await cluster.sleep(PAUSE_S)
-
-
-async def _see_it_mirrored(cluster: Cluster, side: Side) -> None:
-    """Return when the second copy of what was written has all of it, too, if there is one.
-
-    Raises:
-        NodeFailure: it has not, and does not get it.
-    """
-    limit = cluster.steady() + PATIENCE_S
-    while side.disk.ends:
-        (report,) = await cluster.call(Mirrors, side.node).status(disks=(side.disk,))
-        if is_whole(report):
-            return
-        if cluster.steady() >= limit:
-            raise NodeFailure(
-                f"The second copy of what was written on {side.node} lacks some of it: the disk "
-                f"{in_words(report)} there."
-            )
         await cluster.sleep(PAUSE_S)
 
 

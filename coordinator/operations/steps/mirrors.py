@@ -15,6 +15,7 @@ from coordinator.disks.mirrors import (
     Reports,
     are_whole,
     first_trouble,
+    in_words,
     is_linked,
     is_whole,
     progress,
@@ -166,6 +167,25 @@ def meet(
         undo=lambda: hold(cluster, guest, undo),
         edit=note,
     )
+
+
+async def see_mirrored(cluster: Cluster, node: NodeRef, disk: DiskSpec) -> None:
+    """Return when the second copy of what was written has all of it, too, if there is one.
+
+    Raises:
+        NodeFailure: it has not, and does not get it.
+    """
+    limit = cluster.steady() + PATIENCE_S
+    while disk.ends:
+        (report,) = await cluster.call(Mirrors, node).status(disks=(disk,))
+        if is_whole(report):
+            return
+        if cluster.steady() >= limit:
+            raise NodeFailure(
+                f"The second copy of what was written on {node} lacks some of it: the disk "
+                f"{in_words(report)} there."
+            )
+        await cluster.sleep(LOOK_S)
 
 
 async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> None:
