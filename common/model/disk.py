@@ -173,6 +173,25 @@ class Mode(StrEnum):
     READ_ONLY = "ro"
 
 
+class Snapshot(Order, kw_only=True):
+    """What was on a disk at a moment; where it is kept, it is a disk that is only read.
+
+    Attributes:
+        uuid: of what keeps it.
+        name: given by the operator; those of one name are of one moment.
+        taken_at: seconds since 1970.
+        size: of the disk.
+        room: what is set aside for what changes since; 0 if it is taken as it is needed.
+    """
+
+    uuid: DiskId
+    name: str
+    taken_at: float
+    size: MiB
+    room: MiB
+    backing: Backing
+
+
 class Disk(Entity, kw_only=True):
     uuid: DiskId
     name: str = ""  # given by the operator, may be empty
@@ -184,3 +203,21 @@ class Disk(Entity, kw_only=True):
     # to the others alone, and taken back when the node has said that it is up to date again.
     behind: tuple[NodeId, ...] = ()
     template: DiskTemplate | None = None  # of one that belongs to no instance; else the instance's
+    snapshots: tuple[Snapshot, ...] = ()  # the oldest first
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the pools that are known from the disk alone, those of its snapshots too."""
+        backings = (self.backing, *(each.backing for each in self.snapshots))
+        return tuple(dict.fromkeys(pool for backing in backings for pool in backing.pools))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return what it is in the pools of a node that has it, its snapshots included."""
+        kept = (path for each in self.snapshots for path in each.backing.paths)
+        return (*self.backing.paths, *kept)
+
+    def takes(self, pool: Pool) -> MiB:
+        """Return how much it takes of a pool, with its snapshots, on each node that has it."""
+        kept = (each.backing.takes(each.room, pool) for each in self.snapshots)
+        return MiB(self.backing.takes(self.size, pool) + sum(kept))

@@ -31,6 +31,8 @@ class Traits(Record):
         has_disks: whether its instances have disks at all.
         is_adopted: whether its disks are there before and take no space that was free.
         is_balanced: whether balancing moves its instances, as that of Ganeti does.
+        keeps_snapshots: whether what is on its disks can be kept as it is at a moment.
+        rolls_back: whether its disks can become again what was kept.
     """
 
     holders: int
@@ -39,6 +41,8 @@ class Traits(Record):
     has_disks: bool = True
     is_adopted: bool = False
     is_balanced: bool = True
+    keeps_snapshots: bool = False
+    rolls_back: bool = False
 
     @property
     def is_external(self) -> bool:
@@ -97,7 +101,13 @@ TRAITS: Mapping[str, Traits] = {
     DiskTemplate.DISKLESS: Traits(holders=0, has_disks=False, is_balanced=False),
     DiskTemplate.FILE: Traits(holders=1, space=PoolKind.DIRECTORY, is_balanced=False),
     DiskTemplate.SHAREDFILE: Traits(holders=0, space=PoolKind.DIRECTORY),
-    DiskTemplate.PLAIN: Traits(holders=1, space=PoolKind.VOLUME_GROUP, is_balanced=False),
+    DiskTemplate.PLAIN: Traits(
+        holders=1,
+        space=PoolKind.VOLUME_GROUP,
+        is_balanced=False,
+        keeps_snapshots=True,
+        rolls_back=True,
+    ),
     DiskTemplate.BLOCKDEV: Traits(holders=0, is_adopted=True),
     DiskTemplate.DRBD: Traits(holders=2, space=PoolKind.VOLUME_GROUP, overhead=MiB(128)),
     DiskTemplate.RBD: Traits(holders=0),

@@ -24,6 +24,27 @@ def check_missing(seen: Seen) -> Iterator[Finding]:
                         yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
 
 
+def check_missing_snapshots(seen: Seen) -> Iterator[Finding]:
+    """Name snapshots that are not where they should be: beside the disk that a guest uses."""
+    there = {
+        node.uuid: {*report.disk_files, *(f"{each.group}/{each.name}" for each in report.volumes)}
+        for node, report in seen.answered()
+    }
+    for instance in seen.config.sorted_instances():
+        if instance.primary_node not in there:
+            continue
+        files = there[instance.primary_node]
+        for index, disk in enumerate(seen.config.disks_of(instance)):
+            for each in disk.snapshots:
+                if not files.issuperset(each.backing.paths):
+                    node = seen.config.nodes[instance.primary_node].name
+                    message = (
+                        f"the snapshot {each.name} of disk {index} is missing on {node}; "
+                        f"“gnt-instance remove-snapshot {instance.name} {each.name}” forgets it"
+                    )
+                    yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
+
+
 def check_left_over(seen: Seen) -> Iterator[Finding]:
     """Name what is in pools and belongs to no instance; where all nodes see it, only once."""
     known = _paths(seen.config)
@@ -40,4 +61,4 @@ def check_left_over(seen: Seen) -> Iterator[Finding]:
 
 
 def _paths(config: Config) -> set[str]:
-    return {path for disk in config.disks.values() for path in disk.backing.paths}
+    return {path for disk in config.disks.values() for path in disk.paths}

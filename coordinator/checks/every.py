@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from coordinator.checks.cluster import check_references, check_roles
-from coordinator.checks.disks import check_left_over, check_missing
+from coordinator.checks.disks import check_left_over, check_missing, check_missing_snapshots
 from coordinator.checks.finding import Finding, Seen
 from coordinator.checks.instances import (
     check_silence,
@@ -22,7 +22,12 @@ from coordinator.checks.nodes import (
     check_versions,
 )
 from coordinator.checks.parameters import check_stored_parameters
-from coordinator.checks.volumes import check_groups, check_orphans, check_volumes
+from coordinator.checks.volumes import (
+    check_groups,
+    check_lost_snapshots,
+    check_orphans,
+    check_volumes,
+)
 
 Check = Callable[[Seen], Iterator[Finding]]
 
@@ -40,9 +45,11 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
     ),
     "Verifying disks": (
         check_missing,
+        check_missing_snapshots,
         check_left_over,
         check_groups,
         check_volumes,
+        check_lost_snapshots,
         check_orphans,
         check_mirrors,
         check_devices,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from common.model.disk import Disk
 from common.model.pool_kind import PoolKind
+from common.names import DiskId
 from common.noderpc.disks import VolumeListing
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
@@ -27,18 +28,35 @@ def check_volumes(seen: Seen) -> Iterator[Finding]:
                         yield Finding("EINSTANCEFAULTYDISK", "instance", instance.name, message)
 
 
+def check_lost_snapshots(seen: Seen) -> Iterator[Finding]:
+    """Name snapshots that nobody can go back to."""
+    for node, report in seen.answered():
+        problems = {each.disk: each.problem for each in report.volumes if each.disk}
+        for instance in seen.config.instances_on(node.uuid):
+            for index, disk in enumerate(seen.config.disks_of(instance)):
+                for each in disk.snapshots:
+                    if problem := problems.get(each.uuid):
+                        message = (
+                            f"the snapshot {each.name} of disk {index} on {node.name} is of no "
+                            f"use: {problem}; “gnt-instance remove-snapshot {instance.name} "
+                            f"{each.name}” deletes it"
+                        )
+                        yield Finding("EINSTANCEFAULTYDISK", "instance", instance.name, message)
+
+
 def check_orphans(seen: Seen) -> Iterator[Finding]:
     """Name volumes that were made for a disk that there is not any more, not there, or elsewhere.
 
     What Gantry has not made is none of its business.
     """
-    disks = seen.config.disks
+    disks = dict(seen.config.disks)
+    disks |= {DiskId(each.uuid): disk for disk in disks.values() for each in disk.snapshots}
     for node, report in seen.answered():
         for each in report.volumes:
             if each.disk is None:
                 continue
             path, disk = f"{each.group}/{each.name}", disks.get(each.disk)
-            if disk and node.uuid in disk.nodes and path in disk.backing.paths:
+            if disk and node.uuid in disk.nodes and path in disk.paths:
                 continue
             whose = f"the disk {each.disk} of the instance {each.instance}"
             why = f"of {whose}, which is not kept there" if disk else f"left over of {whose}"
@@ -54,10 +72,7 @@ def check_groups(seen: Seen) -> Iterator[Finding]:
     config = seen.config
     usual = {kind.pool(config.cluster) for kind in KINDS.values()}
     used = {
-        (uuid, pool)
-        for disk in config.disks.values()
-        for uuid in disk.nodes
-        for pool in disk.backing.pools
+        (uuid, pool) for disk in config.disks.values() for uuid in disk.nodes for pool in disk.pools
     }
     for node, report in seen.answered():
         for each in report.facts.storage:

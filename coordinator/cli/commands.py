@@ -102,6 +102,9 @@ AREAS = dict(
                 "info": Command("show all about instances", "info:instance_info"),
                 "batch-create": Command("create the instances in a file", "batch:create_many"),
                 "console": Command("use an instance's serial console", "console:console"),
+                "list-snapshots": Command(
+                    "list what was kept of disks", "snapshots:list_snapshots"
+                ),
             },
             {"show": "info", "start": "startup", "stop": "shutdown"},
         ),

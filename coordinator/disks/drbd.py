@@ -12,12 +12,13 @@ from common.model.node import NodeRef
 from common.model.parameters import settled
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
-from common.names import InstanceId, NodeId
+from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import DiskSpec, MirrorEnd
+from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, alone, none, optional, shared, sole, standby
 from coordinator.disks.kind import DiskKind, NewDisk
-from coordinator.disks.volume_groups import group_for, pool_in
+from coordinator.disks.volume_groups import group_for, pool_in, volume_kept_in
 from coordinator.state.config import Config
 
 
@@ -50,6 +51,12 @@ class DrbdKind(DiskKind):
 
     def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
         return replace(super()._spec(config, owner, group, disk), ends=_ends(config, disk))
+
+    def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
+        """Keep what is on the volume of the node that is asked, which is that of the guest."""
+        assert isinstance(disk.backing, DrbdBacking)
+        volume = replace(disk, backing=disk.backing.data, parameters={}, ends=())
+        return volume_kept_in(volume, uuid, room)
 
     def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
         home, *rest = nodes

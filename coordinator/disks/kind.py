@@ -8,17 +8,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk
+from common.model.disk import Backing, Disk, Mode, Snapshot
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.model.parameters import Layer
 from common.model.pool import Pool
 from common.model.template import DiskTemplate, Traits
-from common.names import DiskId, InstanceId, NodeId
+from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, none, shared, sole
 from coordinator.disks.parameters import disk_parameters, group_of
@@ -137,6 +140,28 @@ class DiskKind(ABC):
             mode=disk.mode,
             parameters=disk_parameters(config, group, self.template),
         )
+
+    def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec | None:  # noqa: ARG002
+        """Return what keeps a disk as it is at a moment; None if nothing can.
+
+        Args:
+            disk: as its nodes are told of it.
+            uuid: of the new snapshot.
+            room: for what changes since, where space is set aside for that.
+        """
+        return None
+
+    def is_kept_in(self, disk: DiskSpec, snapshot: Snapshot) -> SnapshotSpec:
+        """Return a snapshot as nodes are told of it."""
+        kept = replace(
+            disk,
+            id=snapshot.uuid,
+            size=snapshot.size,
+            backing=snapshot.backing,
+            mode=Mode.READ_ONLY,
+            parameters={},
+        )
+        return SnapshotSpec(of=disk, kept=kept, room=snapshot.room)
 
     # What nodes are asked before and after something happens to a guest; if it has no disks, they
     # are not asked.

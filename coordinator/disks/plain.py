@@ -6,8 +6,11 @@ from common.model.disk_parameters import PlainParameters
 from common.model.parameters import Layer, settled
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.kind import DiskKind, NewDisk
-from coordinator.disks.volume_groups import group_for, pool_in
+from coordinator.disks.volume_groups import group_for, pool_in, volume_kept_in
 from coordinator.state.config import Config
 
 
@@ -33,6 +36,9 @@ class PlainKind(DiskKind):
             name=f"{new.disk}.disk",
             thin_pool=_thin_pool(cluster, new.parameters),
         )
+
+    def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
+        return volume_kept_in(disk, uuid, room)
 
 
 def _thin_pool(cluster: Cluster, refined: Layer | None = None) -> str:

@@ -14,4 +14,4 @@ def taken_by(disks: Iterable[Disk], pool: Pool) -> MiB:
     for instances. That is less than its size, if there is something else in it, or disks of other
     nodes' instances, when it is shared. htools take for lost what is neither, and warn of it.
     """
-    return MiB(sum(disk.backing.takes(disk.size, pool) for disk in disks))
+    return MiB(sum(disk.takes(pool) for disk in disks))

@@ -1,10 +1,16 @@
-"""In which volume group of its nodes a disk goes, and which pool that is."""
+"""In which volume group of its nodes a disk goes, which pool that is, and what keeps a volume."""
+
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
+from common.model.disk import LvmBacking, Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS, DiskTemplate
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 
 
 def group_for(cluster: Cluster, template: DiskTemplate, wished: str = "") -> str:
@@ -42,3 +48,11 @@ def pool_in(group: str, thin_pool: str = "") -> Pool | None:
         return None
     name = f"{group}/{thin_pool}" if thin_pool else group
     return Pool(kind=PoolKind.VOLUME_GROUP, name=name)
+
+
+def volume_kept_in(disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
+    """Return what keeps a volume; in a thin pool it takes what it needs."""
+    assert isinstance(disk.backing, LvmBacking)
+    backing = replace(disk.backing, name=f"{uuid}.snapshot")
+    kept = replace(disk, id=uuid, backing=backing, mode=Mode.READ_ONLY, parameters={})
+    return SnapshotSpec(of=disk, kept=kept, room=MiB(0) if backing.thin_pool else room)

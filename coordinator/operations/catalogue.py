@@ -261,6 +261,13 @@ _ENTRIES = (
         confirm="Delete {}, with all the data on the disks?",
     ),
     Entry(
+        "OP_INSTANCE_REMOVE_SNAPSHOT",
+        "instance.remove_snapshot",
+        command="gnt-instance remove-snapshot",
+        help="delete a snapshot of an instance's disks",
+        confirm="Delete a snapshot of {}?",
+    ),
+    Entry(
         "OP_INSTANCE_RENAME",
         "instance.rename",
         command="gnt-instance rename",
@@ -275,6 +282,13 @@ _ENTRIES = (
         help="make new copies of mirrored disks",
         route="POST /2/instances/{instance_name}/replace-disks",
         ignored=("--ignore-ipolicy",),
+    ),
+    Entry(
+        "OP_INSTANCE_ROLLBACK",
+        "instance.rollback",
+        command="gnt-instance rollback",
+        help="have an instance's disks be as in a snapshot",
+        confirm="Give up what was written to the disks of {} since?",
     ),
     Entry(
         "OP_INSTANCE_SET_PARAMS",
@@ -296,6 +310,12 @@ _ENTRIES = (
         route="PUT /2/instances/{instance_name}/shutdown",
         many="instance_name",
         confirm_many="Stop {}?",
+    ),
+    Entry(
+        "OP_INSTANCE_SNAPSHOT",
+        "instance.snapshot",
+        command="gnt-instance snapshot",
+        help="keep what is on an instance's disks now",
     ),
     Entry(
         "OP_INSTANCE_STARTUP",

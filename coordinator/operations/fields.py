@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.model.allocation_policy import AllocationPolicy
-from common.names import GroupName, InstanceName, NodeName
+from common.names import GroupName, InstanceName, MiB, NodeName
 from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 
@@ -43,6 +43,10 @@ EarlyRelease = Annotated[
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip
+RoomOption = Annotated[
+    MiB | None,
+    option("--room", help="how much of each disk may change before its snapshot is lost (all)"),
+]
 ShutdownTimeout = Annotated[
     Patience, option("--shutdown-timeout", help="seconds to wait before it is killed")
 ]

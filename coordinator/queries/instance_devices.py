@@ -64,6 +64,13 @@ def _nothing(*_: Any) -> Any:
     return Missing.UNAVAILABLE
 
 
+def _snapshots(disk: Disk) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "taken_at": each.taken_at, "size": each.size, "room": each.room}
+        for each in disk.snapshots
+    ]
+
+
 # fmt: off
 _EACH_DISK: tuple[tuple[str, str, Kind, str, OfDisk], ...] = (
     ("disk.name", "DiskName", Kind.TEXT, "Name of {} disk", lambda disk: _given(disk.name)),
@@ -74,6 +81,7 @@ _EACH_DISK: tuple[tuple[str, str, Kind, str, OfDisk], ...] = (
 _ALL_DISKS: tuple[tuple[str, str, str, OfDisk], ...] = (
     ("disk.names", "Disk_names", "List of disk names", lambda disk: _given(disk.name)),
     ("disk.sizes", "Disk_sizes", "List of disk sizes", lambda disk: disk.size),
+    ("disk.snapshots", "Disk_snapshots", "Snapshots of each disk, the oldest first", _snapshots),
     ("disk.spindles", "Disk_spindles", "List of disk spindles", _nothing),
     ("disk.uuids", "Disk_UUIDs", "List of disk UUIDs", lambda disk: disk.uuid),
 )

@@ -150,7 +150,7 @@ class Config(Objects):
     @cached_property
     def used_pools(self) -> tuple[Pool, ...]:
         """The pools that disks name themselves, wherever new ones go."""
-        used = {pool for disk in self.disks.values() for pool in disk.backing.pools}
+        used = {pool for disk in self.disks.values() for pool in disk.pools}
         return tuple(sorted(used, key=lambda pool: (pool.kind, pool.name)))
 
     @cached_property

@@ -24,6 +24,7 @@ class Contents:
         """Begin with zeros; ``others`` are those of all machines, this one to be among them."""
         self._files, self._volumes, self._exports = files, volumes, exports
         self._words: dict[str, str] = {}  # by LVM's UUID
+        volumes.on_copy = self._copy
         self._others = others
         others.append(self)
 
@@ -45,6 +46,10 @@ class Contents:
         for each in self._others if is_mirrored else [self]:
             if volume := each._volume(disk.backing):
                 each._words[volume] = word
+
+    def _copy(self, source: str, target: str) -> None:
+        """Have a snapshot of a volume hold what that holds, or the other way round."""
+        self._words[target] = self._words.get(source, "")
 
     def by_path(self) -> dict[str, str]:
         """Return the words that are on disks which only this machine has."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.messages import from_json, to_builtins, to_json
-from common.model.disk import DrbdBacking
+from common.model.disk import Disk, DrbdBacking
 from common.model.node import Node
 from common.names import NodeName
 from coordinator.state.config import Config
@@ -91,6 +91,8 @@ def _named(config: Config, taken: Snapshot) -> Snapshot:
         for number, disk in enumerate(instance.disks):
             name = names[disk] = f"{instance.name} disk {number}"
             backing = config.disks[disk].backing
+            for kept in config.disks[disk].snapshots:
+                names[kept.uuid] = f"snapshot {kept.name} of {name}"
             if isinstance(backing, DrbdBacking):
                 names[backing.secret] = f"secret of {name}"
         for number, nic in enumerate(instance.nics):
@@ -120,6 +122,8 @@ def _configured(config: Config) -> dict[str, Any]:
 
 def _timeless(item: Any) -> Any:
     same = replace(item, ctime=0.0, mtime=0.0, serial_no=0)
+    if isinstance(same, Disk):
+        same = replace(same, snapshots=tuple(replace(s, taken_at=0.0) for s in same.snapshots))
     return replace(same, key="") if isinstance(same, Node) else same
 
 

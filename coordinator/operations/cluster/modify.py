@@ -262,7 +262,7 @@ def _check_pools(config: Config, after: Config) -> None:
     for instance in config.sorted_instances() if lost else ():
         for disk in config.disks_of(instance):
             for pool in lost:
-                if disk.backing.takes(disk.size, pool):
+                if disk.takes(pool):
                     raise Conflict(
                         f"A disk of {instance.name} is in {pool}; it has to stay the cluster's.",
                         instance=instance.name,

@@ -27,6 +27,7 @@ from coordinator.operations.steps.checks import check_online, check_takes_instan
 from coordinator.operations.steps.copies import DiskCopy, copy_disk, side_of
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, homes
 from coordinator.operations.steps.mirrors import join_copies
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 
@@ -62,6 +63,7 @@ async def plan_conversion(
     refs = tuple(node.ref for node in nodes)
     holders, devices = new.holders([node.uuid for node in nodes]), free_devices(cluster)
     before = config.disks_of(instance)
+    check_no_snapshots(instance, before, "converted")
     after = tuple(
         Disk(
             uuid=(uuid := DiskId(cluster.new_uuid())),

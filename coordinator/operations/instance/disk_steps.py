@@ -21,6 +21,7 @@ from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import check_answers, check_online, is_alive
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold, homes
 from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
+from coordinator.operations.steps.snapshots import check_no_snapshots
 
 
 class AtOnce(StrEnum):
@@ -80,6 +81,7 @@ def plan_disks(
     Raises:
         Conflict: a disk that goes is in use, or the guest cannot be told.
     """
+    check_no_snapshots(before, changes.gone, "taken away")
     check_settled(cluster, before)
     config, kind = cluster.config, kind_of(after.disk_template)
     home = config.nodes[after.primary_node]

@@ -39,6 +39,7 @@ from coordinator.operations.steps.checks import check_answers, check_online, fin
 from coordinator.operations.steps.disks import hold, holders_of, homes
 from coordinator.operations.steps.finishing import until_finished
 from coordinator.operations.steps.mirrors import mirrored, wait_for_sync
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 
@@ -82,6 +83,7 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
         disks = config.disks_of(instance)
         index = find_device(disks, self.disk, kind="disk", name=instance.name)
         before = disks[index]
+        check_no_snapshots(instance, (before,), "grown")
         after = replace(before, size=self._size(before, index, instance))
         grown = (*disks[:index], after, *disks[index + 1 :])
         home = config.nodes[instance.primary_node]

@@ -44,6 +44,7 @@ from coordinator.operations.steps.checks import (
 from coordinator.operations.steps.copies import DiskCopy, copy_disk, make_target, side_of
 from coordinator.operations.steps.disks import delete_left_disk
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 
@@ -93,6 +94,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
         check_takes_instances(target)
         check_settled(cluster, instance)
         disks = config.disks_of(instance)
+        check_no_snapshots(instance, disks, "moved")
         holders = kind.holders([target.uuid])
         moved = replace(instance, primary_node=target.uuid)
         moved_disks = tuple(replace(disk, nodes=holders) for disk in disks)

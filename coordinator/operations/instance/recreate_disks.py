@@ -42,6 +42,7 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 Wished = int | tuple[int, dict[str, Any]]
@@ -233,6 +234,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
 async def _check_is_down(cluster: Cluster, instance: Instance) -> None:
     """Refuse an instance that runs, shall run, or may run somewhere."""
     check_has_disks(instance)
+    check_no_snapshots(instance, cluster.config.disks_of(instance), "made anew")
     check_settled(cluster, instance)
     home = cluster.config.nodes[instance.primary_node]
     runs = not home.offline and may_run(await find_guest(cluster, instance, home))

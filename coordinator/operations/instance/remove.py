@@ -26,6 +26,7 @@ from coordinator.operations.steps.checks import check_online, find_guest, may_ru
 from coordinator.operations.steps.disks import delete_disk, hold, homes
 from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
+from coordinator.operations.steps.snapshots import delete_snapshot
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete
 
@@ -135,7 +136,11 @@ def take_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
 
 
 def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
-    for index, disk in enumerate(plan.guest.disks):
+    kind = kind_of(plan.instance.disk_template)
+    for index, (known, disk) in enumerate(zip(plan.disks, plan.guest.disks, strict=True)):
+        for each in known.snapshots:
+            kept = kind.is_kept_in(disk, each).kept
+            yield delete_snapshot(cluster, index, each.name, kept, plan.homes[0])
         for home in plan.homes:
             yield delete_disk(cluster, index, disk, home)
 

@@ -45,7 +45,7 @@ class Promise(NamedTuple):
         """The pools that its disks name."""
         planned = self.planned.disks if self.planned else ()
         named = (*planned, *self.disks, *self.beside)
-        return tuple(pool for disk in named for pool in disk.backing.pools)
+        return tuple(pool for disk in named for pool in disk.pools)
 
 
 class Promises:

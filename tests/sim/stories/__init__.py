@@ -11,10 +11,25 @@ from tests.sim.stories import (
     moves,
     node,
     os,
+    snapshots,
     tags,
     test,
 )
 
-_AREAS = (backup, cluster, disks, elsewhere, group, instance, mirrored, moves, node, os, tags, test)
+_AREAS = (
+    backup,
+    cluster,
+    disks,
+    elsewhere,
+    group,
+    instance,
+    mirrored,
+    moves,
+    node,
+    os,
+    snapshots,
+    tags,
+    test,
+)
 AREAS = tuple(area.STORIES for area in _AREAS)
 STORIES = {name: story for area in AREAS for name, story in area.items()}

@@ -18,6 +18,7 @@ OURS = {
     "job": {"opfailure", "waits"},
     "instance": {
         "disk.findings",
+        "disk.snapshots",
         "guest_state",
         "hv/accelerator",
         "last_known",

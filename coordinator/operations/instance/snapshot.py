@@ -1,0 +1,132 @@
+"""Keep what is on the disks of an instance as it is now."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.disk import Disk, Snapshot
+from common.model.instance import Instance
+from common.model.node import NodeRef
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.kind import DiskKind
+from coordinator.disks.kinds import KINDS, kind_of
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import InstanceArgument, RoomOption
+from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import argument
+from coordinator.operations.placement.growth import promise_of_space, take_space
+from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.specs import disk_spec
+from coordinator.operations.step import Step
+from coordinator.operations.steps.changes import change
+from coordinator.operations.steps.checks import (
+    check_answers,
+    check_has_disks,
+    check_online,
+    find_guest,
+    is_alive,
+)
+from coordinator.operations.steps.snapshots import take_snapshots
+from coordinator.state.config import Config
+
+SnapshotName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$")]
+
+
+class SnapshotPlan(Order, kw_only=True):
+    instance: Instance
+    node: NodeRef
+    before: tuple[Disk, ...]
+    after: tuple[Disk, ...]  # with the new snapshots
+    snapshots: tuple[SnapshotSpec, ...]
+    now: float
+
+
+@operation("OP_INSTANCE_SNAPSHOT")
+class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
+    """Keep what is on all disks of an instance now; one that runs stands still for a moment."""
+
+    instance_name: InstanceArgument
+    name: Annotated[SnapshotName, argument("name of the snapshot")]
+    room: RoomOption = None
+
+    def locks(self, config: Config, _: None) -> Wanted:
+        instance = config.instance(self.instance_name)
+        nodes = config.nodes_of(instance)
+        return wanted(instance=instance.name, nodes=nodes, room=nodes)
+
+    async def prepare(self, cluster: Cluster, _: None) -> SnapshotPlan:
+        config = cluster.config
+        instance = config.instance(self.instance_name)
+        check_has_disks(instance)
+        check_settled(cluster, instance)
+        disks, node = config.disks_of(instance), config.nodes[instance.primary_node]
+        self._check_possible(instance, disks)
+        check_online(node)
+        found = await find_guest(cluster, instance, node)
+        check_answers(found, instance, node)
+        if is_alive(found):
+            cluster.log(f"{instance.name} runs, and stands still for a moment.")
+        kind, now = kind_of(instance.disk_template), cluster.now()
+        specs = tuple(
+            kept_in(cluster, kind, disk_spec(config, instance, disk), self.room) for disk in disks
+        )
+        after = tuple(
+            replace(disk, snapshots=(*disk.snapshots, self._record(spec, now)))
+            for disk, spec in zip(disks, specs, strict=True)
+        )
+        await take_space(cluster, PlannedInstance(instance, after), [node])
+        return SnapshotPlan(
+            instance=instance, node=node.ref, before=disks, after=after, snapshots=specs, now=now
+        )
+
+    def promises(self, plan: SnapshotPlan) -> Iterable[Promise]:
+        return [promise_of_space(PlannedInstance(plan.instance, plan.after))]
+
+    def recipe(self, cluster: Cluster, plan: SnapshotPlan) -> Iterator[Step]:
+        what = f"the snapshot {self.name} of {plan.instance.name}"
+        yield take_snapshots(cluster, what, plan.node, plan.snapshots)
+        yield change(f"record {what}", plan.before, plan.after, plan.now)
+
+    def _record(self, spec: SnapshotSpec, now: float) -> Snapshot:
+        kept = spec.kept
+        return Snapshot(
+            uuid=kept.id,
+            name=self.name,
+            taken_at=now,
+            size=kept.size,
+            room=spec.room,
+            backing=kept.backing,
+        )
+
+    def _check_possible(self, instance: Instance, disks: tuple[Disk, ...]) -> None:
+        if not instance.disk_template.traits.keeps_snapshots:
+            able = ", ".join(name for name, kind in KINDS.items() if kind.traits.keeps_snapshots)
+            raise InvalidRequest(
+                f"Snapshots cannot be kept of disks of the template {instance.disk_template}, which"
+                f" {instance.name} has; they can with {able}."
+            )
+        if any(each.name == self.name for disk in disks for each in disk.snapshots):
+            raise Conflict(
+                f"{instance.name} has a snapshot {self.name} already.", instance=instance.name
+            )
+
+
+def kept_in(cluster: Cluster, kind: DiskKind, disk: DiskSpec, room: MiB | None) -> SnapshotSpec:
+    """Return what keeps a disk; if not told otherwise, all of it may change before that is lost.
+
+    Raises:
+        InvalidRequest: nothing can.
+    """
+    spec = kind.kept_in(disk, DiskId(cluster.new_uuid()), room or disk.size)
+    if spec is None:
+        raise InvalidRequest(f"Snapshots cannot be taken of the disk {disk.id}.")
+    return spec

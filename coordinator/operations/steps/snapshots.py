@@ -1,0 +1,53 @@
+"""Taking snapshots of disks, and deleting them."""
+
+from collections.abc import Sequence
+
+from common.errors import Conflict
+from common.model.disk import Disk
+from common.model.instance import Instance
+from common.model.node import NodeRef
+from common.noderpc.disks import Disks, DiskSpec
+from common.noderpc.snapshots import Snapshots, SnapshotSpec
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.step import Step, act
+
+
+def take_snapshots(
+    cluster: Cluster, what: str, node: NodeRef, snapshots: tuple[SnapshotSpec, ...]
+) -> Step:
+    """Keep what is on disks of one instance at one moment; undone, the snapshots are deleted."""
+    instance, disks = snapshots[0].of.instance, cluster.call(Disks, node)
+
+    async def delete() -> None:
+        for each in snapshots:
+            await disks.ensure_absent(disk=each.kept)
+
+    return act(
+        f"take {what} on {node}",
+        lambda: cluster.call(Snapshots, node).ensure_taken(instance=instance, snapshots=snapshots),
+        undo=delete,
+    )
+
+
+def delete_snapshot(cluster: Cluster, index: int, name: str, kept: DiskSpec, node: NodeRef) -> Step:
+    """Delete what was kept of a disk, for good."""
+    return act(
+        f"delete the snapshot {name} of disk {index} on {node}",
+        lambda: cluster.call(Disks, node).ensure_absent(disk=kept),
+    )
+
+
+def check_no_snapshots(instance: Instance, disks: Sequence[Disk], undergoing: str) -> None:
+    """Refuse what snapshots of disks would not survive, or would not be true after.
+
+    Raises:
+        Conflict: names them.
+    """
+    names = dict.fromkeys(each.name for disk in disks for each in disk.snapshots)
+    if names:
+        raise Conflict(
+            f"A disk of {instance.name} cannot be {undergoing} while there are snapshots of it: "
+            f"{', '.join(names)}. “gnt-instance remove-snapshot {instance.name} NAME” deletes one.",
+            instance=instance.name,
+            snapshots=list(names),
+        )

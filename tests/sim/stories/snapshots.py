@@ -1,0 +1,61 @@
+"""Stories of snapshots of an instance's disks."""
+
+from common.model.template import DiskTemplate
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.remove_snapshot import RemoveSnapshot
+from coordinator.operations.instance.rollback import RollBack
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.snapshot import TakeSnapshot
+from coordinator.operations.specs import present_guest
+from tests.sim.settings import WEB1, create
+from tests.support.cluster import SimulatedCluster
+from tests.support.seeds import is_thorough
+from tests.support.story import Story
+
+TAKE = TakeSnapshot(instance_name=WEB1, name="before")
+ROLL_BACK = RollBack(instance_name=WEB1, name="before")
+REMOVE = RemoveSnapshot(instance_name=WEB1, name="before")
+LEFT = frozenset({"disks gamma", "contents gamma"})
+
+
+async def written(cluster: SimulatedCluster, word: str) -> None:
+    """Have web1 write a word to its disks."""
+    for spec in present_guest(cluster.config, cluster.config.instance("web1")).disks:
+        cluster.machines["gamma"].written.write(spec, word)
+
+
+async def with_data(cluster: SimulatedCluster) -> None:
+    await cluster.run(create("web1", "gamma", template=DiskTemplate.PLAIN))
+    await written(cluster, "first")
+
+
+async def with_snapshot(cluster: SimulatedCluster) -> None:
+    """Begin with web1, which has written something else since a snapshot was taken."""
+    await with_data(cluster)
+    await cluster.run(TAKE)
+    await written(cluster, "second")
+
+
+async def stopped_with_snapshot(cluster: SimulatedCluster) -> None:
+    await with_snapshot(cluster)
+    await cluster.run(ShutDownInstance(instance_name=WEB1))
+
+
+STORIES = {
+    "take a snapshot": Story(TAKE, with_data),
+    "roll back to a snapshot": Story(
+        ROLL_BACK, stopped_with_snapshot, again=ROLL_BACK, uncertain=LEFT
+    ),
+    "remove a snapshot": Story(REMOVE, with_snapshot, again=REMOVE, uncertain=LEFT),
+}
+
+# It differs from a removal in one step.
+_IN_DETAIL = {
+    "remove an instance with a snapshot": Story(
+        RemoveInstance(instance_name=WEB1), stopped_with_snapshot,
+        again=RemoveInstance(instance_name=WEB1), uncertain=LEFT,
+    ),
+}  # fmt: skip
+
+if is_thorough():
+    STORIES |= _IN_DETAIL

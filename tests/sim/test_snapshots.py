@@ -1,0 +1,213 @@
+"""What an operator does with snapshots of an instance's disks."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
+from common.model.job import Status
+from common.model.template import DiskTemplate
+from common.names import MiB, NodeName
+from common.noderpc.instances import GuestState
+from coordinator.operations.base import Operation
+from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.move import MoveInstance
+from coordinator.operations.instance.recreate_disks import RecreateDisks
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.snapshot import TakeSnapshot
+from coordinator.operations.instance.startup import StartInstance
+from noded.storage.lvm.volumes import VolumeReport
+from tests.sim.settings import WEB1, create, disk, mirrored
+from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.image import GROUP
+
+EXCHANGED = (disk("remove", 0), disk("add", size=8))
+
+
+def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
+    """Begin with web1 running on gamma, with a snapshot, and something else on its disk since."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await with_snapshot(cluster)
+            await story(cluster)
+
+    simulate(scenario())
+
+
+def volumes(cluster: SimulatedCluster) -> dict[str, VolumeReport]:
+    return cluster.machines["gamma"].volumes.groups[GROUP].volumes
+
+
+def contents(cluster: SimulatedCluster) -> list[str]:
+    return sorted(cluster.machines["gamma"].contents.values())
+
+
+def test_a_snapshot_keeps_what_was_there_and_the_guest_goes_on() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        assert contents(cluster) == ["first", "second"]
+        (report,) = await cluster.machines["gamma"].guest_list()
+        assert report.state is GuestState.RUNNING
+
+    tell(story)
+
+
+def test_rolling_back_brings_back_what_was_there_as_often_as_one_likes() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for word in ("third", "fourth"):
+            await cluster.run(ShutDownInstance(instance_name=WEB1))
+            await cluster.run(ROLL_BACK)
+            assert contents(cluster) == ["first", "first"]
+            await cluster.run(StartInstance(instance_name=WEB1))
+            await written(cluster, word)
+
+    tell(story)
+
+
+def test_who_runs_is_not_rolled_back() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(Conflict, match="stop it first"):
+            await cluster.run(ROLL_BACK)
+        assert contents(cluster) == ["first", "second"]
+
+    tell(story)
+
+
+def test_a_snapshot_that_there_is_not_is_told_with_those_that_there_are() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(Conflict, match="has a snapshot before already"):
+            await cluster.run(TAKE)
+        await cluster.run(TakeSnapshot(instance_name=WEB1, name="later"))
+        await cluster.run(REMOVE)
+        with pytest.raises(NotFound, match="no snapshot before; it has later"):
+            await cluster.run(REMOVE)
+
+    tell(story)
+
+
+@pytest.mark.parametrize(
+    ("operation", "undergoing"),
+    [
+        (GrowDisk(instance_name=WEB1, disk=0, amount=MiB(8)), "grown"),
+        (MoveInstance(instance_name=WEB1, target_node=NodeName("beta")), "moved"),
+        (RecreateDisks(instance_name=WEB1), "made anew"),
+        (ModifyInstance(instance_name=WEB1, disks=EXCHANGED), "taken away"),
+        (
+            ModifyInstance(
+                instance_name=WEB1, disk_template=DiskTemplate.FILE,
+            ),
+            "converted",
+        ),
+    ],
+)  # fmt: skip
+def test_what_snapshots_would_not_survive_is_refused(
+    operation: Operation[object, object], undergoing: str
+) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        with pytest.raises(Conflict, match=f"cannot be {undergoing} while there are snapshots"):
+            await cluster.run(operation)
+
+    tell(story)
+
+
+def test_a_removed_instance_leaves_no_snapshot() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        assert volumes(cluster) == {}
+
+    tell(story)
+
+
+def test_a_disk_that_has_come_since_stands_in_the_way_of_going_back() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        await cluster.run(ModifyInstance(instance_name=WEB1, disks=(disk("add", size=8),)))
+        with pytest.raises(Conflict, match="Disk 1 of web1 has come since the snapshot before"):
+            await cluster.run(ROLL_BACK)
+
+    tell(story)
+
+
+def test_snapshots_take_room_and_are_not_taken_where_there_is_none() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        group = cluster.machines["gamma"].volumes.groups[GROUP]
+        group.capacity = MiB(64 + 64 + 32)
+        later = TakeSnapshot(instance_name=WEB1, name="later")
+        with pytest.raises(NoCapacity, match=re.escape("32 MiB left in")):
+            await cluster.run(later)
+        await cluster.run(replace_room(later, 16))
+        assert group.free == 16
+
+    tell(story)
+
+
+def replace_room(order: TakeSnapshot, room: int) -> TakeSnapshot:
+    return TakeSnapshot(instance_name=order.instance_name, name=order.name, room=MiB(room))
+
+
+def test_verify_names_what_is_missing_lost_or_left_over_of_snapshots() -> None:
+    async def findings(cluster: SimulatedCluster) -> str:
+        job = await cluster.finished(await cluster.submit(VerifyGroup(group_name="default")))
+        return "\n".join(entry.message for entry in job.ops[0].log)
+
+    async def story(cluster: SimulatedCluster) -> None:
+        assert "snapshot" not in await findings(cluster)
+        (name,) = (name for name, each in volumes(cluster).items() if each.origin)
+        kept = volumes(cluster)[name]
+        volumes(cluster)[name] = replace(kept, is_lost=True)
+        assert "the snapshot before of disk 0 on gamma is of no use" in await findings(cluster)
+        del volumes(cluster)[name]
+        assert "the snapshot before of disk 0 is missing on gamma" in await findings(cluster)
+        await cluster.run(REMOVE)
+        volumes(cluster)[name] = kept
+        assert f"the volume {GROUP}/{name} is left over" in await findings(cluster)
+
+    tell(story)
+
+
+def test_a_guest_goes_on_though_its_noded_died_while_it_stood_still() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        gamma = cluster.machines["gamma"]
+        await gamma.guests.stand_still(cluster.config.instance("web1").uuid)
+        await cluster.restart_noded("gamma")
+        await cluster.settle(10.0)
+        (report,) = await gamma.guest_list()
+        assert report.state is GuestState.RUNNING
+
+    tell(story)
+
+
+def test_a_guest_that_does_not_answer_keeps_its_snapshots_for_later() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        gamma, uuid = cluster.machines["gamma"], cluster.config.instance("web1").uuid
+        gamma.guests.hang(uuid)
+        with pytest.raises(GntError):
+            await cluster.run(TakeSnapshot(instance_name=WEB1, name="later"))
+        gamma.guests.wake(uuid)
+        assert len(volumes(cluster)) == 2
+        job = await cluster.finished(
+            await cluster.submit(TakeSnapshot(instance_name=WEB1, name="later"))
+        )
+        assert job.status is Status.SUCCESS
+
+    tell(story)
+
+
+def test_mirrored_disks_and_files_have_no_snapshots() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(mirrored())
+            await cluster.run(create("web2", "gamma", template=DiskTemplate.FILE))
+            for name, template in (("web1", "drbd"), ("web2", "file")):
+                with pytest.raises(InvalidRequest, match=f"template {template}, which {name} has"):
+                    await cluster.run(TakeSnapshot(instance_name=WEB1.__class__(name), name="a"))
+
+    simulate(scenario())
