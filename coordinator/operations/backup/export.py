@@ -1,9 +1,9 @@
 """Keep what is needed to make an instance anew, on a node."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NoCapacity
 from common.messages import Order
 from common.model.disk import DumpBacking
 from common.model.instance import Instance
@@ -13,18 +13,27 @@ from common.noderpc.copies import Compression
 from common.noderpc.disks import DiskSpec
 from common.noderpc.exports import Exports
 from common.noderpc.instances import GuestSpec
+from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.holding import Handover, none, sole
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.backup.description import describe
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, RateOption, ShutdownTimeout
+from coordinator.operations.fields import (
+    InstanceArgument,
+    RateOption,
+    RoomOption,
+    ShutdownTimeout,
+)
+from coordinator.operations.instance.kept import plan_snapshots, with_snapshots
 from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.placement.growth import promise_of_space, take_space
+from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
@@ -35,6 +44,7 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, make_target, side_of
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
 
 
@@ -50,6 +60,9 @@ class ExportPlan(Order, kw_only=True):
     replaces: bool  # an export of before, which is gone when this one is there
     removal: RemovePlan | None
     wait_s: float
+    stops: bool = True  # the guest, for the time of the copies, or until there are snapshots
+    snapshots: tuple[SnapshotSpec, ...] = ()  # that are copied while the guest goes on
+    kept: PlannedInstance | None = None  # the instance, with what these take
 
 
 @operation("OP_BACKUP_EXPORT")
@@ -64,8 +77,14 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
     ] = Compression.NONE
     rate_limit: RateOption = 0
     shutdown: Annotated[
-        bool, option("--noshutdown", help="while it runs; refused", syntax=Syntax.NO_FLAG)
+        bool,
+        option(
+            "--noshutdown",
+            help="do not stop it, and keep what is on its disks as after a power cut",
+            syntax=Syntax.NO_FLAG,
+        ),
     ] = True
+    room: RoomOption = None
     shutdown_timeout: ShutdownTimeout = 120
     remove_instance: Annotated[
         bool, option("--remove-instance", help="remove it afterwards", syntax=Syntax.FLAG)
@@ -83,7 +102,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
         nodes = [*config.nodes_of(instance), config.node(self.target_node).uuid]
-        return wanted(instance=instance.name, nodes=nodes)
+        return wanted(instance=instance.name, nodes=nodes, room=[instance.primary_node])
 
     async def prepare(self, cluster: Cluster, _: None) -> ExportPlan:
         config = cluster.config
@@ -95,16 +114,21 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             check_online(each)
         check_settled(cluster, instance)
         was_running = may_run(await find_guest(cluster, instance, node))
-        self._check_is_still(instance, was_running=was_running)
+        if self.remove_instance and not self.shutdown:
+            raise InvalidRequest("An instance that is removed has to be shut down before.")
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
         at = (await find_cast(cluster, instance, node, guest)).nodes
         disks = config.disks_of(instance)
+        goes_on = was_running and not self.remove_instance
+        snapshots = await self._plan_snapshots(cluster, instance, guest) if goes_on else ()
+        kept = with_snapshots(disks, snapshots, "export", cluster.now()) if snapshots else disks
+        sources = [_snapshot_on(node.ref, each) for each in snapshots]
         copies = tuple(
             DiskCopy(
                 index=index,
-                source=side_of(kind, at, spec),
+                source=sources[index] if sources else side_of(kind, at, spec),
                 target=_dump(cluster, instance, spec, target.ref),
                 compression=self.compress,
                 rate=self.rate_limit,
@@ -130,18 +154,30 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             replaces=instance.name in await cluster.call(Exports, target).exports(),
             removal=await self._removal().prepare(cluster, None) if self.remove_instance else None,
             wait_s=float(self.shutdown_timeout),
+            stops=self.shutdown or not was_running,
+            snapshots=snapshots,
+            kept=PlannedInstance(instance, kept) if snapshots else None,
         )
+
+    def promises(self, plan: ExportPlan) -> Iterable[Promise]:
+        return [promise_of_space(plan.kept)] if plan.kept else ()
 
     def recipe(self, cluster: Cluster, plan: ExportPlan) -> Iterator[Step]:
         name, exports = plan.guest.name, cluster.call(Exports, plan.target)
-        yield shut_down_guest(
-            cluster,
-            plan.guest,
-            plan.node,
-            plan.detach,
-            wait_s=plan.wait_s,
-            was_running=plan.was_running,
-        )
+        if plan.stops:
+            yield shut_down_guest(
+                cluster,
+                plan.guest,
+                plan.node,
+                plan.detach,
+                wait_s=plan.wait_s,
+                was_running=plan.was_running,
+            )
+        restart = start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=True)
+        if plan.snapshots:
+            yield take_snapshots(cluster, f"snapshots of {name}", plan.node, plan.snapshots)
+            if plan.stops:
+                yield restart
         for copy in plan.copies:
             yield make_target(cluster, copy)
         for copy in plan.copies:
@@ -152,10 +188,12 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             undo=None if plan.replaces else lambda: exports.ensure_absent(export=name),
             point_of_no_return=True,
         )
+        for index, each in enumerate(plan.snapshots):
+            yield delete_snapshot(cluster, index, "export", each.kept, plan.node)
         if plan.removal:
             yield from take_away(cluster, plan.removal)
-        elif plan.was_running:
-            yield start_guest(cluster, plan.guest, plan.node, plan.attach)
+        elif plan.was_running and plan.stops and not plan.snapshots:
+            yield restart
 
     def result(self, plan: ExportPlan) -> list[bool | list[bool]]:
         return [True, [True for _ in plan.copies]]
@@ -165,14 +203,40 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             instance_name=self.instance_name, ignore_failures=self.ignore_remove_failures
         )
 
-    def _check_is_still(self, instance: Instance, *, was_running: bool) -> None:
-        if was_running and not self.shutdown:
+    async def _plan_snapshots(
+        self, cluster: Cluster, instance: Instance, guest: GuestSpec
+    ) -> tuple[SnapshotSpec, ...]:
+        """Return what is copied while the guest goes on; nothing if it is stopped for that.
+
+        Raises:
+            InvalidRequest: there can be none, and it must not be stopped.
+            NoCapacity: there is no space for them, and it must not be stopped.
+        """
+        kind, config = kind_of(instance.disk_template), cluster.config
+        specs = plan_snapshots(cluster, kind, guest.disks, self.room)
+        if specs is None:
+            if self.shutdown:
+                return ()
             raise InvalidRequest(
-                f"Instance {instance.name} runs, and what is on its disks changes while it is "
-                "copied: leave --noshutdown out, and it is stopped for that time."
+                f"No snapshots can be taken of the disks of {instance.name}, which runs and changes"
+                " them while they are copied: leave --noshutdown out, and it is stopped for that "
+                "time."
             )
-        if self.remove_instance and not self.shutdown:
-            raise InvalidRequest("An instance that is removed has to be shut down before.")
+        kept = with_snapshots(config.disks_of(instance), specs, "export", cluster.now())
+        home = config.nodes[instance.primary_node]
+        try:
+            await take_space(cluster, PlannedInstance(instance, kept), [home])
+        except NoCapacity as error:
+            if not self.shutdown:
+                raise
+            cluster.log(f"{instance.name} is stopped while its disks are copied: {error}")
+            return ()
+        return specs
+
+
+def _snapshot_on(node: NodeRef, snapshot: SnapshotSpec) -> Side:
+    attach, detach = Handover(do=sole(node)), Handover(do=none(node))
+    return Side(node=node, disk=snapshot.kept, attach=attach, detach=detach)
 
 
 def _dump(cluster: Cluster, instance: Instance, disk: DiskSpec, node: NodeRef) -> Side:

@@ -1,12 +1,19 @@
-"""The snapshots of an instance, by their names."""
+"""What the disks of an instance are kept in: the snapshots that there are, and new ones."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, NotFound
-from common.model.disk import Disk
+from common.model.disk import Disk, Snapshot
 from common.model.instance import Instance
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import kind_of
+from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.specs import disk_spec
 from coordinator.state.config import Config
 
@@ -39,6 +46,40 @@ def find_kept(config: Config, instance: Instance, name: str) -> tuple[Kept, ...]
             instance=instance.name,
         )
     return found
+
+
+def plan_snapshots(
+    cluster: Cluster, kind: DiskKind, disks: Sequence[DiskSpec], room: MiB | None
+) -> tuple[SnapshotSpec, ...] | None:
+    """Return what keeps disks as they are now; None if there is nothing that could.
+
+    All of a disk may change before it is lost, if no other ``room`` is wished.
+    """
+    specs = [kind.kept_in(disk, DiskId(cluster.new_uuid()), room or disk.size) for disk in disks]
+    found = tuple(spec for spec in specs if spec is not None)
+    return found if len(found) == len(disks) else None
+
+
+def with_snapshots(
+    disks: Sequence[Disk], specs: Sequence[SnapshotSpec], name: str, now: float
+) -> tuple[Disk, ...]:
+    """Return disks with one snapshot more each."""
+
+    def record(spec: SnapshotSpec) -> Snapshot:
+        kept = spec.kept
+        return Snapshot(
+            uuid=kept.id,
+            name=name,
+            taken_at=now,
+            size=kept.size,
+            room=spec.room,
+            backing=kept.backing,
+        )
+
+    return tuple(
+        replace(disk, snapshots=(*disk.snapshots, record(spec)))
+        for disk, spec in zip(disks, specs, strict=True)
+    )
 
 
 def check_of_all(instance: Instance, name: str, kept: tuple[Kept, ...]) -> None:

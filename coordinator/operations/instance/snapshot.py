@@ -4,22 +4,19 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
-from common.model.disk import Disk, Snapshot
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import NodeRef
-from common.names import DiskId, MiB
-from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
-from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import KINDS, kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, RoomOption
+from coordinator.operations.instance.kept import plan_snapshots, with_snapshots
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
@@ -76,13 +73,11 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
         if is_alive(found):
             cluster.log(f"{instance.name} runs, and stands still for a moment.")
         kind, now = kind_of(instance.disk_template), cluster.now()
-        specs = tuple(
-            kept_in(cluster, kind, disk_spec(config, instance, disk), self.room) for disk in disks
-        )
-        after = tuple(
-            replace(disk, snapshots=(*disk.snapshots, self._record(spec, now)))
-            for disk, spec in zip(disks, specs, strict=True)
-        )
+        there = [disk_spec(config, instance, disk) for disk in disks]
+        specs = plan_snapshots(cluster, kind, there, self.room)
+        if specs is None:
+            raise InvalidRequest(f"Snapshots cannot be taken of all disks of {instance.name}.")
+        after = with_snapshots(disks, specs, self.name, now)
         await take_space(cluster, PlannedInstance(instance, after), [node])
         return SnapshotPlan(
             instance=instance, node=node.ref, before=disks, after=after, snapshots=specs, now=now
@@ -96,17 +91,6 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
         yield take_snapshots(cluster, what, plan.node, plan.snapshots)
         yield change(f"record {what}", plan.before, plan.after, plan.now)
 
-    def _record(self, spec: SnapshotSpec, now: float) -> Snapshot:
-        kept = spec.kept
-        return Snapshot(
-            uuid=kept.id,
-            name=self.name,
-            taken_at=now,
-            size=kept.size,
-            room=spec.room,
-            backing=kept.backing,
-        )
-
     def _check_possible(self, instance: Instance, disks: tuple[Disk, ...]) -> None:
         if not instance.disk_template.traits.keeps_snapshots:
             able = ", ".join(name for name, kind in KINDS.items() if kind.traits.keeps_snapshots)
@@ -118,15 +102,3 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
             raise Conflict(
                 f"{instance.name} has a snapshot {self.name} already.", instance=instance.name
             )
-
-
-def kept_in(cluster: Cluster, kind: DiskKind, disk: DiskSpec, room: MiB | None) -> SnapshotSpec:
-    """Return what keeps a disk; if not told otherwise, all of it may change before that is lost.
-
-    Raises:
-        InvalidRequest: nothing can.
-    """
-    spec = kind.kept_in(disk, DiskId(cluster.new_uuid()), room or disk.size)
-    if spec is None:
-        raise InvalidRequest(f"Snapshots cannot be taken of the disk {disk.id}.")
-    return spec

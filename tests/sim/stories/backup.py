@@ -5,7 +5,9 @@ from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.backup.remove import RemoveExport
 from coordinator.operations.instance.startup import StartInstance
 from tests.sim.settings import WEB1, web1_with_data
+from tests.sim.stories.snapshots import with_data
 from tests.support.cluster import SimulatedCluster
+from tests.support.seeds import is_thorough
 from tests.support.story import Story
 
 
@@ -15,9 +17,10 @@ async def web1_exported_to_beta(cluster: SimulatedCluster) -> None:
 
 
 STORIES = {
-    "export": Story(
-        ExportInstance(instance_name=WEB1, target_node="beta"), web1_with_data,
-        again=StartInstance(instance_name=WEB1),
+    "export what runs": Story(
+        ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False), with_data,
+        again=ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False),
+        uncertain=frozenset({"disks gamma", "contents gamma"}),
     ),
     "import": Story(
         ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma"), web1_exported_to_beta
@@ -27,3 +30,19 @@ STORIES = {
         uncertain=frozenset({"disks beta", "contents beta"}),
     ),
 }  # fmt: skip
+
+# What is stopped for it differs in some steps, which take their time.
+_IN_DETAIL = {
+    "export": Story(
+        ExportInstance(instance_name=WEB1, target_node="beta"), web1_with_data,
+        again=StartInstance(instance_name=WEB1),
+    ),
+    "export what is stopped for a moment": Story(
+        ExportInstance(instance_name=WEB1, target_node="beta"), with_data,
+        again=ExportInstance(instance_name=WEB1, target_node="beta"),
+        uncertain=frozenset({"disks gamma", "contents gamma"}),
+    ),
+}  # fmt: skip
+
+if is_thorough():
+    STORIES |= _IN_DETAIL
