@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from random import Random
 
 from deploy.uml import cluster, faults, network
 from deploy.uml.command import Trouble
@@ -56,6 +57,23 @@ def _up(lab: Lab, options: Options) -> None:
 def _guest(lab: Lab, options: Options) -> None:
     master = ensure_guest(lab, options.name, _clock_of_ours())
     print(f"\nTry: deploy/lab ssh {master.name} gnt-instance console {options.name}")
+
+
+def _chaos(lab: Lab, options: Options) -> int:
+    from tests.lab.chaos.play import play  # help is to be had where nothing is installed yet
+
+    seed = Random().randrange(10_000) if options.seed is None else options.seed
+    wrong = play(lab, nodes=options.nodes, seed=seed, minutes=options.minutes)
+    if not wrong:
+        print("Nothing that was acknowledged is lost, and nothing is left over.")
+        return 0
+    print("── wrong", *wrong, sep="\n")
+    print(
+        "The lab is left as it is: deploy/lab status, deploy/lab logs NODE, "
+        "deploy/lab ssh NODE gnt-job list; deploy/lab clean removes it.\n"
+        f"The same orders and troubles again: deploy/lab chaos --seed {seed}"
+    )
+    return 1
 
 
 def _clock_of_ours() -> Callable[[str], None]:
@@ -142,6 +160,15 @@ def _parser() -> argparse.ArgumentParser:
     command("prepare", _prepare, "fetch and make what nodes are started from, start none")
     guest = command("guest", _guest, "add an instance that runs Linux, unless it is there")
     guest.add_argument("name", nargs="?", default=NAME, metavar="NAME", help=f"({NAME})")
+    chaos = command("chaos", _chaos, "break things under load, see after each round what holds")
+    chaos.add_argument("--minutes", type=float, default=10.0, metavar="N", help="(10)")
+    chaos.add_argument(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="repeats the order of what happens (another one each time)",
+    )
+    chaos.add_argument("--nodes", type=int, default=3, metavar="N", help="(3)")
     ssh = command("ssh", _ssh, "open a shell on a node, or run a command there", "node")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
     command("status", _status, "list the nodes, and the cuts between them")
