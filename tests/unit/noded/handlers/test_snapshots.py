@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import LvmBacking, Mode
-from common.model.pool import Pool, PoolKind
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, InstanceName, MiB
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec, GuestState
