@@ -10,6 +10,7 @@ from common.model.disk import DrbdBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import JobId, MiB, NodeName
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
 from coordinator.operations.instance.activate_disks import ActivateDisks
@@ -108,10 +109,44 @@ def test_two_made_at_once_have_devices_of_their_own() -> None:
     tell(story)
 
 
-def test_it_migrates_nowhere_else() -> None:
+def test_it_migrates_to_any_node_and_its_copy_follows() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        with pytest.raises(Conflict, match="on gamma and beta only; it cannot run on alpha"):
+        await cluster.run(ModifyCluster(diskparams={"drbd": {"resync-rate": 4096}}))  # 16 s
+        job = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+        while await guests(cluster) != {"alpha": {"web1": "running"}}:
+            await cluster.settle(0.05)
+        assert behind(cluster) == ["alpha"], "it has waited for its copy"
+        assert outcome(await cluster.finished(job)) is None
+        assert (homes(cluster), behind(cluster)) == (["alpha", "gamma"], [])
+        assert attached(cluster) == {"alpha": ["sole"], "gamma": ["standby"]}
+        assert not any(end.allows_two for end in cluster.pairs.ends)
+        assert cluster.machines["beta"].local_disks == []
+
+    tell(story)
+
+
+def test_a_migration_to_any_node_that_is_cancelled_leaves_the_former_pair() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        job = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+        while homes(cluster) != ["gamma", "alpha"]:
+            await cluster.settle(0.05)
+        assert (await cluster.master.luxi("CancelJob", job))[0]
+        assert (await cluster.finished(job)).status is Status.CANCELED
+        assert homes(cluster) == ["gamma", "beta"]
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+        assert cluster.machines["alpha"].local_disks == []
+
+    tell(story)
+
+
+def test_it_does_not_migrate_to_any_node_from_a_copy_that_is_not_good() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        cluster.machines["gamma"].drbd.fail_volumes(f"gantry-{disk.uuid}")
+        with pytest.raises(Conflict, match="would be the only ones"):
             await cluster.run(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+        assert homes(cluster) == ["gamma", "beta"]
 
     tell(story)
 

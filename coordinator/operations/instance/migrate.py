@@ -6,26 +6,34 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from common.errors import Conflict
-from common.model.hypervisors import HYPERVISORS
-from common.model.instance import Instance
-from common.model.node import NodeRef
-from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances
+from common.noderpc.instances import GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
+from coordinator.operations.instance.as_it_runs import as_it_runs, check_unchanged
+from coordinator.operations.instance.cleanup import plan_cleanup, settle
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
+from coordinator.operations.instance.replacement import plan_new_secondary
+from coordinator.operations.instance.replacing import (
+    ReplacePlan,
+    drop_old,
+    mirror_elsewhere,
+    note_good,
+    record_pair,
+)
 from coordinator.operations.instance.second_copy import check_both_good
 from coordinator.operations.instance.transfer import (
     MigratePlan,
+    clear_away,
     clear_shell,
     receive,
     stop_transfer,
     transfer,
 )
-from coordinator.operations.instance.whereabouts import check_settled, find_whereabouts
+from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.fit import take_memory
@@ -39,6 +47,7 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.disks import leave_disks
 from coordinator.operations.steps.edits import set_maybe_on, set_primary
+from coordinator.operations.steps.mirrors import wait_for_sync
 from coordinator.state.config import Config
 
 
@@ -77,10 +86,11 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         config = cluster.config
         instance = config.instance(self.instance_name)
         if place is None:
-            return await _plan_cleanup(cluster, instance)
+            return await plan_cleanup(cluster, instance)
         check_settled(cluster, instance)
+        is_mirrored = instance.disk_template.traits.is_mirrored
         with another_if_stale(cluster, place):
-            source, target = check_can_move(config, instance, place)
+            source, target = check_can_move(config, instance, place, anywhere=is_mirrored)
         check_online(source)
         if self.mode not in (None, "live") or self.live is False:
             raise Conflict("Only live migration is possible; “gnt-instance failover” stops it.")
@@ -94,11 +104,16 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
                 instance=instance.name,
             )
         kind = kind_of(instance.disk_template)
-        guest = _as_it_runs(present_guest(config, instance), found)
-        _check_unchanged(guest, found)
-        await check_both_good(cluster, guest, source, f"move to {target.name}")
+        guest = as_it_runs(present_guest(config, instance), found)
+        check_unchanged(guest, found)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)
+        anew = None
+        if is_mirrored and target.uuid not in config.nodes_of(instance):
+            anew = await plan_new_secondary(cluster, instance, place, memory=guest.memory)
+            guest = replace(guest, disks=anew.after.disks)
+        else:
+            await check_both_good(cluster, guest, source, f"move to {target.name}")
         await cluster.call(Instances, target).check_startable(guest=guest)
         return MigratePlan(
             instance=instance.uuid,
@@ -108,6 +123,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             guest=guest,
             shells=(source.ref,),
             now=cluster.now(),
+            anew=anew,
             share=kind.before_move(source.ref, target.ref),
             leave=kind.after_move(target.ref, [source.ref]),
         )
@@ -116,75 +132,34 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         return room_for(cluster.config, self.instance_name, place) if place else ()
 
     def promises(self, plan: MigratePlan) -> Iterable[Promise]:
+        if plan.anew:
+            return [plan.anew.promise._replace(memory=plan.guest.memory)]
         is_move = plan.source != plan.target
         return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if is_move else []
 
     def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-        yield from _settle(cluster, plan) if plan.source == plan.target else _move(cluster, plan)
+        if plan.source == plan.target:
+            yield from settle(cluster, plan)
+        elif plan.anew:
+            yield from _move_anywhere(cluster, plan, plan.anew)
+        else:
+            yield from _move(cluster, plan)
 
 
-async def _plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
-    found = await find_whereabouts(cluster, instance)
-    node, kind = cluster.config.nodes[found.node], kind_of(instance.disk_template)
-    runs = found.runs or found.resume is not None
-    elsewhere = _elsewhere(cluster.config, instance, node.ref)
-    return MigratePlan(
-        instance=instance.uuid,
-        source=node.ref,
-        target=node.ref,
-        target_host="",
-        guest=present_guest(cluster.config, instance),
-        leave=(
-            kind.after_move(node.ref, elsewhere)
-            if runs
-            else kind.after_stop([node.ref, *elsewhere])
-        ),
-        shells=found.shells,
-        runs=found.runs,
-        resume=found.resume,
-        now=cluster.now(),
-    )
+def _move_anywhere(cluster: Cluster, plan: MigratePlan, anew: ReplacePlan) -> Iterator[Step]:
+    """Mirror to the target instead of the secondary node, and move there at once.
 
-
-def _elsewhere(config: Config, instance: Instance, home: NodeRef) -> list[NodeRef]:
-    """Return the nodes that may have its disks still.
-
-    A move may have failed after its point of no return; nothing tells then where it came from.
-    Mirrored disks can only be on the two nodes that have them.
+    The guest reads through the network, from the node that it has left, what its copy lacks yet.
     """
-    holders = config.nodes_of(instance)
-    nodes = (
-        node
-        for node in config.sorted_nodes()
-        if node.vm_capable
-        and not node.offline
-        and (node.uuid in holders or not instance.disk_template.traits.is_mirrored)
+    yield from mirror_elsewhere(cluster, anew)
+    yield record_pair(anew)
+    yield from _move(cluster, plan)
+    yield act(
+        f"copy the disks of {plan.guest.name} from {anew.source} to {anew.target}",
+        lambda: wait_for_sync(cluster, anew.after, anew.source),
     )
-    return [node.ref for node in nodes if node.uuid != home.uuid]
-
-
-def _settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-    """Have it be where it is, and nowhere else."""
-    instances, guest = cluster.call(Instances, plan.source), plan.guest.id
-    move = plan.resume
-    if plan.runs:
-        # A transfer that still goes on would move it to a shell that is cleared away below.
-        yield act(
-            f"have {plan.guest.name} stay on {plan.source}",
-            lambda: instances.ensure_not_migrating(instance=guest),
-        )
-    elif move is not None:
-        yield act(
-            f"have {plan.guest.name} run on {plan.source}, where it has come",
-            lambda: instances.ensure_resumed(instance=guest, move=move),
-        )
-    for node in plan.shells:
-        yield _clear(cluster, plan, node)
-    yield from leave_disks(cluster, plan.guest, plan.source, plan.leave)
-    yield record(
-        f"record that {plan.guest.name} is on {plan.source}",
-        set_primary(plan.instance, plan.source.uuid, plan.now),
-    )
+    yield note_good(anew)
+    yield from drop_old(cluster, anew)
 
 
 def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
@@ -211,50 +186,5 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         point_of_no_return=True,
     )
     for node in plan.shells:
-        yield _clear(cluster, plan, node)
+        yield clear_away(cluster, plan, node)
     yield from leave_disks(cluster, plan.guest, plan.target, plan.leave)
-
-
-def _clear(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
-    instances = cluster.call(Instances, node)
-    return act(
-        f"clear {plan.guest.name} away from {node}",
-        lambda: instances.ensure_no_shell(instance=plan.guest.id),
-    )
-
-
-def _check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
-    """Refuse a guest that was made otherwise than its target would be: its memory would not fit.
-
-    Raises:
-        Conflict: says what was changed since it was started.
-    """
-    if not found.memory:  # noded has lost its record of it
-        return
-    if guest.disks and found.disks is None:
-        raise Conflict(
-            f"Instance {guest.name} was started by an older version, which does not tell where in "
-            f"its machine its disks are: reboot it with “gnt-instance reboot {guest.name}” first, "
-            "or move it with “gnt-instance failover”.",
-            instance=guest.name,
-        )
-    differs = {
-        "memory": guest.memory != found.memory,
-        "processors": guest.vcpus != found.vcpus,
-        "nics": [nic.id for nic in guest.nics] != list(found.nics),
-        "disks": {disk.id for disk in guest.disks} != (found.disks or {}).keys(),
-    }
-    if changed := [what for what, does in differs.items() if does]:
-        raise Conflict(
-            f"Instance {guest.name} was given other {' and '.join(changed)} since it was started, "
-            f"and its target would make it like that: reboot it with “gnt-instance reboot "
-            f"{guest.name}” first, or move it with “gnt-instance failover”.",
-            instance=guest.name,
-        )
-
-
-def _as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
-    """Have the target run it in the way the source does, whatever it would choose by itself."""
-    names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
-    pinned = {name: found.pinned[name] for name in names}
-    return replace(guest, parameters=guest.parameters | pinned, slots=found.disks or {})

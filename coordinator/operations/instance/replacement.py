@@ -8,6 +8,7 @@ from common.errors import Conflict, InvalidRequest
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
+from common.names import MiB
 from common.noderpc.disks import Access, Disks
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import CopyState, Link, MirrorReport, Mirrors
@@ -63,9 +64,21 @@ async def plan_in_place(
 
 
 async def plan_new_secondary(
-    cluster: Cluster, instance: Instance, place: Place, *, early: bool = False
+    cluster: Cluster,
+    instance: Instance,
+    place: Place,
+    *,
+    early: bool = False,
+    memory: MiB | None = None,
 ) -> ReplacePlan:
     """Plan copies on another node instead of the secondary one, and promise what they take.
+
+    Args:
+        cluster: as the job sees it.
+        instance: which.
+        place: the other node.
+        early: whether old copies go before the new ones are up to date.
+        memory: that the instance is going to take there, too, and is promised already.
 
     Raises:
         Conflict: the copies on the primary node are not known to be good.
@@ -74,16 +87,15 @@ async def plan_new_secondary(
     config = cluster.config
     home, old = (config.nodes[uuid] for uuid in config.nodes_of(instance))
     check_online(home)
+    guest, disks = present_guest(config, instance), config.disks_of(instance)
+    access = await _access(cluster, guest, home)
+    await _check_source(cluster, instance, guest, disks, home, needs_link=False)
     with another_if_stale(cluster, place):
         target = place.find(config)
         check_takes_instances(target)
         if target.uuid in (home.uuid, old.uuid):
             raise Conflict(f"{instance.name} has copies of its disks on {target.name} already.")
-        disks = config.disks_of(instance)
         await take_secondary(cluster, instance, disks, target)
-    guest = present_guest(config, instance)
-    access = await _access(cluster, guest, home)
-    await _check_source(cluster, instance, guest, disks, home, needs_link=False)
     devices, nodes = free_devices(cluster), (home.uuid, target.uuid)
     made = tuple(again_on(disk, nodes, devices) for disk in disks)
     plan = ReplacePlan(
@@ -97,11 +109,12 @@ async def plan_new_secondary(
         old=old.ref,
         reaches_old=not old.offline,
         after=replace(guest, disks=tuple(disk_spec(config, instance, d) for d in made)),
+        before=disks,
         disks=made,
         early=early,
         now=cluster.now(),
     )
-    cluster.promise(plan.promise)
+    cluster.promise(plan.promise._replace(memory=memory or MiB(0)))
     return plan
 
 

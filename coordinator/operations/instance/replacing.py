@@ -1,5 +1,6 @@
 """Replacing copies of mirrored disks: the steps, for a copy on the same node and on another one."""
 
+import dataclasses
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -36,7 +37,8 @@ class ReplacePlan(Order, kw_only=True):
         old: the secondary node that is left; None if new copies are on the node of the old ones.
         reaches_old: whether that node is asked to delete its copies.
         after: with the disks as they will be on another node.
-        disks: likewise; of a copy on the same node as they are.
+        before: the disks as they are.
+        disks: as they will be; of a copy on the same node as they are.
         early: whether old copies are deleted before the new ones are up to date.
     """
 
@@ -50,6 +52,7 @@ class ReplacePlan(Order, kw_only=True):
     old: NodeRef | None = None
     reaches_old: bool = True
     after: GuestSpec
+    before: tuple[Disk, ...] = ()
     disks: tuple[Disk, ...] = ()
     early: bool = False
     now: float
@@ -85,11 +88,7 @@ def replace_in_place(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     yield _copy(cluster, plan, guest)
     if plan.access is None:
         yield let_go(cluster, guest, nodes)
-    yield record(
-        f"note that the disks of {guest.name} are up to date on {target}",
-        note_copies(tuple(disk.id for disk in guest.disks), plan.now, good=(target.uuid,)),
-        point_of_no_return=True,
-    )
+    yield dataclasses.replace(note_good(plan), point_of_no_return=True)
     yield act(
         f"delete the old volumes of {guest.name} on {target}",
         lambda: cluster.call(Mirrors, target).drop_aside(disks=guest.disks),
@@ -98,11 +97,7 @@ def replace_in_place(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
 
 def replace_node(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     """Make new copies on another node; the old ones are deleted when these are up to date."""
-    for index, disk in zip(plan.indices, plan.after.disks, strict=True):
-        yield create_disk(cluster, index, disk, plan.target)
-    assert plan.old is not None
-    yield from fall_behind(plan.guest, (plan.old,), plan.now)
-    yield _switch(cluster, plan)
+    yield from mirror_elsewhere(cluster, plan)
     if not plan.early:
         yield _copy(cluster, plan, plan.after)
         if plan.access is None:
@@ -113,19 +108,48 @@ def replace_node(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
         put_disks(tuple(replace(disk, behind=behind) for disk in plan.disks), plan.now),
         point_of_no_return=True,
     )
-    if plan.reaches_old:
-        for index, disk in zip(plan.indices, plan.guest.disks, strict=True):
-            yield delete_old(cluster, index, disk, plan.old)
+    yield from drop_old(cluster, plan)
     if plan.early:
         yield _copy(cluster, plan, plan.after)
-        yield record(
-            f"note that the disks of {plan.guest.name} are up to date on {plan.target}",
-            note_copies(
-                tuple(disk.uuid for disk in plan.disks), plan.now, good=(plan.target.uuid,)
-            ),
-        )
+        yield note_good(plan)
         if plan.access is None:
             yield let_go(cluster, plan.after, (plan.home, plan.target))
+
+
+def mirror_elsewhere(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
+    """Have the primary node mirror to a node that has had no copy; undone, to the old one again."""
+    assert plan.old is not None
+    for index, disk in zip(plan.indices, plan.after.disks, strict=True):
+        yield create_disk(cluster, index, disk, plan.target)
+    yield from fall_behind(plan.guest, (plan.old,), plan.now)
+    yield _switch(cluster, plan)
+
+
+def record_pair(plan: ReplacePlan) -> Step:
+    """Record who has copies now, the new ones being behind; undone, the old ones are."""
+    assert plan.old is not None
+    new, old = (plan.target.uuid,), (plan.old.uuid,)
+    return record(
+        f"record that {plan.guest.name} is mirrored to {plan.target}",
+        put_disks(tuple(replace(disk, behind=new) for disk in plan.disks), plan.now),
+        undo=put_disks(tuple(replace(disk, behind=old) for disk in plan.before), plan.now),
+    )
+
+
+def note_good(plan: ReplacePlan) -> Step:
+    """Record that the new copies are up to date."""
+    disks = tuple(disk.uuid for disk in plan.disks)
+    return record(
+        f"note that the disks of {plan.guest.name} are up to date on {plan.target}",
+        note_copies(disks, plan.now, good=(plan.target.uuid,)),
+    )
+
+
+def drop_old(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
+    """Delete the copies on the secondary node that is left, if that is asked at all."""
+    if plan.old is not None and plan.reaches_old:
+        for index, disk in zip(plan.indices, plan.guest.disks, strict=True):
+            yield delete_old(cluster, index, disk, plan.old)
 
 
 def _set_aside(cluster: Cluster, plan: ReplacePlan) -> Step:

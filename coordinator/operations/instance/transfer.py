@@ -10,6 +10,8 @@ from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instanc
 from common.noderpc.tasks import Tasks
 from coordinator.disks.holding import Handover
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.replacing import ReplacePlan
+from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import is_alive
 from coordinator.operations.steps.disks import hold
 
@@ -29,6 +31,7 @@ class MigratePlan(Order, kw_only=True):
     shells: tuple[NodeRef, ...]  # nodes to be cleared
     runs: bool = True  # on the source, at first
     resume: TaskId | None = None  # the move by which it has come to the source before
+    anew: ReplacePlan | None = None  # copies on a target that has none
     now: float
 
 
@@ -145,3 +148,12 @@ async def _runs_on_target(cluster: Cluster, plan: MigratePlan) -> bool:
 async def _find(cluster: Cluster, node: NodeRef, plan: MigratePlan) -> GuestReport | None:
     guests = await cluster.call(Instances, node).guests()
     return next((guest for guest in guests if guest.id == plan.guest.id), None)
+
+
+def clear_away(cluster: Cluster, plan: MigratePlan, node: NodeRef) -> Step:
+    """Clear a shell away that is left on a node."""
+    instances = cluster.call(Instances, node)
+    return act(
+        f"clear {plan.guest.name} away from {node}",
+        lambda: instances.ensure_no_shell(instance=plan.guest.id),
+    )

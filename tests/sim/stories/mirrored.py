@@ -88,6 +88,10 @@ _IN_DETAIL = {
     "fail over mirrored": Story(
         FailOverInstance(instance_name=WEB1), web1_mirrored(), uncertain=NOTED
     ),
+    "migrate mirrored to any node": Story(
+        MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_mirrored(),
+        uncertain=LEFT, again=MigrateInstance(instance_name=WEB1, cleanup=True),
+    ),
     "create mirrored, not started": Story(mirrored(start=False)),
     "start mirrored, though it may be parted": Story(
         StartInstance(instance_name=WEB1, force=True), web1_mirrored(start=False),

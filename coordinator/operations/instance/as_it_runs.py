@@ -1,0 +1,44 @@
+"""A guest as it runs, which may be otherwise than it is configured by now."""
+
+from msgspec.structs import replace
+
+from common.errors import Conflict
+from common.model.hypervisors import HYPERVISORS
+from common.noderpc.instances import GuestReport, GuestSpec
+
+
+def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
+    """Refuse a guest that was made otherwise than its target would be: its memory would not fit.
+
+    Raises:
+        Conflict: says what was changed since it was started.
+    """
+    if not found.memory:  # noded has lost its record of it
+        return
+    if guest.disks and found.disks is None:
+        raise Conflict(
+            f"Instance {guest.name} was started by an older version, which does not tell where in "
+            f"its machine its disks are: reboot it with “gnt-instance reboot {guest.name}” first, "
+            "or move it with “gnt-instance failover”.",
+            instance=guest.name,
+        )
+    differs = {
+        "memory": guest.memory != found.memory,
+        "processors": guest.vcpus != found.vcpus,
+        "nics": [nic.id for nic in guest.nics] != list(found.nics),
+        "disks": {disk.id for disk in guest.disks} != (found.disks or {}).keys(),
+    }
+    if changed := [what for what, does in differs.items() if does]:
+        raise Conflict(
+            f"Instance {guest.name} was given other {' and '.join(changed)} since it was started, "
+            f"and its target would make it like that: reboot it with “gnt-instance reboot "
+            f"{guest.name}” first, or move it with “gnt-instance failover”.",
+            instance=guest.name,
+        )
+
+
+def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
+    """Have the target run it in the way the source does, whatever it would choose by itself."""
+    names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
+    pinned = {name: found.pinned[name] for name in names}
+    return replace(guest, parameters=guest.parameters | pinned, slots=found.disks or {})
