@@ -388,7 +388,7 @@ _ENTRIES = (
         many="node_name",
         confirm_many="Change {}?",
     ),
-    Entry("OP_OS_DIAGNOSE", "os.diagnose"),
+    Entry("OP_OS_DIAGNOSE", "os.diagnose", route="GET /2/os"),
     Entry(
         "OP_REPAIR_NODE_STORAGE",
         "node.repair_storage",

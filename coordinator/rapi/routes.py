@@ -37,7 +37,7 @@ class Route:
 
     @property
     def takes(self) -> Takes:
-        return TAKES.get(f"{self.method} {self.path}", Takes())
+        return TAKES.get(f"{self.method} {unnamed(self.path)}", Takes())
 
     @property
     def is_supported(self) -> bool:
@@ -46,6 +46,11 @@ class Route:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         return re.compile(re.sub(r"{(\w+)}", _group, self.path) + r"\Z")
+
+
+def unnamed(path: str) -> str:
+    """Leave out what is between braces."""
+    return re.sub(r"{\w+}", "{}", path)
 
 
 _NUMBERS = frozenset({"job", "disk"})
@@ -117,18 +122,19 @@ _SUBMISSIONS: dict[str, str] = {
         for method, opcode in (("PUT", "OP_TAGS_SET"), ("DELETE", "OP_TAGS_DEL"))
     },
 }
-_LOOKS = frozenset({"GET /2/instances/{instance_name}/info"})  # open, although they submit a job
+_LOOKS = frozenset({"GET /2/instances/{}/info"})  # open, although they submit a job
 # fmt: on
 
 
 def _all_routes() -> Iterator[Route]:
     yield from _READS
-    read = {f"{route.method} {route.path}" for route in _READS}
+    known = {unnamed(f"{route.method} {route.path}") for route in _READS}
     catalogued = {entry.route: entry.opcode for entry in CATALOGUE.values() if entry.route}
-    for route, opcode in (_SUBMISSIONS | catalogued).items():
-        if route not in read:
+    for route, opcode in (catalogued | _SUBMISSIONS).items():
+        if (shape := unnamed(route)) not in known:
+            known.add(shape)
             method, _, path = route.partition(" ")
-            yield Route(method, path, _OPEN if route in _LOOKS else _WRITE, opcode=opcode)
+            yield Route(method, path, _OPEN if shape in _LOOKS else _WRITE, opcode=opcode)
 
 
 ROUTES: tuple[Route, ...] = tuple(_all_routes())
@@ -143,8 +149,8 @@ class Router:
         patterns: dict[str, dict[str, Route]] = {}
         for route in routes:
             is_named = "{" in route.path
-            shape = re.sub(r"{(\w+)}", "{}", route.path)
-            (patterns if is_named else self._plain).setdefault(shape, {})[route.method] = route
+            shapes = patterns if is_named else self._plain
+            shapes.setdefault(unnamed(route.path), {})[route.method] = route
         self._named = [
             (next(iter(methods.values())).pattern, methods) for methods in patterns.values()
         ]

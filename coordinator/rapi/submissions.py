@@ -26,7 +26,6 @@ class Takes:
         forbidden: parameters that nobody may set this way.
         shape: makes the parameters, where these are made otherwise than from the body.
         fixed: parameters that the path stands for.
-        is_named: what the path names is a parameter of that name; else ``shape`` sees to it.
     """
 
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +34,6 @@ class Takes:
     forbidden: tuple[str, ...] = ()
     shape: Callable[[Call], Parameters] = Call.members
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    is_named: bool = True
 
     def parameters(self, call: Call) -> Parameters:
         """Return the parameters that a request gives an operation.
@@ -62,8 +60,7 @@ class Takes:
 
     def _static(self, call: Call) -> Parameters:
         static: Parameters = dict(self.fixed)
-        for name, value in call.named.items() if self.is_named else ():
-            static[name] = int(value) if name in _NUMBERS else value
+        static |= {name: _named(name, value) for name, value in call.named.items()}
         flags = {"dry-run": "dry_run"} | dict(self.flags)
         static |= {to: call.flag(name) for name, to in flags.items() if name in call.query}
         static |= {to: call.text(name) for name, to in self.texts.items() if name in call.query}
@@ -71,6 +68,14 @@ class Takes:
 
 
 _NUMBERS = frozenset({"disk"})
+_LISTS = frozenset({"instances", "nodes"})
+
+
+def _named(parameter: str, value: str) -> Any:
+    """Return what a path names as the parameter of that name has it."""
+    if parameter in _LISTS:
+        return [value]
+    return int(value) if parameter in _NUMBERS else value
 
 
 def _new_instance(call: Call) -> Parameters:
@@ -166,8 +171,7 @@ def _node_migration(call: Call) -> Parameters:
 
 
 def _storage_list(call: Call) -> Parameters:
-    fields = call.required("output_fields").split(",")
-    return {"nodes": [call.named["nodes"]], "output_fields": fields}
+    return {"output_fields": call.required("output_fields").split(",")}
 
 
 def _storage_change(call: Call) -> Parameters:
@@ -185,7 +189,7 @@ def _tags(call: Call) -> Parameters:
 
 
 def _instance_info(call: Call) -> Parameters:
-    return {"instances": [call.named["instance_name"]], "static": call.flag("static")}
+    return {"static": call.flag("static")}
 
 
 def _tags_of(kind: str) -> Takes:
@@ -198,47 +202,45 @@ STORAGE = {"storage_type": "storage_type"}
 
 # fmt: off
 TAKES: Mapping[str, Takes] = {
-    "DELETE /2/groups/{name}/tags": _tags_of("nodegroup"),
-    "DELETE /2/instances/{name}/tags": _tags_of("instance"),
-    "DELETE /2/networks/{name}/tags": _tags_of("network"),
-    "DELETE /2/nodes/{name}/tags": _tags_of("node"),
+    "DELETE /2/groups/{}/tags": _tags_of("nodegroup"),
+    "DELETE /2/instances/{}/tags": _tags_of("instance"),
+    "DELETE /2/networks/{}/tags": _tags_of("network"),
+    "DELETE /2/nodes/{}/tags": _tags_of("node"),
     "DELETE /2/tags": _tags_of("cluster"),
-    "GET /2/instances/{instance_name}/info": Takes(
-        shape=_instance_info, is_named=False),
-    "GET /2/nodes/{nodes}/storage": Takes(
-        texts=STORAGE, shape=_storage_list, is_named=False),
+    "GET /2/instances/{}/info": Takes(shape=_instance_info),
+    "GET /2/nodes/{}/storage": Takes(texts=STORAGE, shape=_storage_list),
     "POST /2/groups": Takes(renamed={"name": "group_name"}),
     "POST /2/instances": Takes(renamed=_INSTANCE_NAMES, shape=_new_instance),
     "POST /2/instances-multi-alloc": Takes(shape=_new_instances),
-    "POST /2/instances/{instance_name}/reboot": Takes(
+    "POST /2/instances/{}/reboot": Takes(
         flags={"ignore_secondaries": "ignore_secondaries"}, shape=_reboot),
-    "POST /2/instances/{instance_name}/replace-disks": Takes(shape=_replaced_disks),
+    "POST /2/instances/{}/replace-disks": Takes(shape=_replaced_disks),
     "POST /2/networks": Takes(renamed={"name": "network_name"}),
-    "POST /2/nodes/{node_name}/migrate": Takes(shape=_node_migration),
-    "POST /2/nodes/{node_name}/powercycle": Takes(flags=FORCE),
-    "PUT /2/groups/{group_name}/assign-nodes": Takes(flags=FORCE),
-    "PUT /2/groups/{group_name}/modify": Takes(renamed={
+    "POST /2/nodes/{}/migrate": Takes(shape=_node_migration),
+    "POST /2/nodes/{}/powercycle": Takes(flags=FORCE),
+    "PUT /2/groups/{}/assign-nodes": Takes(flags=FORCE),
+    "PUT /2/groups/{}/modify": Takes(renamed={
         "custom_ndparams": "ndparams", "custom_ipolicy": "ipolicy",
         "custom_diskparams": "diskparams"}),
-    "PUT /2/groups/{name}/tags": _tags_of("nodegroup"),
-    "PUT /2/instances/{instance_name}/activate-disks": Takes(flags={"ignore_size": "ignore_size"}),
-    "PUT /2/instances/{instance_name}/deactivate-disks": Takes(flags=FORCE),
-    "PUT /2/instances/{instance_name}/export": Takes(renamed={"destination": "target_node"}),
-    "PUT /2/instances/{instance_name}/modify": Takes(
+    "PUT /2/groups/{}/tags": _tags_of("nodegroup"),
+    "PUT /2/instances/{}/activate-disks": Takes(flags={"ignore_size": "ignore_size"}),
+    "PUT /2/instances/{}/deactivate-disks": Takes(flags=FORCE),
+    "PUT /2/instances/{}/export": Takes(renamed={"destination": "target_node"}),
+    "PUT /2/instances/{}/modify": Takes(
         renamed={"custom_beparams": "beparams", "custom_hvparams": "hvparams"},
         shape=_changed_instance),
-    "PUT /2/instances/{instance_name}/prepare-export": Takes(texts={"mode": "mode"}),
-    "PUT /2/instances/{instance_name}/shutdown": Takes(flags=REMEMBER),
-    "PUT /2/instances/{instance_name}/startup": Takes(flags=FORCE | REMEMBER),
-    "PUT /2/instances/{name}/tags": _tags_of("instance"),
+    "PUT /2/instances/{}/prepare-export": Takes(texts={"mode": "mode"}),
+    "PUT /2/instances/{}/shutdown": Takes(flags=REMEMBER),
+    "PUT /2/instances/{}/startup": Takes(flags=FORCE | REMEMBER),
+    "PUT /2/instances/{}/tags": _tags_of("instance"),
     "PUT /2/modify": Takes(forbidden=("compression_tools",)),
-    "PUT /2/networks/{name}/tags": _tags_of("network"),
-    "PUT /2/nodes/{name}/tags": _tags_of("node"),
-    "PUT /2/nodes/{node_name}/role": Takes(
+    "PUT /2/networks/{}/tags": _tags_of("network"),
+    "PUT /2/nodes/{}/tags": _tags_of("node"),
+    "PUT /2/nodes/{}/role": Takes(
         flags={**FORCE, "auto-promote": "auto_promote"}, shape=_node_role),
-    "PUT /2/nodes/{node_name}/storage/modify": Takes(texts=STORAGE, shape=_storage_change),
-    "PUT /2/nodes/{node_name}/storage/repair": Takes(texts=STORAGE, shape=_storage_repair),
+    "PUT /2/nodes/{}/storage/modify": Takes(texts=STORAGE, shape=_storage_change),
+    "PUT /2/nodes/{}/storage/repair": Takes(texts=STORAGE, shape=_storage_repair),
     "PUT /2/tags": _tags_of("cluster"),
 }
 # fmt: on
-"""What is not usual of a route."""
+"""What is not usual of a route; ``{}`` stands for what its path names."""
