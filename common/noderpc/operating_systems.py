@@ -142,7 +142,8 @@ class OperatingSystems(NodeService, prefix="os"):
     async def begin(self, *, run: RunId, order: ScriptOrder) -> None:
         """Start a script, unless it was started for this run before; its disks are attached.
 
-        As long as it goes on, no guest can be started on its disks.
+        As long as it goes on, no guest can be started on its disks. Earlier runs for the instance
+        that have ended are forgotten.
 
         Raises:
             InvalidRequest, NodeFailure: as ``check``; or a disk is not attached, or in use.

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.select_os import full
 from coordinator.cli.storage import run
 from coordinator.cli.submit import common_fields
 from coordinator.cli.telling import write
@@ -26,7 +27,7 @@ def list_systems(command: str, words: Sequence[str]) -> int:
     parser.add_argument("--no-headers", action="store_true", help="without a title")
     options = parser.parse_args(words)
     found = _ask(options, _LISTED)
-    names = [name for each in found for name in _names(each)]
+    names = [name for each in found for name in full(each["name"], each["variants"])]
     if options.json:
         write(options.json, names, indent=2)
         return 0
@@ -76,11 +77,6 @@ def _ask(options: Any, fields: Sequence[str]) -> list[Told]:
     wire = {"OP_ID": "OP_OS_DIAGNOSE", "output_fields": fields, "names": []}
     rows = run(wire | common_fields("gnt-os", options))
     return [dict(zip(fields, row, strict=True)) for row in rows]
-
-
-def _names(told: Told) -> list[str]:
-    variants = [f"{told['name']}+{variant}" for variant in told["variants"]]
-    return variants or [told["name"]]
 
 
 def _diagnosis(told: Told) -> list[str]:

@@ -16,10 +16,12 @@ from coordinator.cli.follow import Ended, follow
 from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.priority import read_priority
+from coordinator.cli.select_os import select_os
 from coordinator.cli.selection import Chosen, add_selection, choose
 from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.base import Operation, read_operation
 from coordinator.operations.catalogue import Entry
+from coordinator.operations.parameter import ASK
 from coordinator.operations.registry import find_operation
 
 
@@ -34,6 +36,8 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
             names = getattr(options, entry.many)
             chosen = choose(client, _kind(entry), names, options.way, exist=asks)
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
+        if fields.get("os_type") == ASK:
+            fields["os_type"] = select_os(client)
         if asks and chosen is None:
             fields |= _whole_name(client, entry, fields)
         jobs = _jobs(entry, fields, options, chosen)

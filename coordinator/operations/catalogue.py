@@ -252,6 +252,15 @@ _ENTRIES = (
         route="POST /2/instances/{instance_name}/recreate-disks",
     ),
     Entry(
+        "OP_INSTANCE_REINSTALL",
+        "instance.reinstall",
+        command="gnt-instance reinstall",
+        help="install an operating system anew",
+        route="POST /2/instances/{instance_name}/reinstall",
+        many="instance_name",
+        confirm="Install {} anew, and lose all the data on the disks?",
+    ),
+    Entry(
         "OP_INSTANCE_REMOVE",
         "instance.remove",
         command="gnt-instance remove",

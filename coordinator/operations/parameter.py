@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from common.messages import Order
 
+ASK = "?"  # instead of a value that the operator is asked for before anything is submitted
 LOST = ""  # instead of a secret whose coordinator has ended
 
 
@@ -49,7 +50,7 @@ class Shorthand(NamedTuple):
     flags: tuple[str, ...]
     help: str
     template: str = ""
-    value: bool | None = None
+    value: bool | str | None = None
 
     @property
     def denies(self) -> bool:

@@ -14,6 +14,7 @@ from common.errors import NodeFailure, NotFound
 from common.messages import to_json
 from common.model.disk import Mode
 from common.model.os_name import read_os_name
+from common.names import InstanceId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
 from noded.copies.device import claim
@@ -87,6 +88,7 @@ class ProcessOsDriver(OsDriver):
         definition = await in_thread(self._find, order)
         await self._reap(home)
         await in_thread(self._begin, home, order, definition)
+        await self._forget_others(home, order.subject.id)
 
     async def look(self, run: str, offset: int) -> ScriptReport:
         home = self._home(run)
@@ -143,7 +145,7 @@ class ProcessOsDriver(OsDriver):
             home.remove()
             home.prepare()
             log = log_path(self._places.logs, order, time.time())
-            home.keep(Run(script=about, log=str(log)))
+            home.keep(Run(script=about, instance=subject.id, log=str(log)))
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             ours.callback(os.close, output)
             told = environment(order, definition, [_place(each) for each in disks])
@@ -190,6 +192,14 @@ class ProcessOsDriver(OsDriver):
         if child := self._children.pop(home.directory, None):
             with child:
                 await child.ended()
+
+    async def _forget_others(self, home: Home, instance: InstanceId) -> None:
+        """Forget earlier runs for an instance, which nobody asks for any more."""
+        for directory in await in_thread(lambda: [*self._places.runs.iterdir()]):
+            other = Home(directory)
+            about = other.run() if directory != home.directory else None
+            if about and about.instance == instance and not self._runs(other):
+                await self.end(directory.name)
 
     def _reports(self) -> tuple[DefinitionReport, ...]:
         found = {

@@ -101,6 +101,11 @@ class FakeOsDriver(OsDriver):
                     "system.",
                     path=path,
                 )
+        self._runs = {
+            name: each
+            for name, each in self._runs.items()
+            if each.order.subject.id != order.subject.id or not each.has_ended
+        }
         self._runs[run] = _Run(order, _now())
 
     async def look(self, run: str, offset: int) -> ScriptReport:

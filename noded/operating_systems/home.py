@@ -5,6 +5,7 @@ from pathlib import Path
 
 from common.errors import GntError
 from common.messages import Order, Report, from_json, to_json
+from common.names import InstanceId
 from noded.system.process_home import ProcessHome
 
 RESULT = "result.json"
@@ -14,6 +15,7 @@ class Run(Order):
     """``script`` says what it is, for messages: “create of debootstrap+default for web1”."""
 
     script: str
+    instance: InstanceId
     log: str
 
 

@@ -244,6 +244,19 @@ def test_a_script_that_is_ended_leaves_nothing_running_and_is_forgotten(rig: Rig
     in_time(rig, story())
 
 
+def test_a_run_that_has_ended_is_forgotten_with_the_next_for_its_instance(rig: Rig) -> None:
+    async def story() -> None:
+        await attached(rig)
+        await rig.driver.begin(RUN, order(rig))
+        await ended(rig)
+        await rig.driver.begin("another-run", order(rig))
+        await ended(rig, "another-run")
+        with pytest.raises(NotFound):
+            await rig.driver.look(RUN, 0)
+
+    in_time(rig, story())
+
+
 def test_a_disk_that_a_guest_uses_is_not_written(rig: Rig) -> None:
     async def story() -> None:
         await attached(rig)

@@ -80,12 +80,13 @@ gnt-instance modify -B memory=256M --net add:link=br0 -H acpi=false guest:
 gnt-instance move -f -n gamma guest: need not be copied
 gnt-instance reboot guest:
 gnt-instance recreate-disks guest: runs; stop it first
-gnt-instance reinstall -f guest: OP_INSTANCE_REINSTALL
+gnt-instance reinstall -f -o noop guest: runs; stop it first
 gnt-instance remove-tags guest blue:
 gnt-instance rename -f --no-name-check guest visitor:
 gnt-instance rename -f --no-name-check visitor guest:
 gnt-instance replace-disks -a guest: one copy only
 gnt-instance shutdown guest:
+gnt-instance reinstall -f -o debian+stable --os-parameters-secret root_password=sesame guest:
 gnt-instance startup guest:
 gnt-job archive 1:
 gnt-job autoarchive all:

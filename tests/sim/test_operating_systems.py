@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest, NodeFailure
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.messages import to_json
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import JobId
 from common.noderpc.operating_systems import Script, ScriptOrder
+from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.os.diagnose import FIELDS, DiagnoseOperatingSystems
 from noded.operating_systems.fake import DEBIAN, NOOP
@@ -230,5 +232,71 @@ def test_many_instances_at_once_have_no_confidential_parameters() -> None:
             wire = {"OP_ID": "OP_INSTANCE_MULTI_ALLOC", "instances": [told]}
             with pytest.raises(InvalidRequest, match="are made one by one"):
                 await cluster.master.luxi("SubmitJob", [wire])
+
+    simulate(story())
+
+
+def reinstalled(**more: Any) -> ReinstallInstance:
+    return ReinstallInstance(instance_name=WEB1, **more)
+
+
+def test_an_instance_is_installed_anew_with_what_it_has_or_with_another() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            seen: list[ScriptOrder] = []
+            private = {"root_password": "open sesame"}
+            await cluster.run(installed(osparams={"mirror": "near"}, osparams_private=private))
+            cluster.machines["gamma"].operating_systems.watch = seen.append
+            await cluster.run(reinstalled())
+            assert seen[-1].is_reinstallation
+            assert seen[-1].parameters == {"mirror": "near", "root_password": "open sesame"}
+            await cluster.run(reinstalled(os_type="debian+testing", osparams={"mirror": "far"}))
+            assert seen[-1].parameters["mirror"] == "far"
+            instance = cluster.config.instance("web1")
+            assert (instance.os, instance.osparams) == ("debian+testing", {"mirror": "near"})
+            await cluster.run(reinstalled(os_type="noop"))
+            assert seen[-1].parameters == {}
+            instance = cluster.config.instance("web1")
+            assert (instance.os, instance.osparams) == ("noop", {})
+            words = (await cluster.snapshot()).contents["shared"].values()
+            assert list(words) == ["noop for web1"]
+            assert cluster.machines["gamma"].attached == {}
+
+    simulate(story())
+
+
+def test_an_installation_anew_that_fails_leaves_the_instance_with_what_it_was() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(installed())
+            cluster.machines["gamma"].operating_systems.failing.add(Script.CREATE)
+            with pytest.raises(NodeFailure, match="no mirror"):
+                await cluster.run(reinstalled(os_type="noop"))
+            assert cluster.config.instance("web1").os == "debian+stable"
+
+    simulate(story())
+
+
+def test_what_runs_or_has_nothing_to_install_on_is_not_installed_anew() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create(node="gamma"))
+            with pytest.raises(InvalidRequest, match="has no operating system; say which, with -o"):
+                await cluster.run(reinstalled())
+            with pytest.raises(Conflict, match="web1 runs; stop it first"):
+                await cluster.run(reinstalled(os_type="noop"))
+
+    simulate(story())
+
+
+def test_disks_that_an_operator_has_attached_stay_attached() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(installed())
+            await cluster.run(ActivateDisks(instance_name=WEB1))
+            before = cluster.machines["gamma"].attached
+            assert before
+            await cluster.run(reinstalled())
+            assert cluster.machines["gamma"].attached == before
 
     simulate(story())

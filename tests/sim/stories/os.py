@@ -1,14 +1,31 @@
 """Stories of operating systems that are installed on instances."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
+from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.os.diagnose import DiagnoseOperatingSystems
-from tests.sim.settings import create, mirrored
+from tests.sim.settings import WEB1, create, mirrored, web1_mirrored
+from tests.support.cluster import SimulatedCluster
 from tests.support.seeds import is_thorough
-from tests.support.story import Story
+from tests.support.story import Setting, Story
 
 DEBIAN = "debian+stable"
 SECRETS = {"root_password": "open sesame"}
+
+
+def installed_with(*, start: bool = False, **more: Any) -> Setting:
+    """Begin with an instance that has an operating system, and a private parameter of it."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        order = create(node="gamma", start=start)
+        await cluster.run(replace(order, os_type=DEBIAN, osparams_private=SECRETS, **more))
+
+    return setting
+
+
+ANOTHER = ReinstallInstance(instance_name=WEB1, os_type="noop")
 
 STORIES = {
     "look at operating systems": Story(DiagnoseOperatingSystems(output_fields=("name",))),
@@ -16,10 +33,19 @@ STORIES = {
         replace(create(node="gamma", start=False), os_type=DEBIAN, osparams_private=SECRETS),
         has_secret=True,
     ),
+    "install another": Story(
+        ANOTHER, installed_with(), again=ANOTHER, uncertain=frozenset({"contents shared"})
+    ),
 }
 
 _IN_DETAIL = {
     "install on mirrored disks": Story(replace(mirrored(), os_type=DEBIAN)),
+    "install on mirrored disks anew": Story(
+        ANOTHER,
+        web1_mirrored(start=False),
+        again=ANOTHER,
+        uncertain=frozenset({"contents beta", "contents gamma"}),
+    ),
 }
 
 if is_thorough():

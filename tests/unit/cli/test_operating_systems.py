@@ -1,6 +1,9 @@
 """``gnt-os``: what can be installed, as Ganeti prints it."""
 
+import io
 import json
+
+import pytest
 
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
@@ -72,3 +75,18 @@ def test_all_about_an_operating_system_is_shown(run: Run, coordinator: ScriptedC
     assert "http://mirror" in ran.out
     assert "plan9: no node has it" in ran.out
     assert json.loads(run("gnt-os show --json debian").out)[0]["variants"] == ["stable"]
+
+
+def test_which_system_is_installed_anew_can_be_chosen_from_a_list(
+    run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator.script_job(result=[["debian", ["stable", "testing"]], ["noop", []]])
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
+    ran = run("gnt-instance reinstall -f --select-os web1")
+    assert ran.code == 0
+    assert "  3: noop" in ran.err
+    assert coordinator.submitted[-1][0]["os_type"] == "debian+testing"
+    monkeypatch.setattr("sys.stdin", io.StringIO("plan9\n"))
+    assert "“plan9” is none of them" in run("gnt-instance reinstall -f --select-os web1").err
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run("gnt-instance reinstall -f --select-os web1").code == 13
