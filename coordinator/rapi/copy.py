@@ -5,6 +5,7 @@ Answering costs it nothing, and a list of ten thousand is joined once for all wh
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec import Raw
 from common.errors import GntError, NotFound
 from common.messages import Report, to_json
 from common.natural import natural_key
+from coordinator.rapi.conditions import version_of
 from coordinator.rapi.fields import BRIEF, FIELDS, JOB
 from coordinator.rapi.luxi import Luxi
 
@@ -53,13 +55,17 @@ class Row:
     def values(self) -> Any:
         return msgspec.json.decode(self.text)
 
+    @property
+    def version(self) -> str:
+        return version_of(self.serial, self.text)
+
 
 class Table:
     """The objects of a kind, in the order of lists."""
 
     def __init__(self) -> None:
         self.rows: dict[Any, Row] = {}
-        self.revision = 0
+        self.revision = secrets.randbits(40)  # of no other run
         self._names: dict[str, Any] = {}
         self._order: list[Any] | None = None  # keys
         self._joined: bytes | None = None
@@ -167,8 +173,6 @@ class Copy:
                 self._heard_s = asyncio.get_running_loop().time() - news.age
             self._take_in(self.tables if fresh is None else fresh, news.rows, tell=fresh is None)
             if fresh is not None and not news.more:
-                for kind, table in fresh.items():  # lists that clients have seen are other ones
-                    table.revision += self.tables[kind].revision + 1
                 self.tables, fresh = fresh, None
                 self.is_whole, self.trouble = True, None
                 log.info("the copy is whole")

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
-from msgspec import Raw
+import msgspec
 
 from common.errors import NodeFailure, NotFound
 from common.luxi.failures import JobLost
@@ -41,7 +41,14 @@ class Sources:
     luxi: Luxi
 
 
-Read = Callable[[Call, Sources], Awaitable[Any]]
+class Told(NamedTuple):
+    """JSON text, and which version of it this is."""
+
+    text: bytes
+    version: str
+
+
+Read = Callable[[Call, Sources], Awaitable[Any]]  # returns a JSON value, or this
 
 
 async def nothing(_: Call, __: Sources) -> None:
@@ -73,7 +80,7 @@ def listing(kind: str, path: str, key: str = "name") -> Read:
         if table is None:
             return []
         if call.flag("bulk"):
-            return Raw(table.joined())
+            return Told(table.joined(), f"{table.revision:x}")
         keys = sorted(table.rows) if kind == JOB else sorted(row.name for row in table.in_order())
         return [{key: each, "uri": f"{path}/{each}"} for each in keys]
 
@@ -84,7 +91,8 @@ def single(kind: str, name: str) -> Read:
     """Have one object told of."""
 
     async def read(call: Call, sources: Sources) -> Any:
-        return Raw(_found(kind, call.named[name], sources).text)
+        row = _found(kind, call.named[name], sources)
+        return Told(row.text, row.version)
 
     return read
 
@@ -95,10 +103,12 @@ def _found(kind: str, name: str, sources: Sources) -> Row:
     return sources.copy.find(kind, name)
 
 
-async def node(call: Call, sources: Sources) -> dict[str, Any]:
+async def node(call: Call, sources: Sources) -> Told:
     """Return all about a node."""
-    values: dict[str, Any] = sources.copy.find(NODE, call.named["node_name"]).values()
-    return values | {"secondary_ip": values["sip"]}
+    row = sources.copy.find(NODE, call.named["node_name"])
+    values = row.values()
+    text = msgspec.json.encode(values | {"secondary_ip": values["sip"]})
+    return Told(text, row.version)
 
 
 async def role(call: Call, sources: Sources) -> str:
@@ -133,7 +143,7 @@ async def job(call: Call, sources: Sources) -> Any:
     """Return how a job is, archived or not."""
     number = int(call.named["job"])
     if (row := sources.copy.job(number)) is not None:
-        return Raw(row.text)
+        return Told(row.text, row.version)
     (values,) = await sources.luxi.call("QueryJobs", [number], FIELDS[JOB])
     if values is None:
         raise JobLost(f"There is no job {number}.", job=number)

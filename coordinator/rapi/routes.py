@@ -12,6 +12,7 @@ from http import HTTPStatus
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.rapi import reads
 from coordinator.rapi.failures import refused
+from coordinator.rapi.fields import FIELDS
 from coordinator.rapi.submissions import TAKES, Takes
 from coordinator.rapi.users import Access
 
@@ -34,6 +35,12 @@ class Route:
         """What Ganeti calls it in the trail of reasons."""
         words = re.sub(r"{(\w+)}", _named_by_ganeti, self.path.removeprefix("/2"))
         return re.sub(r"[^a-z]+", "_", words.strip("/")) or "root"
+
+    @property
+    def kind(self) -> str:
+        """The kind of object that the path begins with; empty if none is named."""
+        found = re.match(r"/2/(\w+)s/{", self.path)
+        return found[1] if found and found[1] in FIELDS else ""
 
     @property
     def takes(self) -> Takes:

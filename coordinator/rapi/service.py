@@ -7,15 +7,15 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from common import web
 from common.errors import Bug, GntError
 from common.messages import to_json
 from coordinator.rapi.call import BAD, Call, parse_query
+from coordinator.rapi.conditions import check_acceptable, check_unchanged, is_known, sum_of
 from coordinator.rapi.failures import Refusal, refused, status_of, told
 from coordinator.rapi.limits import Limits
-from coordinator.rapi.reads import Sources
+from coordinator.rapi.reads import Sources, Told
 from coordinator.rapi.routes import Route, Router
 from coordinator.rapi.sending import send
 from coordinator.rapi.users import REALM, Access, User, UsersFile, credentials
@@ -71,7 +71,13 @@ class Service:
                 user="" if user == "-" else user,
                 source=source,
             )
+            check_acceptable(request.headers.get("Accept"), JSON)
+            self._check_unchanged(request, route, call)
             body = await self._answer(route, call, headers)
+            if route.method == "GET":
+                status, body = _unless_known(request, headers, body)
+            elif route.opcode and "respond-async" in request.headers.get("Prefer", ""):
+                status = HTTPStatus.ACCEPTED
         except GntError as error:
             status, body = status_of(error), to_json(told(error))
             headers = error.headers if isinstance(error, Refusal) else {}
@@ -90,11 +96,24 @@ class Service:
                 raise self._where()
             if route.read is not None and route.access is Access.OPEN:
                 headers["Age"] = str(int(self._sources.copy.age_s))
-        if route.read is not None:
-            value = await route.read(call, self._sources)
-        else:
-            value = await self._submit(route, call)
-        return bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+        if route.read is None:
+            number = await self._submit(route, call)
+            headers["Location"] = f"/2/jobs/{number}"
+            return msgspec.json.encode(number)
+        value = await route.read(call, self._sources)
+        if isinstance(value, Told):
+            headers["ETag"] = f'"{value.version}"'
+            return value.text
+        body = msgspec.json.encode(value)
+        if route.access is Access.OPEN:
+            headers["ETag"] = f'"{sum_of(body)}"'
+        return body
+
+    def _check_unchanged(self, request: web.BaseRequest, route: Route, call: Call) -> None:
+        condition = request.headers.get("If-Match")
+        if condition is not None and route.method != "GET" and route.kind:
+            row = self._sources.copy.tables[route.kind].find(next(iter(call.named.values())))
+            check_unchanged(condition, row.serial if row else None)
 
     async def _submit(self, route: Route, call: Call) -> int:
         """Submit a job and return its number."""
@@ -141,6 +160,15 @@ async def _body(request: web.BaseRequest) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise refused(BAD, "Unable to parse JSON data") from error
+
+
+def _unless_known(
+    request: web.BaseRequest, headers: dict[str, str], body: bytes
+) -> tuple[HTTPStatus, bytes]:
+    """Leave out what the client has already."""
+    if is_known(request.headers.get("If-None-Match"), headers.get("ETag", "").strip('"')):
+        return HTTPStatus.NOT_MODIFIED, b""
+    return HTTPStatus.OK, body
 
 
 def _reason(route: Route, call: Call) -> dict[str, Any]:

@@ -141,3 +141,44 @@ def test_refusals_have_the_status_and_the_form_of_ganetis(
             assert answer.headers["WWW-Authenticate"] == 'Basic realm="Ganeti Remote API"'
 
     with_rest(tmp_path, scenario, nodes=1)
+
+
+def test_what_a_client_has_already_is_not_sent_again(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        for path in ("/2/nodes?bulk=1", "/2/nodes/beta", "/2/groups", "/2/info", "/2/features"):
+            first = await rest.ask("GET", path)
+            version = first.headers["ETag"]
+            again = await rest.ask("GET", path, If_None_Match=f'"other", {version}')
+            assert (again.status, again.text) == (304, b""), path
+            assert again.headers["ETag"] == version
+            assert (await rest.ask("GET", path, If_None_Match='"other"')).status == 200
+        version = (await rest.ask("GET", "/2/nodes/beta")).headers["ETag"]
+        await rest.job("PUT", "/2/nodes/beta/tags?tag=fast")
+        again = await rest.ask("GET", "/2/nodes/beta", If_None_Match=version)
+        assert again.value["tags"] == ["fast"]
+
+    with_rest(tmp_path, scenario, nodes=2)
+
+
+def test_what_has_changed_since_it_was_read_is_not_changed_unseen(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        version = (await rest.ask("GET", "/2/nodes/beta")).headers["ETag"]
+        path = "/2/nodes/beta/tags?tag=fast"
+        told = await rest.ask("PUT", path, If_Match=version, Prefer="respond-async")
+        assert (told.status, told.headers["Location"]) == (202, f"/2/jobs/{told.value}")
+        while (await rest.ask("GET", "/2/nodes/beta/tags")).value != ["fast"]:
+            await rest.copy.changed()
+        assert (await rest.ask("PUT", path, If_Match=version)).status == 412
+        assert (await rest.ask("DELETE", "/2/nodes/none/tags?tag=a", If_Match="*")).status == 412
+        assert (await rest.ask("PUT", path, If_Match="*")).status == 200
+
+    with_rest(tmp_path, scenario, nodes=2)
+
+
+def test_who_takes_no_json_is_told_that_there_is_nothing_else(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        assert (await rest.ask("GET", "/2/nodes", Accept="text/xml")).status == 406
+        assert (await rest.ask("GET", "/2/nodes", Accept="application/json;q=0")).status == 406
+        assert (await rest.ask("GET", "/2/nodes", Accept="text/html, */*;q=0.1")).status == 200
+
+    with_rest(tmp_path, scenario, nodes=1)
