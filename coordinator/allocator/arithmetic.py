@@ -7,10 +7,14 @@ Of a single node numbers are a hundred times faster, and need no NumPy. Flags ar
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
+
+from coordinator.allocator.several import Several
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from enum import IntEnum
     from typing import Any
 
@@ -53,6 +57,57 @@ def ratio(amount: Any, unit: Any) -> Any:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         return amount / unit
+
+
+def above_zero(value: Any) -> Any:
+    """What is above 0; 0 for what is not, or is no number. Of numbers side by side as of one."""
+    if isinstance(value, float):
+        return value if value > 0 else 0.0
+    if isinstance(value, Several):
+        return Several([one if one > 0 else 0.0 for one in value])
+    import numpy as np
+
+    return np.fmax(0, value)
+
+
+def root(value: Any) -> Any:
+    """As ``np.sqrt``."""
+    if isinstance(value, float):
+        return math.sqrt(value)
+    if isinstance(value, Several):
+        return Several(map(math.sqrt, value))
+    import numpy as np
+
+    return np.sqrt(value)
+
+
+def replaced(n: float, sums: Any, variances: Any, before: Any, after: Any) -> tuple[Any, Any]:
+    """Sum and variance after one of ``n`` figures changed; rounding may not make it negative.
+
+    A figure that is no number makes the variance 0, as in hail.
+    """
+    shift = after - before
+    growth = after * after - before * before
+    change = (growth * n - shift * (2 * sums)) - shift * shift
+    return shift + sums, above_zero(change / (n * n) + variances)
+
+
+def like(vector: Any, values: Sequence[float]) -> Any:
+    """Numbers side by side, in the form that ``vector`` has."""
+    if isinstance(vector, Several):
+        return Several(values)
+    import numpy as np
+
+    return np.array(values, dtype=np.float64)
+
+
+def unwarned(vector: Any) -> AbstractContextManager[object]:
+    """Reckon without warnings of what is infinite or no number, of which arrays would warn."""
+    if not is_array(vector):
+        return nullcontext()
+    import numpy as np
+
+    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
 def added(values: Any) -> Any:

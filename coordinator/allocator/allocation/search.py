@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from common.names import NodeName
-    from coordinator.allocator.allocation.pair import AllowedPairs
+    from coordinator.allocator.allocation.two_nodes import AllowedPairs
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.request import Allocate
     from coordinator.allocator.snapshot import Node
@@ -164,10 +164,7 @@ class Search:
             failures[Reason.REDUNDANCY] += considered - failures.total()
         elif is_possible:
             allowed = self._redundant_pairs(pairs)
-            is_final = not self._request.check_redundancy or self._redundancy.is_assured
-            choices, rejected = self._choose(
-                pairs.from_best(allowed, CHOICES if is_final else None)
-            )
+            choices, rejected = self._choose(pairs.from_best(allowed))
             if choices:
                 in_vain = pairs.count_rejected(allowed) if allowed is not None else 0
                 failures[Reason.REDUNDANCY] += in_vain + len(rejected)

@@ -49,7 +49,7 @@ def choose_second_node(
     left = len(members) - 1 - sum(failures.values())
     allowed = pairs.allowed([primary], members)
     redundancy = Redundancy(model, everyone, demand, resides=index)
-    for nodes, score in pairs.from_best(allowed, None):
+    for nodes, score in pairs.from_best(allowed):
         if not check_redundancy or redundancy.stays(state, nodes):
             return SecondNode(nodes[1], score, left, failures)
         left -= 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf, isfinite, isnan, sqrt
 
-from coordinator.allocator.arithmetic import added
+from coordinator.allocator.arithmetic import added, replaced
 from coordinator.allocator.model.terms import (
     SPREADS,
     TOLERANCE,
@@ -73,6 +73,10 @@ class RowScore:
         """Whether a node, given by position, counts in spreads."""
         return self._place[node] >= 0
 
+    def figures_at(self, places: Sequence[int]) -> list[Figures]:
+        """The figures of some of the nodes, given by position."""
+        return [self.before[place] for place in places]
+
     def values(self) -> list[float]:
         """The terms as they stand, without weights; empty with no node online."""
         if not self.count:
@@ -134,6 +138,12 @@ class RowScore:
             total += weight * sqrt(variance)
         return total
 
+    def afresh(
+        self, changes: Sequence[Sequence[tuple[int, Figures]]], crowding: Sequence[int]
+    ) -> list[float]:
+        """The score after each of some changes, each as of ``after``."""
+        return [self.after(change, more) for change, more in zip(changes, crowding, strict=True)]
+
     def after(self, changes: Sequence[tuple[int, Figures]], crowding: int) -> float:
         """The score with other figures of some nodes, given by position."""
         if not self.count:
@@ -173,19 +183,6 @@ class RowScore:
         for place, value in moved:
             column[place] = value
         return column
-
-
-def replaced(
-    n: float, sum_: float, variance: float, before: float, after: float
-) -> tuple[float, float]:
-    """Sum and variance after one of ``n`` figures changed; rounding may not make it negative.
-
-    A figure that is no number makes the variance 0, as in hail.
-    """
-    shift = after - before
-    growth = after * after - before * before
-    variance += ((n * growth - (2 * sum_) * shift) - shift * shift) / (n * n)
-    return sum_ + shift, variance if variance > 0 else 0.0
 
 
 def from_best(

@@ -77,6 +77,14 @@ class Score:
                 self.variances[spreads] = running_sum(deviations * deviations) / self.count
         self.value = total_of(self.values())
 
+    def is_online(self, node: int) -> bool:
+        """Whether a node, given by position, counts in spreads."""
+        return bool(self.online[node])
+
+    def figures_at(self, places: Sequence[int]) -> Floats:
+        """The figures of some of the nodes, given by position: shape (20, places)."""
+        return self.before[:, places]
+
     def values(self) -> list[float]:
         """The terms as they stand, without weights; empty with no node online."""
         if not self.count:
@@ -127,6 +135,16 @@ class Score:
 
         for at, score in from_best(self.estimates(changes), exact, last_if_nan=last_if_nan):
             yield choices[at], score
+
+    def afresh(
+        self, changes: Sequence[Sequence[tuple[int, Sequence[float]]]], crowding: Sequence[int]
+    ) -> list[float]:
+        """The score after each of some changes of nodes, given by position, to other figures."""
+        nodes = np.array([[node for node, _ in change] for change in changes])
+        after = np.array([[figures for _, figures in change] for change in changes])
+        changed = Changed(nodes.T, np.ascontiguousarray(after.T), np.array(crowding))
+        scores: list[float] = self.exact(changed).tolist()
+        return scores
 
     def estimates(self, changed: Changed) -> Floats:
         """Scores after each change, correct to about a millionth; much cheaper than ``exact``."""

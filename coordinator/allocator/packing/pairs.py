@@ -11,7 +11,6 @@ Tables have a row per secondary and a column per primary.
 
 import numpy as np
 
-from coordinator.allocator.allocation.pair_arrays import shared_locations
 from coordinator.allocator.arrays import Bools, Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
@@ -55,7 +54,9 @@ class PairFill:
         self._shared = None
         if model.has_locations:
             tags = model.location_tags
-            self._shared = shared_locations([tags[node] for node in candidates.tolist()])
+            places = [tags[node] for node in candidates.tolist()]
+            shared = [len(one & two) for one in places for two in places]
+            self._shared = ints(shared).reshape(len(places), -1)
         self._memory: list[int] = a.memory.tolist()
         self._next_memory: list[int] = a.next_memory.tolist()
         self._reserved: list[int] = a.reserved.tolist()

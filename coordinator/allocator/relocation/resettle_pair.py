@@ -6,7 +6,8 @@ be refused; the pair that leaves the scored nodes balanced best wins, the last a
 
 from __future__ import annotations
 
-from coordinator.allocator.allocation.pair import TwoNodes
+from coordinator.allocator.allocation.pair_scores import PairScores
+from coordinator.allocator.allocation.two_nodes import TwoNodes
 from coordinator.allocator.model.shift import add_primary, remove_primary
 from coordinator.allocator.model.trials import as_secondary, on_each
 from coordinator.allocator.refusal import REASONS, Reason
@@ -94,7 +95,7 @@ def new_pair(
             return PairFound(None, fails_over, first.steps[row], REASONS[code])
         reason = REASONS[codes.get((row, column), second.codes[column])]
         return PairFound(None, fails_over, SECOND_COPY, reason)
-    row, column = pairs.scored(scope).best_afresh()
+    row, column = PairScores(scope.standing, pairs).best_afresh()
     return PairFound((targets[row], targets[column]), fails_over)
 
 

@@ -1,17 +1,17 @@
 """The best of all pairs of changes is the one that trying them all finds, in loops and arrays."""
 
+from math import isnan
 from random import Random
 
-import numpy as np
 import pytest
 
 from common.model.template import DiskTemplate
 from common.record import replace
-from coordinator.allocator.allocation.pair import TwoNodes
-from coordinator.allocator.allocation.pair_arrays import ArrayPairs
-from coordinator.allocator.allocation.pair_rows import RowPairs
+from coordinator.allocator.allocation.pair_scores import PairScores
+from coordinator.allocator.allocation.two_nodes import AllowedPairs, TwoNodes
 from coordinator.allocator.model import state as states
 from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.state import State
 from coordinator.allocator.model.trials import as_primary, as_secondary
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
@@ -26,23 +26,63 @@ def test_best_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     targets = [node for node in range(model.size) if model.usable[node]]
     nothing = [0] * len(targets)
 
-    def pairs() -> RowPairs | ArrayPairs:
+    def pairs() -> PairScores:
         scope = state.scope(range(model.size))
         first = as_primary(state, scope, targets, demand, location=nothing, force=True)
         second = as_secondary(state, scope, targets, demand, force=True)
-        return TwoNodes(state, scope, demand, first, second, force=True).scored(scope)
+        return PairScores(scope.standing, TwoNodes(state, scope, demand, first, second, force=True))
 
     in_loops = pairs()
     monkeypatch.setattr(states, "FEW", 0)
     in_arrays = pairs()
-    assert isinstance(in_loops, RowPairs)
-    assert isinstance(in_arrays, ArrayPairs)
-    row, column = np.nonzero(in_arrays._possible)
-    if not len(row):
+    assert isinstance(in_arrays._standing, Score) > isinstance(in_loops._standing, Score)
+    everything = [*in_loops.from_best()]
+    assert str(everything) == str([*in_arrays.from_best()])
+    _check_order(everything)
+    if not everything:
         return
-    primary = in_arrays._rows[row]
-    scores = in_arrays._standing.exact(in_arrays._changed(primary, column))
-    unknown = np.isnan(scores)
-    best = np.flatnonzero(unknown if unknown.any() else scores == scores.min())[-1]
-    assert in_arrays.best_afresh() == (primary[best], column[best])
-    assert in_loops.best_afresh() == (primary[best], column[best])
+    _check_rule(rng, targets, everything, (in_loops, in_arrays))
+    for way in in_loops, in_arrays:
+        tried = sorted((row, column) for row, column, _ in everything)
+        scores = [
+            way._standing.afresh([way._changes(*pair)], [way._pairs.crowding[pair[0]]])[0]
+            for pair in tried
+        ]
+        unknown = [at for at, score in enumerate(scores) if isnan(score)]
+        equal = [at for at, score in enumerate(scores) if score == min(scores)]
+        assert way.best_afresh() == tried[(unknown or equal)[-1]]
+
+
+def _check_order(everything: list[tuple[int, int, float]]) -> None:
+    """By rising score, the last of equals first; what is no number comes last, rising."""
+    keys = [
+        (True, 0.0, -row, column) if isnan(score) else (False, score, -row, -column)
+        for row, column, score in everything
+    ]
+    assert keys == sorted(keys)
+
+
+def _check_rule(
+    rng: Random,
+    targets: list[int],
+    everything: list[tuple[int, int, float]],
+    ways: tuple[PairScores, ...],
+) -> None:
+    """Those that a rule allows come in the same order; those before the first of a row count."""
+    firsts, seconds = (
+        [at for at in range(len(targets)) if rng.random() < share] for share in (0.8, 0.7)
+    )
+    forbidden = [one[:2] for one in everything if rng.random() < 0.1]
+    rule = AllowedPairs(len(targets), firsts, seconds, forbidden)
+
+    def is_allowed(row: int, column: int) -> bool:
+        return row in firsts and column in seconds and (row, column) not in forbidden
+
+    allowed = [one for one in everything if is_allowed(*one[:2])]
+    in_vain, found = 0, set()
+    for row, column, _ in everything:
+        found |= {row} if is_allowed(row, column) else set()
+        in_vain += row not in found
+    for way in ways:
+        assert str([*way.from_best(rule)]) == str(allowed)
+        assert way.count_rejected(rule) == in_vain
