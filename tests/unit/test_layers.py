@@ -173,10 +173,7 @@ def test_what_operations_share_knows_none_of_them(shared: str) -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """But for the engine's, whose plain and whose array forms may call on each other."""
-    known = {
-        name: path for name, path in modules().items() if not under(name, "coordinator.allocator")
-    }
+    known = modules()
     left = {
         module: {
             target
