@@ -1,6 +1,5 @@
 """Moves made: each set of jobs submitted over LUXI and waited for, until done or told to stop."""
 
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.jobsets import describe
 from coordinator.htools.luxi_source import socket_path
+from coordinator.htools.output import say, tell
 from coordinator.htools.stopping import Stop, stopping
 from coordinator.iallocator.balancing import opcodes_of
 
@@ -84,7 +84,7 @@ def run_jobs(
     with Client(socket_path(path)) as client, stopping() as stop:
         for at, jobs in enumerate(sets, 1):
             if stop.is_asked:
-                _tell(f"Stopped before job set {at} of {len(sets)}, as asked to.")
+                tell(f"Stopped before job set {at} of {len(sets)}, as asked to.")
                 return
             annotated = [[{**opcode, **common} for opcode in job] for job in jobs]
             _JobSet(client, annotated).run(f"Job set {at} of {len(sets)}", stop)
@@ -103,9 +103,9 @@ class _JobSet:
         if self._names:
             numbers = ", ".join(map(str, self._names))
             stop.advice = f" Jobs go on by themselves: {numbers}; “gnt-job list” shows them."
-            _say(f"{title}:")
+            say(f"{title}:")
             for number, name in self._names.items():
-                _say(f"  job {number}: {name}")
+                say(f"  job {number}: {name}")
             self._wait()
             stop.advice = ""
         if self._failures:
@@ -136,7 +136,7 @@ class _JobSet:
             for number, (status, *results) in zip(left, self._ask(left), strict=True):
                 if status != shown.get(number):
                     shown[number] = status
-                    _say(f"  job {number}: {status}")
+                    say(f"  job {number}: {status}")
                     if status in _FINISHED and status != "success":
                         why = _why(status, *results)
                         name = self._names[number]
@@ -165,13 +165,3 @@ def _why(status: str, opstatus: Sequence[str], opresult: Sequence[Any]) -> str:
         if one == "error":
             return from_ganeti(result).message
     return "it was cancelled." if status == "canceled" else "it does not say why."
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def _tell(text: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(f"{text}\n")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common.errors import GntError
 from coordinator.allocator.refusal import Reason
 from coordinator.htools.options import Parsed
+from coordinator.htools.output import tell
 from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.cluster import read_cluster
@@ -15,13 +15,13 @@ from coordinator.iallocator.requests import read_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TextIO
+    from typing import Any
 
     from coordinator.allocator.snapshot import Snapshot
     from coordinator.iallocator.requests import Request
 
 
-def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
+def answer(request: Any, options: Parsed) -> str:
     """Answer a request, as read from JSON.
 
     Raises:
@@ -30,81 +30,84 @@ def answer(request: Any, parsed: Parsed, stderr: TextIO) -> str:
     message = Fields.of(request, "Parsing input IAllocator message")
     message = Fields(message.values, "invalid iallocator message")
     asked = message.inside("request", "invalid request dict")
-    if parsed.verbose > 1:
+    if options.verbose > 2:
         from json import dumps
 
-        stderr.write(f"Received request: {dumps(asked.values)}\n")
-    cluster = read_cluster(message, kvm_node_memory=parsed.kvm_node_memory)
+        tell(f"Received request: {dumps(asked.values)}")
+    cluster = read_cluster(message, kvm_node_memory=options.static_kvm_node_memory)
     wanted = read_request(asked, cluster)
-    if parsed.text or parsed.simulate:
-        cluster, wanted = _other_cluster(asked, parsed)
-    cluster = _with_loads(cluster, parsed, stderr)
+    if options.text_data or options.simulate:
+        cluster, wanted = _other_cluster(asked, options)
+    cluster = _with_loads(cluster, options)
     for line in missing(*cluster.columns):
-        stderr.write(f"{line}\n")
-    if parsed.print_nodes is not None:
-        _print_nodes("Initial", cluster, cluster, parsed, stderr)
-    _save(cluster, parsed, "pre", stderr)
-    options = Options(
-        check_capacity=not parsed.no_capacity_checks,
-        ignore_soft_errors=parsed.ignore_soft_errors,
-        among=None if parsed.among is None else frozenset(parsed.among.split(",")),
-        strict=parsed.strict,
-    )
+        tell(line)
+    if options.print_nodes is not None:
+        _print_nodes("Initial", cluster, cluster, options)
+    _save(cluster, options, "pre")
+    among = options.restrict_allocation_to
     try:
-        found = solve(cluster, wanted, options)
+        found = solve(
+            cluster,
+            wanted,
+            Options(
+                check_capacity=not options.no_capacity_checks,
+                ignore_soft_errors=options.ignore_soft_errors,
+                among=None if among is None else frozenset(among),
+                strict=options.strict_compat,
+            ),
+        )
         line = show.answer(success=True, info=found.info, result=found.result)
     except Refused as error:
         found = Answer("", [], refused=error.refused)
         line = show.answer(success=False, info=str(error), result=[])
-    if parsed.verbose:
-        _explain(found, stderr)
-    if parsed.print_nodes is not None or parsed.save is not None:
+    if options.verbose > 1:
+        _explain(found)
+    if options.print_nodes is not None or options.save is not None:
         after = _after(cluster, wanted, found)
-        if parsed.print_nodes is not None:
-            _print_nodes("Final", after, cluster, parsed, stderr)
-        _save(after, parsed, "post", stderr)
+        if options.print_nodes is not None:
+            _print_nodes("Final", after, cluster, options)
+        _save(after, options, "post")
     return line
 
 
-def _other_cluster(asked: Fields, parsed: Parsed) -> tuple[Snapshot, Request]:
+def _other_cluster(asked: Fields, options: Parsed) -> tuple[Snapshot, Request]:
     """The cluster that an option names; the request is read again with its instances."""
     from coordinator.htools.source import load
 
-    without_loads = Parsed({"text": parsed.text, "simulate": parsed.simulate}, parsed.arguments)
-    cluster = load(without_loads)
+    cluster = load(Parsed({"text_data": options.text_data, "simulate": options.simulate}))
     return cluster, read_request(asked, cluster)
 
 
-def _with_loads(cluster: Snapshot, parsed: Parsed, stderr: TextIO) -> Snapshot:
+def _with_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
     """Apply what monitoring agents say; without them all instances count alike.
 
     With ``--ignore-dynu`` they still count alike, not as 0: so does Debian's program, whatever
     its manual says.
     """
-    if parsed.ignore_dynu:
+    if options.ignore_dynu:
         return cluster
-    if parsed.mond_data or parsed.mond:
+    if options.mond_data or options.mond:
         from coordinator.htools.agents import ask_agents
         from coordinator.htools.monitoring import with_cpu_loads
         from coordinator.htools.source import read_text
 
-        if parsed.mond_data:
-            reports = read_text(parsed.mond_data)
+        if options.mond_data:
+            reports = read_text(options.mond_data)
         else:
             reports, silent = ask_agents([node.name for node in cluster.nodes])
             if silent:
-                stderr.write(
+                tell(
                     f"Warning: no load is known, since {len(silent)} monitoring agent(s) do not "
-                    f"answer: {', '.join(silent[:5])}\n"
+                    f"answer: {', '.join(silent[:5])}"
                 )
         cluster = with_cpu_loads(cluster, reports)
     return cluster
 
 
-def _explain(found: Answer, stderr: TextIO) -> None:
+def _explain(found: Answer) -> None:
     for node, reason in found.refused.items():
         if reason is not Reason.NONE:
-            stderr.write(f"Node {node} {reason.in_words(1)}.\n")
+            tell(f"Node {node} {reason.in_words(1)}.")
 
 
 def _after(cluster: Snapshot, request: Request, found: Answer) -> Snapshot:
@@ -113,9 +116,7 @@ def _after(cluster: Snapshot, request: Request, found: Answer) -> Snapshot:
     return cluster_after(cluster, request, found)
 
 
-def _print_nodes(
-    when: str, cluster: Snapshot, start: Snapshot, parsed: Parsed, stderr: TextIO
-) -> None:
+def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed) -> None:
     """Print the nodes; what was free or missing at the ``start`` decides what is now."""
     import numpy as np
 
@@ -126,29 +127,19 @@ def _print_nodes(
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now
 
-    suffix = common_suffix(start)
     everyone = np.arange(len(cluster.nodes))
     state, before = GroupState(ClusterModel(cluster), everyone), ClusterModel(start)
     # Nobody has measured again what is free: it is less by what has come since.
     came = np.array(before.missing) - np.array(state.model.missing)
     resources = state.resources.changed(memory=before.resources.memory - came)
-    now = nodes_now(state, cluster, lambda name: name.removesuffix(suffix))
+    now = nodes_now(state, cluster, common_suffix(start))
     now = replace(now, resources=resources, missing=list(before.missing))
-    stderr.write(f"\n{when} cluster status:\n")
-    stderr.write(f"{node_table(now, everyone.tolist(), parsed.print_nodes)}\n")
+    tell(f"\n{when} cluster status:\n{node_table(now, options.print_nodes)}\n")
 
 
-def _save(cluster: Snapshot, parsed: Parsed, which: str, stderr: TextIO) -> None:
-    if parsed.save is None:
-        return
-    from pathlib import Path
+def _save(cluster: Snapshot, options: Parsed, which: str) -> None:
+    if options.save is not None:
+        from coordinator.htools.saving import save_cluster
 
-    from coordinator.htools.text import format_cluster
-
-    path = Path(f"{parsed.save}.{which}-ialloc")
-    when = "before" if which == "pre" else "after"
-    try:
-        path.write_text(format_cluster(cluster), encoding="utf-8")
-    except OSError as error:
-        raise GntError(f"{path}: cannot be written ({error.strerror})") from error
-    stderr.write(f"The cluster state {when} iallocator run has been written to file '{path}'\n")
+        when = "before" if which == "pre" else "after"
+        save_cluster(cluster, options.save, f"{which}-ialloc", f"{when} iallocator run")

@@ -1,6 +1,5 @@
 """What ``hbal`` prints: how a group stands, the moves, and the commands that make them."""
 
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,21 +10,11 @@ from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools.jobsets import letters, script
 from coordinator.htools.options import Parsed
+from coordinator.htools.output import say, tell
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.source import common_suffix
 from coordinator.htools.tables import instance_table, node_table, score_table, show
 from coordinator.htools.view import moved, nodes_now
-
-
-def say(text: str) -> None:
-    """On standard output; in time for who watches it through a pipe."""
-    sys.stdout.write(f"{text}\n")
-
-
-def tell(text: str) -> None:
-    """On stderr, apart from the results."""
-    sys.stdout.flush()
-    sys.stderr.write(f"{text}\n")
 
 
 class Report:
@@ -34,10 +23,13 @@ class Report:
     def __init__(self, options: Parsed, cluster: Snapshot, start: Balance) -> None:
         """Tell of the group of ``start``, the state before the first move."""
         self._options, self._cluster, self._start = options, cluster, start
-        suffix = common_suffix(cluster)
-        self.alias: Callable[[str], str] = lambda name: name.removesuffix(suffix)
+        self._suffix = common_suffix(cluster)
         self._members = start.state.instances.tolist()
         self._nodes: Ints = start.state.nodes
+
+    def alias(self, name: str) -> str:
+        """What a node or an instance is called."""
+        return name.removesuffix(self._suffix)
 
     def opening(self, group: str) -> None:
         """Say how large the group is, and what is wrong with it."""
@@ -55,7 +47,7 @@ class Report:
         model, spoiled = state.model, state.nodes[bad]
         touched = np.isin(model.primary_of, spoiled) | np.isin(model.secondary_of, spoiled)
         touched &= np.array(model.real) > 0
-        if options.verbosity > 0:
+        if options.verbose > 0:
             spoilt = int(np.count_nonzero(touched))
             say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")
         if count:
@@ -79,7 +71,7 @@ class Report:
 
     def score(self, when: str, score: Score) -> None:
         """Say what each term amounts to."""
-        table = score_table(score.values()).rstrip("\n")
+        table = score_table(score.values())
         say(f"{when} overall {show(score.value)}\n{table}")
 
     def move_lines(self) -> Callable[[int, Move], str]:
@@ -111,7 +103,7 @@ class Report:
         """
         text = script(sets, self._cluster, self.alias)
         title = "Commands to run to reach the above solution:"
-        tell_commands(text, self._options.commands, title, "hbal")
+        tell_commands(text, self._options.print_commands, title, "hbal")
 
     def state(
         self, ending: str, time: str, title: str, balance: Balance, moves: Sequence[Move]
@@ -124,11 +116,11 @@ class Report:
         if options.print_instances:
             now = moved(self._cluster, moves)
             tell(f"\n{title} instance map:")
-            tell(instance_table([now.instances[i] for i in self._members], now).rstrip("\n"))
+            tell(instance_table([now.instances[i] for i in self._members], now))
         if options.print_nodes is not None:
-            now_nodes = nodes_now(balance.state, self._cluster, self.alias, moves)
+            now_nodes = nodes_now(balance.state, self._cluster, self._suffix, moves)
             tell(f"\n{title} cluster status:")
-            tell(node_table(now_nodes, range(len(self._nodes)), options.print_nodes))
+            tell(f"{node_table(now_nodes, options.print_nodes)}\n")
 
     def totals(self, end: Balance) -> None:
         """Say how much memory and disk is free, before and after."""

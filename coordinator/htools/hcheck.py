@@ -1,55 +1,29 @@
 """``hcheck``: whether a cluster is healthy, and whether balancing it would help."""
 
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 import numpy as np
 
 from coordinator.allocator.allocation.emptying import stuck_nodes
-from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.balance import Balance
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools import hbal_options, source
-from coordinator.htools.options import Option, Parsed
+from coordinator.htools import source
+from coordinator.htools.catalogue import named
+from coordinator.htools.limits import limits_of
+from coordinator.htools.options import Parsed
+from coordinator.htools.output import say
 from coordinator.htools.program import run
 from coordinator.htools.tables import show
 
-_OF_BALANCING = (
-    "evacuate", "length", "min_score", "min_gain", "min_gain_limit", "disk_moves",
-    "instance_moves", "ignore_soft_errors",
-)  # fmt: skip
-
-OPTIONS = (
-    source.TEXT,
-    source.DYNU,
-    source.IGNORE_DYNU,
-    source.EXCLUDE,
-    source.EXCLUSION,
-    source.LUXI,
-    source.RAPI,
-    source.REQUEST,
-    source.MACHINE,
-    source.MAX_CPU,
-    source.MIN_DISK,
-    Option(
-        key="simulate_moves", name="no-simulation", default=True, without=False,
-        help="say how the cluster stands, without trying whether balancing helps",
-    ),
-    source.OFFLINE,
-    source.QUIET,
-    source.SELECT,
-    Option(
-        key="capacity", name="no-capacity-checks", default=True, without=False,
-        help="do not check whether every node could be emptied",
-    ),
-    source.VERBOSE,
-    *(option for option in hbal_options.OPTIONS if option.key in _OF_BALANCING),
-)  # fmt: skip
+OPTIONS = named(
+    "text-data dynu-file ignore-dynu exclude-instances exclusion-tags luxi master ialloc-src"
+    " machine-readable max-cpu min-disk no-simulation offline quiet select-instances"
+    " no-capacity-checks verbose evac-mode max-length min-score min-gain min-gain-limit"
+    " no-disk-moves no-instance-moves ignore-soft-errors"
+)
 
 _COUNTS = (
     ("N1_FAIL", "Nodes not N+1 happy"),
@@ -82,7 +56,7 @@ def check(options: Parsed) -> int:
     loaded = source.load(options)
     cluster = source.with_offline(loaded, options)
     model = ClusterModel(cluster, least_disk=options.min_disk)
-    if options.verbosity != 0:
+    if options.verbose != 0:
         source.warn_of_missing(loaded)
     report = _Report(cluster, options)
     report.tell_groups()
@@ -92,45 +66,27 @@ def check(options: Parsed) -> int:
     is_sick = sum(totals) > 0
     report.tell_verdict(is_sick=is_sick)
     report.tell("INIT", before, totals, is_sick=is_sick)
-    helps = options.simulate_moves and is_sick
-    if helps or options.machine:
+    helps = not options.no_simulation and is_sick
+    if helps or options.machine_readable:
         after = [
             _health(group, balance, _moves(balance, options) if helps else (), options)
             for group, balance in groups
         ]
         # Whether the cluster needs balancing is not asked anew, as with Debian's hcheck.
         report.tell("FINAL", after, _totals(after), is_sick=is_sick)
-    if options.machine:
-        sys.stdout.write("HCHECK_OK=1\n")
+    if options.machine_readable:
+        say("HCHECK_OK=1")
     return int(helps)
 
 
 def _groups(cluster: Snapshot, model: ClusterModel, options: Parsed) -> list[tuple[int, Balance]]:
     """Every group that has nodes."""
-    limits = Limits(
-        min_gain=options.min_gain,
-        min_gain_limit=options.min_gain_limit,
-        evacuate=options.evacuate,
-        disk_moves=options.disk_moves,
-        instance_moves=options.instance_moves,
-        ignore_soft_errors=options.ignore_soft_errors,
-        selected=None if options.select is None else _full(cluster, options.select),
-        excluded=_full(cluster, options.exclude),
-    )
+    limits = limits_of(cluster, options)
     homes = np.array([node.group for node in cluster.nodes], dtype=np.int64)
     return [
         (group, Balance(model, np.flatnonzero(homes == group), limits))
         for group in np.unique(homes).tolist()
     ]
-
-
-def _full(cluster: Snapshot, names: Sequence[str]) -> frozenset[str]:
-    suffix = source.common_suffix(cluster)
-    return frozenset(
-        one.name
-        for one in cluster.instances
-        if one.name in names or one.name.removesuffix(suffix) in names
-    )
 
 
 def _health(group: int, balance: Balance, moved: Sequence[int], options: Parsed) -> _Health:
@@ -142,7 +98,7 @@ def _health(group: int, balance: Balance, moved: Sequence[int], options: Parsed)
         int(resources.primaries[resources.offline].sum()),
         int(np.count_nonzero(resources.offline)),  # nodes, not instances, as with Debian's hcheck
     ]
-    if options.capacity:
+    if not options.no_capacity_checks:
         counts.append(len(stuck_in_group(state, moved)))
     return _Health(group, counts, balance.score().value)
 
@@ -169,7 +125,7 @@ def _moves(balance: Balance, options: Parsed) -> list[int]:
     enough = options.min_score + balance.optimum()
     moved: list[int] = []
     score, moves = balance.score().value, balance.moves()
-    while score > enough and len(moved) != options.length:
+    while score > enough and len(moved) != options.max_length:
         move = next(moves, None)
         if move is None:
             break
@@ -183,22 +139,22 @@ class _Report:
 
     def __init__(self, cluster: Snapshot, options: Parsed) -> None:
         self._cluster, self._options = cluster, options
-        self._counts = _COUNTS if options.capacity else _COUNTS[:-1]
+        self._counts = _COUNTS[:-1] if options.no_capacity_checks else _COUNTS
 
     def tell_groups(self) -> None:
-        if self._options.machine:
+        if self._options.machine_readable:
             for index, group in enumerate(self._cluster.groups):
                 _say_value(f"GROUP_UUID_{index}", group.uuid)
 
     def tell_verdict(self, *, is_sick: bool) -> None:
-        if self._options.machine or self._options.verbosity < 1:
+        if self._options.machine_readable or self._options.verbose < 1:
             return
-        if not self._options.simulate_moves:
-            _say("Running in no-simulation mode.")
+        if self._options.no_simulation:
+            say("Running in no-simulation mode.")
         elif is_sick:
-            _say("Cluster needs rebalancing.")
+            say("Cluster needs rebalancing.")
         else:
-            _say("No need to rebalance cluster, no problems found.")
+            say("No need to rebalance cluster, no problems found.")
 
     def tell(
         self, phase: str, groups: Sequence[_Health], totals: Sequence[int], *, is_sick: bool
@@ -212,7 +168,7 @@ class _Report:
                 (*self._counts, _SCORE),
                 values,
             )
-        verdict = str(int(is_sick)) if self._options.machine else str(is_sick)
+        verdict = str(int(is_sick)) if self._options.machine_readable else str(is_sick)
         self._tell_values(
             f"{phase}_CLUSTER",
             f"Cluster statistics {_PHASES[phase]}",
@@ -224,24 +180,20 @@ class _Report:
         self, prefix: str, title: str, what: Sequence[tuple[str, str]], values: Sequence[str]
     ) -> None:
         rows = zip(what, values, strict=False)  # of no groups at all there are no totals
-        if self._options.machine:
+        if self._options.machine_readable:
             for (key, _), value in rows:
                 _say_value(f"{prefix}_{key}", value)
-        elif self._options.verbosity > 0:
-            _say(f"\n{title}")
+        elif self._options.verbose > 0:
+            say(f"\n{title}")
             for (_, words), value in rows:
-                _say(f"    {words}: {value}")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+                say(f"    {words}: {value}")
 
 
 def _say_value(key: str, value: str) -> None:
     """As a shell reads it."""
     is_plain = all(letter.isalnum() or letter == "." for letter in value)
     text = value if is_plain else f"'{value}'"
-    _say(f"HCHECK_{key.upper()}={text}")
+    say(f"HCHECK_{key.upper()}={text}")
 
 
 if __name__ == "__main__":

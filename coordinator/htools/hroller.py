@@ -1,13 +1,9 @@
 """``hroller``: in which rounds nodes can be rebooted without stopping what is mirrored."""
 
 import json
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 from common.errors import InvalidRequest
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -16,60 +12,18 @@ from coordinator.allocator.rolling.layout import Layout, layout_of, moves_betwee
 from coordinator.allocator.rolling.rounds import Mover, Round, graph_of_nodes
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
 from coordinator.htools import source
-from coordinator.htools.options import Option, Parsed, Takes
+from coordinator.htools.catalogue import named
+from coordinator.htools.options import Parsed
+from coordinator.htools.output import say, tell
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster
 
-OPTIONS = (
-    source.LUXI,
-    source.RAPI,
-    source.REQUEST,
-    source.TEXT,
-    source.OFFLINE,
-    Option(
-        key="all_off", name="offline-maintenance", default=False,
-        help="reckon that all instances are shut down, so that none fails over",
-    ),
-    source.VERBOSE,
-    source.QUIET,
-    Option(key="no_headers", name="no-headers", default=False, help="leave out the header line"),
-    Option(
-        key="node_tags", name="node-tags", argument="TAG,...", takes=Takes.SOMETHING,
-        completes="string",
-        read=lambda text: frozenset(text.split(",")),
-        help="reboot only nodes with one of these tags",
-    ),
-    Option(
-        key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
-        help="write the cluster, as it is, to FILE.original",
-    ),
-    source.GROUP,
-    Option(
-        key="print_moves", name="print-moves", default=False,
-        help="after each round, list where instances are while it lasts",
-    ),
-    Option(
-        key="full", name="full-evacuation", default=False,
-        help="move copies off the nodes as well",
-    ),
-    Option(
-        key="skip_unmirrored", name="skip-non-redundant", default=False,
-        help="leave out nodes with an instance that is not mirrored",
-    ),
-    Option(
-        key="ignore_unmirrored", name="ignore-non-redundant", default=False,
-        help="pay no heed to instances that are not mirrored",
-    ),
-    Option(
-        key="force", name="force", letter="f", default=False,
-        help="go on when it is not known which node is the master",
-    ),
-    Option(
-        key="one_step", name="one-step-only", default=False,
-        help="show the first round only, a node a line",
-    ),
-    source.STATIC_MEMORY,
-)  # fmt: skip
+OPTIONS = named(
+    "luxi master ialloc-src text-data offline offline-maintenance verbose quiet no-headers"
+    " node-tags save group print-moves full-evacuation skip-non-redundant ignore-non-redundant"
+    " force one-step-only static-kvm-node-memory",
+    save="write the cluster, as it is, to FILE.original",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +43,7 @@ def roll(options: Parsed) -> int:
     """Load, plan, print; returns the exit status."""
     loaded = source.load(options)
     model = ClusterModel(loaded)
-    if options.verbosity != 0:
+    if options.verbose != 0:
         source.warn_of_missing(loaded)
     _check_master(loaded, is_forced=options.force)
     cluster = source.with_offline(loaded, options)
@@ -100,19 +54,15 @@ def roll(options: Parsed) -> int:
     nodes = _chosen(cluster, options, online, layout, mover)
     if not nodes:
         raise InvalidRequest("Cannot create node graph")
-    graph = graph_of_nodes(layout, cluster.instances, nodes, all_off=options.all_off)
-    if options.verbosity > 2:
-        _say(f"Node Graph: {_graph_text(graph)}")
+    graph = graph_of_nodes(layout, cluster.instances, nodes, all_off=options.offline_maintenance)
+    if options.verbose > 2:
+        say(f"Node Graph: {_graph_text(graph)}")
     found = {name: classes(way(graph)) for name, way in WAYS.items()}
     rounds = _rounds(min(found.values(), key=len), layout, mover, options)
-    if options.verbosity > 1:
-        _say(_comparison(found))
+    if options.verbose > 1:
+        say(_comparison(found))
     _show(_ordered(rounds, nodes, cluster), layout, cluster, options)
     return 0
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
 
 
 def _check_master(cluster: Snapshot, *, is_forced: bool) -> None:
@@ -124,7 +74,7 @@ def _check_master(cluster: Snapshot, *, is_forced: bool) -> None:
         missing = "No master node found (maybe not supported by backend)."
         if not is_forced:
             raise InvalidRequest(missing)
-        sys.stderr.write(f"Warning: {missing}\n")
+        tell(f"Warning: {missing}")
 
 
 def _chosen(
@@ -150,8 +100,8 @@ def _chosen(
         node
         for node in online
         if group in {None, cluster.nodes[node].group}
-        and (tags is None or tags.intersection(cluster.nodes[node].tags))
-        and not (options.skip_unmirrored and mover.unmirrored(layout, node))
+        and (tags is None or not {*tags}.isdisjoint(cluster.nodes[node].tags))
+        and not (options.skip_non_redundant and mover.unmirrored(layout, node))
     )
 
 
@@ -164,14 +114,14 @@ def _rounds(
         InvalidRequest: there is not even when one node is rebooted at a time.
     """
     rounds: list[Round]
-    if options.ignore_unmirrored:
+    if options.ignore_non_redundant:
         rounds = [(nodes, layout) for nodes in colouring]
     else:
         rounds = _all(
             [mover.rounds_by_room(nodes, layout) for nodes in colouring],
             "Not enough capacity to move non-redundant instances",
         )
-    if not options.full:
+    if not options.full_evacuation:
         return rounds
     swapped = []
     for nodes, before in rounds:
@@ -209,12 +159,12 @@ def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Snapshot) 
 
 def _show(plans: Sequence[_Plan], layout: Layout, cluster: Snapshot, options: Parsed) -> None:
     if not options.no_headers:
-        _say("'First Reboot Group'" if options.one_step else "'Node Reboot Groups'")
-    for plan in plans[:1] if options.one_step else plans:
+        say("'First Reboot Group'" if options.one_step_only else "'Node Reboot Groups'")
+    for plan in plans[:1] if options.one_step_only else plans:
         names = [cluster.nodes[node].name for node in plan.nodes]
-        lines = names if options.one_step else [",".join(names)]
+        lines = names if options.one_step_only else [",".join(names)]
         for line in lines:
-            _say(line)
+            say(line)
         if options.print_moves:
             for index, *homes in moves_between(cluster.instances, layout, plan.layout):
                 where = [
@@ -222,7 +172,7 @@ def _show(plans: Sequence[_Plan], layout: Layout, cluster: Snapshot, options: Pa
                     for home in homes
                     if home != NOWHERE
                 ]
-                _say(f"  {cluster.instances[index].name} {' '.join(where)}")
+                say(f"  {cluster.instances[index].name} {' '.join(where)}")
 
 
 def _graph_text(graph: Graph) -> str:

@@ -1,20 +1,15 @@
 """``hspace``: how many more instances a cluster has room for."""
 
 import math
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-
-from common.record import replace
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
 
 import numpy as np
 
 from common.errors import InvalidRequest, NoCapacity
 from common.model.allocation_policy import AllocationPolicy
 from common.model.template import TRAITS
+from common.record import replace
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.group_state import GroupState
@@ -25,17 +20,25 @@ from coordinator.allocator.packing.tiers import fill_in_tiers
 from coordinator.allocator.policy import Spec
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
 from coordinator.htools import source
+from coordinator.htools.catalogue import named
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
-from coordinator.htools.hspace_options import OPTIONS
 from coordinator.htools.hspace_report import Human, Machine
 from coordinator.htools.options import Parsed
+from coordinator.htools.output import tell
 from coordinator.htools.program import run
 from coordinator.htools.resources import Resources, resources_of
+from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import nodes_now
 
-__all__ = ["OPTIONS", "main", "measure"]
+OPTIONS = named(
+    "print-nodes text-data disk-template spindle-use simulate master rapi-ca luxi ialloc-src"
+    " verbose quiet independent-groups accept-existing-errors offline no-capacity-checks"
+    " machine-readable max-cpu max-length min-disk standard-alloc tiered-alloc save"
+    " static-kvm-node-memory",
+    save="write the cluster, as filled, to FILE.tiered and FILE.standard",
+)
 
 _Way = Callable[[Filling, Instance, int | None], Filled]
 
@@ -51,7 +54,7 @@ def measure(options: Parsed) -> int:
         if ratio is not None and not math.isfinite(ratio):
             raise InvalidRequest(f"The {name} ratio has to be a number, {ratio} is none.")
     cluster = source.with_offline(source.load(options), options)
-    if options.verbosity > 0:
+    if options.verbose > 0:
         source.warn_of_missing(cluster)
     return _Run(options, cluster).go()
 
@@ -63,30 +66,30 @@ class _Run:
         policy = cluster.policy
         if not policy.disk_templates:
             raise InvalidRequest("null list of disk templates received from cluster")
-        self._template = options.template or policy.disk_templates[0]
+        self._template = options.disk_template or policy.disk_templates[0]
         self._is_pair = TRAITS[self._template].is_mirrored
         self._suffix = source.common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
         model = ClusterModel(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
-        if options.independent or options.verbosity > 3:
+        if options.independent_groups or options.verbose > 3:
             self._stuck = [index for index in model.groups if self._is_stuck(model, index)]
         self._rules, self._is_hopeless = self._rules_for(model)
         self._start = Filling(model, self._rules)
         self._initial = self._resources(self._start)
-        report = Machine if options.machine else Human
+        report = Machine if options.machine_readable else Human
         self._report = report(self._initial, self._start.score(), is_exclusive=self._exclusive)
 
     def _rules_for(self, model: ClusterModel) -> tuple[Rules, bool]:
         """Which groups are open, which nodes count; and whether trying is of no use."""
         options, a, group = self._options, model.resources, np.array(model.group_of)
         bad: set[int] = set(group[a.fails_n1 & ~a.offline].tolist())
-        closed = set[int]() if options.accept else set(bad)
+        closed = set[int]() if options.accept_existing_errors else set(bad)
         emptied: Bools = np.ones(model.size, dtype=np.bool_)
-        if options.independent:
+        if options.independent_groups:
             closed.update(self._stuck)
             emptied &= ~np.isin(group, np.array(self._stuck, dtype=np.int64))
-        if options.accept:
+        if options.accept_existing_errors:
             emptied &= ~a.offline
         closed.update(
             index
@@ -94,35 +97,37 @@ class _Run:
             if each.alloc_policy is AllocationPolicy.UNALLOCABLE
         )
         is_open = len(closed) < len(self._cluster.groups)
-        is_hopeless = bool(bad) and not options.accept and not (options.independent and is_open)
+        looks_away = options.accept_existing_errors or (options.independent_groups and is_open)
+        is_hopeless = bool(bad) and not looks_away
         rules = Rules(
             closed=frozenset(closed),
-            emptied=np.flatnonzero(emptied).tolist() if options.check else None,
+            emptied=None if options.no_capacity_checks else np.flatnonzero(emptied).tolist(),
         )
         return rules, is_hopeless
 
     def _is_stuck(self, model: ClusterModel, group: int) -> bool:
         emptied = members = model.groups[group]
-        if self._options.accept:  # what sits on a node that is offline is an existing error
+        # What sits on a node that is offline is an existing error.
+        if self._options.accept_existing_errors:
             emptied = [node for node in members if not model.rows[node].offline]
         return next(stuck_nodes(model, emptied, members), None) is not None
 
     def go(self) -> int:
         options, policy, report = self._options, self._cluster.policy, self._report
-        if options.verbosity > 1 and self._suffix:
-            sys.stderr.write(f"Note: Stripping common suffix of '{self._suffix}' from names\n")
+        if options.verbose > 1 and self._suffix:
+            tell(f"Note: Stripping common suffix of '{self._suffix}' from names")
         self._print_nodes("Initial cluster", self._start)
-        if options.verbosity > 2:
+        if options.verbose > 2:
             tell_score(self._start)
         report.say_cluster(len(self._cluster.nodes))
-        if options.verbosity > 3:
+        if options.verbose > 3:
             tell_bad(self._cluster, self._start, self._stuck)
             tell_candidates(self._start, pair=self._is_pair)
         if not self._is_hopeless:
             self._check_candidates()
         largest = [pair.max for pair in policy.minmax]
-        if options.tiered is not None:
-            largest = [options.tiered]
+        if options.tiered_alloc is not None:
+            largest = [options.tiered_alloc]
         if not largest:
             raise InvalidRequest("Empty list of specs received from the cluster")
         wanted = [self._demand(spec) for spec in largest]
@@ -132,7 +137,7 @@ class _Run:
             result = self._filled(fill_in_tiers, result.filling, one)
         self._show(result, "Tiered allocation", "tiered")
         report.say_tiered(result, self._resources(result.filling))
-        one = self._demand(options.standard or policy.std)
+        one = self._demand(options.standard_alloc or policy.std)
         report.say_spec("Standard (fixed-size)", "SPEC", one)
         result = self._filled(fill, self._start, one)
         self._show(result, "Standard allocation", "standard")
@@ -151,16 +156,17 @@ class _Run:
     def _filled(self, way: _Way, start: Filling, one: Instance) -> Filled:
         if self._is_hopeless:
             return self._none_placed()
-        limit = self._options.length if self._options.length >= 0 else None
+        limit = self._options.max_length if self._options.max_length >= 0 else None
         return way(start, one, limit)
 
     def _show(self, result: Filled, title: str, ending: str) -> None:
         """What more was asked for: where each instance went, the nodes, a file."""
-        if self._options.verbosity > 1:
+        if self._options.verbose > 1:
             tell_map(title, self._cluster, result.filling)
         self._print_nodes(title, result.filling)
         if self._options.save is not None:
-            self._save(f"{self._options.save}.{ending}", result.filling)
+            path = Path(f"{self._options.save}.{ending}")
+            write(path, format_cluster(self._after(result.filling)), "the cluster")
 
     def _resources(self, filling: Filling) -> Resources:
         return resources_of(filling, self._cluster, self._ratios)
@@ -222,16 +228,8 @@ class _Run:
         state = GroupState(
             ClusterModel(replace(after, nodes=measured)), np.arange(len(after.nodes))
         )
-        now = nodes_now(state, after, lambda name: name.removesuffix(self._suffix))
-        table = node_table(now, range(len(after.nodes)), self._options.print_nodes)
-        sys.stderr.write(f"\n{when} status:\n{table}\n")
-
-    def _save(self, name: str, filling: Filling) -> None:
-        path = Path(name)
-        try:
-            path.write_text(format_cluster(self._after(filling)), encoding="utf-8")
-        except OSError as error:
-            raise InvalidRequest(f"Cannot save the cluster to {path}: {error.strerror}.") from error
+        table = node_table(nodes_now(state, after, self._suffix), self._options.print_nodes)
+        tell(f"\n{when} status:\n{table}\n")
 
 
 if __name__ == "__main__":

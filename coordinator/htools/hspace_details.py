@@ -1,7 +1,6 @@
 """What hspace tells on stderr when it is asked for more: how things stand, what went where."""
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -9,15 +8,15 @@ import numpy as np
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.packing.fill import Filling
 from coordinator.allocator.snapshot import Snapshot
+from coordinator.htools.output import tell
 from coordinator.htools.tables import aligned, score_table, show
 
 
 def tell_score(filling: Filling) -> None:
     """What each term of the score amounts to."""
     score = Score(filling.resources, filling.crowding)
-    sys.stderr.write(
-        f"Initial coefficients: overall {show(score.value)}\n{score_table(score.values())}"
-    )
+    tell(f"Initial coefficients: overall {show(score.value)}")
+    tell(score_table(score.values()))
 
 
 def tell_bad(cluster: Snapshot, filling: Filling, groups: Sequence[int]) -> None:
@@ -25,9 +24,9 @@ def tell_bad(cluster: Snapshot, filling: Filling, groups: Sequence[int]) -> None
     resources = filling.resources
     bad = np.flatnonzero(resources.fails_n1 & ~resources.offline).tolist()
     if bad:
-        sys.stderr.write(f"Bad nodes: {_names(cluster.nodes[i].name for i in bad)}\n")
+        tell(f"Bad nodes: {_names(cluster.nodes[i].name for i in bad)}")
     if groups:
-        sys.stderr.write(f"Bad groups: {_names(cluster.groups[i].name for i in groups)}\n")
+        tell(f"Bad groups: {_names(cluster.groups[i].name for i in groups)}")
 
 
 def tell_candidates(filling: Filling, *, pair: bool) -> None:
@@ -39,9 +38,9 @@ def tell_candidates(filling: Filling, *, pair: bool) -> None:
             for one in nodes
         }
         pairs = ",".join(f"({one},{_list(them)})" for one, them in others.items() if them)
-        sys.stderr.write(f"Allocatable nodes: Right [{pairs}]\n")
+        tell(f"Allocatable nodes: Right [{pairs}]")
     else:
-        sys.stderr.write(f"Allocatable nodes: Left {_list(nodes)}\n")
+        tell(f"Allocatable nodes: Left {_list(nodes)}")
 
 
 def tell_map(title: str, cluster: Snapshot, filling: Filling) -> None:
@@ -56,8 +55,9 @@ def tell_map(title: str, cluster: Snapshot, filling: Filling) -> None:
         ]
         for number, one in enumerate(filling.placed)
     ]  # fmt: skip
-    table = aligned(rows, (False, False, False, True, True, True, True)) if rows else ""
-    sys.stderr.write(f"{title} map\n{table}")
+    tell(f"{title} map")
+    if rows:
+        tell(aligned(rows, (False, False, False, True, True, True, True)))
 
 
 def _names(names: Iterable[str]) -> str:

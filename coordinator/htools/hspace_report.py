@@ -1,19 +1,15 @@
 """What hspace prints: for people, or as lines for a shell."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import Filled
 from coordinator.allocator.packing.tiers import runs_of
 from coordinator.allocator.snapshot import Instance
+from coordinator.htools.output import say
 from coordinator.htools.resources import Resources
 from coordinator.htools.tables import show, show_float
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
 
 
 def _ranked(failures: Mapping[Failure, int]) -> list[tuple[str, int]]:
@@ -33,21 +29,21 @@ class Human:
     def say_cluster(self, nodes: int) -> None:
         """What there is at the start."""
         total = self._initial
-        _line(f"The cluster has {nodes} nodes and the following resources:")
+        say(f"The cluster has {nodes} nodes and the following resources:")
         spindles = f", SPN {total.total_spindles:.0f}" if self._is_exclusive else ""
-        _line(
+        say(
             f"  MEM {total.total_memory:.0f}, DSK {total.total_disk:.0f},"
             f" CPU {total.total_cpus:.0f}, VCPU {total.vcpus}{spindles}."
         )
         count = total.instances
         existing = f"{count} initial instances" if count else "no initial instances"
-        _line(f"There are {existing} on the cluster.")
+        say(f"There are {existing} on the cluster.")
 
     def say_spec(self, title: str, prefix: str, one: Instance) -> None:  # noqa: ARG002 - as Machine's
         """The instance that is placed."""
         spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
-        _line(f"{title} instance spec is:")
-        _line(
+        say(f"{title} instance spec is:")
+        say(
             f"  MEM {one.memory}, DSK {one.disk}, CPU {one.vcpus}{spindles},"
             f" using disk template '{one.template}'."
         )
@@ -55,12 +51,12 @@ class Human:
     def say_tiered(self, result: Filled, after: Resources) -> None:
         """What came of shrinking instances."""
         runs = runs_of(result.filling.placed)
-        _line("Tiered allocation results:")
+        say("Tiered allocation results:")
         if not runs:
-            _line("  - no instances allocated")
+            say("  - no instances allocated")
         for one, count in runs:
             spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
-            _line(
+            say(
                 f"  - {count:3d} instances of spec MEM {one.memory}, DSK {one.disk},"
                 f" CPU {one.vcpus}{spindles}"
             )
@@ -68,14 +64,14 @@ class Human:
 
     def say_standard(self, result: Filled, after: Resources) -> None:
         """What came of equal instances."""
-        _line("Normal (fixed-size) allocation results:")
-        _line(f"  - {len(result.filling.placed):3d} instances allocated")
+        say("Normal (fixed-size) allocation results:")
+        say(f"  - {len(result.filling.placed):3d} instances allocated")
         self._say_outcome(result, after)
 
     def _say_outcome(self, result: Filled, after: Resources) -> None:
-        _line(f"  - most likely failure reason: {_ranked(result.failures)[0][0]}")
-        _line(f"  - initial cluster score: {show(self._score)}")
-        _line(f"  -   final cluster score: {show(result.filling.score())}")
+        say(f"  - most likely failure reason: {_ranked(result.failures)[0][0]}")
+        say(f"  - initial cluster score: {show(self._score)}")
+        say(f"  -   final cluster score: {show(result.filling.score())}")
         shares = {
             "memory": after.memory_share,
             "disk": after.disk_share,
@@ -85,7 +81,7 @@ class Human:
             shares["spindles"] = after.spindle_share
         width = max(map(len, shares))
         for what, share in shares.items():
-            _line(f"  - {what:>{width}} usage efficiency: {show(share * 100, 2):>5}%")
+            say(f"  - {what:>{width}} usage efficiency: {show(share * 100, 2):>5}%")
 
     def say_end(self) -> None:
         """People see that it is the end."""
@@ -101,7 +97,7 @@ class Machine:
         for key, value in rows:
             text = str(value)
             plain = all(letter.isascii() and (letter.isalnum() or letter == ".") for letter in text)
-            _line(f"HTS_{prefix}{key}={text}" if plain else f"HTS_{prefix}{key}='{text}'")
+            say(f"HTS_{prefix}{key}={text}" if plain else f"HTS_{prefix}{key}='{text}'")
 
     def say_cluster(self, nodes: int) -> None:
         """What there is at the start."""

@@ -1,16 +1,10 @@
 """``hsqueeze``: turn off nodes that are not needed, and on again when they are."""
 
-import math
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from common.record import replace
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: our products are thin
-
 from common.errors import InvalidRequest
+from common.record import replace
 from coordinator.allocator.balancing.squeezing import (
     STANDBY_TAG,
     Squeezed,
@@ -24,52 +18,22 @@ from coordinator.allocator.balancing.squeezing import (
 )
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools import hbal_options, source
+from coordinator.htools import source
+from coordinator.htools.catalogue import named
 from coordinator.htools.execute import run_jobs
 from coordinator.htools.jobsets import job_sets, script
-from coordinator.htools.options import Option, Parsed, Takes, number
+from coordinator.htools.options import Parsed
+from coordinator.htools.output import say
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.view import moved
 from coordinator.iallocator.balancing import opcodes_of
 
-
-def _factor(what: str) -> Callable[[str], float]:
-    read = number(what, float)
-
-    def finite(text: str) -> float:
-        value: float = read(text)
-        if not math.isfinite(value):
-            raise InvalidRequest(f"{what}: '{text}' is not a finite number")
-        return value
-
-    return finite
-
-
-OPTIONS = (
-    source.LUXI,
-    source.TEXT,
-    *(option for option in hbal_options.OPTIONS if option.key in {"commands", "execute"}),
-    Option(
-        key="least", name="minimal-resources", argument="FACTOR", takes=Takes.SOMETHING,
-        completes="float",
-        read=_factor("minimal resources"), default=2.0,
-        help="turn nodes on when one has no room for FACTOR standard instances",
-    ),
-    Option(
-        key="target", name="target-resources", argument="FACTOR", takes=Takes.SOMETHING,
-        completes="float",
-        read=_factor("target resources"), default=2.0,
-        help="turn nodes off as long as each keeps room for FACTOR standard instances",
-    ),
-    Option(
-        key="save", name="save", letter="S", argument="FILE", takes=Takes.SOMETHING,
-        help="write the cluster, before and after, to FILE.original and FILE.squeezed",
-    ),
-    source.VERBOSE,
-    Option(key="no_headers", name="no-headers", default=False, help="leave out the header line"),
-    source.STATIC_MEMORY,
-)  # fmt: skip
+OPTIONS = named(
+    "luxi text-data print-commands exec minimal-resources target-resources save verbose no-headers"
+    " static-kvm-node-memory",
+    save="write the cluster, before and after, to FILE.original and FILE.squeezed",
+)
 
 _Jobs = list[list[list[dict[str, object]]]]
 
@@ -86,16 +50,16 @@ def squeeze(options: Parsed) -> int:
     source.warn_of_missing(cluster)
     save_cluster(cluster, options.save, "original", "before hsqueeze run")
     removable, spare = dispensable(cluster), on_standby(cluster)
-    if options.verbosity > 1:
-        _say(f"Offline candidates: {_names(cluster, removable)}")
-        _say(f"Online candidates: {_names(cluster, spare)}")
+    if options.verbose > 1:
+        say(f"Offline candidates: {_names(cluster, removable)}")
+        say(f"Online candidates: {_names(cluster, spare)}")
     standard = cluster.policy.std
-    least = one_more(standard, options.least)
+    least = one_more(standard, options.minimal_resources)
     if not have_room(model.resources, least):
         wanted = choose_on(cluster, spare, least)
         _expand(cluster, spare if wanted is None else wanted, options, suffices=wanted is not None)
         return 0
-    unneeded = choose_off(cluster, removable, one_more(standard, options.target))
+    unneeded = choose_off(cluster, removable, one_more(standard, options.target_resources))
     if unneeded:
         _condense(cluster, unneeded, options)
         return 0
@@ -109,14 +73,14 @@ def _expand(cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, suffice
     """Turn nodes on."""
     _head("'Nodes to online'", options)
     for node in nodes:
-        _say(cluster.nodes[node].name)
-    if options.verbosity > 1 and not suffices:
-        _say("Onlining all nodes will not yield enough capacity")
+        say(cluster.nodes[node].name)
+    if options.verbose > 1 and not suffices:
+        say("Onlining all nodes will not yield enough capacity")
     after = switch(cluster, nodes, off=False)
     alias = _aliases(cluster)
     power = "".join(f"  gnt-node power -f on {alias[node]}\n" for node in nodes)
     _tell_commands(f"echo Power Commands\n{power}{_script(cluster, after, alias)}", options)
-    if options.execute:
+    if options.exec:
         jobs = [_power(cluster, nodes, "power-on"), *_jobs(cluster, after)]
         _run(jobs, f"expanding by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
@@ -126,27 +90,23 @@ def _condense(cluster: Snapshot, nodes: Sequence[int], options: Parsed) -> None:
     """Turn nodes off."""
     _head("'Nodes to offline'", options)
     for node in nodes:
-        _say(cluster.nodes[node].name)
+        say(cluster.nodes[node].name)
     after = switch(cluster, nodes, off=True)
     alias = _aliases(cluster)
     tag = "".join(f"  gnt-node add-tags {alias[node]} {STANDBY_TAG}\n" for node in nodes)
     power = "".join(f"  gnt-node power -f off {alias[node]}\n" for node in nodes)
     moves = _script(cluster, after, alias)
     _tell_commands(f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}", options)
-    if options.execute:
+    if options.exec:
         tags = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
         jobs = [*_jobs(cluster, after), *tags, _power(cluster, nodes, "power-off")]
         _run(jobs, f"condensing by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze run")
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-
-
 def _head(title: str, options: Parsed) -> None:
     if not options.no_headers:
-        _say(title)
+        say(title)
 
 
 def _names(cluster: Snapshot, nodes: Sequence[int]) -> str:
@@ -165,8 +125,8 @@ def _script(cluster: Snapshot, after: Squeezed, alias: Sequence[str]) -> str:
 
 
 def _tell_commands(text: str, options: Parsed) -> None:
-    if options.commands is not None:
-        tell_commands(text, options.commands, "Commands to run:", "hsqueeze")
+    if options.print_commands is not None:
+        tell_commands(text, options.print_commands, "Commands to run:", "hsqueeze")
 
 
 def _moved(after: Squeezed) -> Snapshot:

@@ -99,18 +99,3 @@ def _described(opcode: Mapping[str, object]) -> str:
     words += [str(subject)] if subject else []
     words += [f"to {target}"] if target else []
     return " ".join(words)
-
-
-# The stop file is beside the script: in a directory that all may write to, anybody could stop it.
-SCRIPT_HEADER = """#!/bin/sh
-# Moves that hbal proposes. Create the file "$0.stop" to have it end before the next job.
-set -e
-
-check() {
-  if [ -e "$0.stop" ]; then
-    echo "Asked to stop by $0.stop."
-    exit 0
-  fi
-}
-
-"""

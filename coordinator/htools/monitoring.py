@@ -1,7 +1,6 @@
 """Loads that monitoring agents measured, and what they make of the use of each instance."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from common.record import replace
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools.agents import ask_agents
+from coordinator.htools.output import tell
 
 CPU, XEN_CPU = "cpu-avg-load", "xen-cpu-avg-load"
 """Collectors: of a node's processors; of what each instance uses of them, which Xen tells."""
@@ -38,7 +38,7 @@ def with_measured_loads(
     if text is None:
         text, silent = ask_agents([node.name for node in cluster.nodes], collector)
         for node in silent:
-            sys.stderr.write(f"Failed to contact node's {node} MonD for DC {collector}\n")
+            tell(f"Failed to contact node's {node} MonD for DC {collector}")
     reports = _parse(text)
     loaded = _with_xen_loads(cluster, reports) if is_xen else _with_node_loads(cluster, reports)
     if loaded is None and has_to_be_complete:
@@ -125,13 +125,11 @@ def _with_xen_loads(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
     missing = [one.name for one in cluster.instances if one.name not in loads]
     if missing:
         names = json.dumps(missing, separators=(",", ":"))
-        sys.stderr.write(f"No CPU information available for {names}\n")
+        tell(f"No CPU information available for {names}")
         return None
     instances = (replace(i, load=(loads[i.name], *i.load[1:])) for i in cluster.instances)
     return replace(cluster, instances=tuple(instances))
 
 
 def _say_ignored(collector: str) -> None:
-    sys.stderr.write(
-        f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored.\n"
-    )
+    tell(f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from common.errors import InvalidRequest
+from common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,57 +11,54 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Takes(Enum):
-    """Whether an option has an argument."""
-
-    NOTHING = "nothing"
-    SOMETHING = "something"
-    PERHAPS = "perhaps"  # only directly attached: -pNAME, --print-nodes=NAME
-
-
-class Option:
-    """One option.
-
-    No dataclass: ``hail`` answers a small request in less time than ``dataclasses`` takes to
-    import.
+class Argument(Record):
+    """What an option is given.
 
     Attributes:
-        key: under which its value is found; a flag's is True, a counted one's a number.
-        letter: its short name; empty if there is none.
-        argument: what its argument is called in the help.
+        shown: what it is called in the help.
+        completes: what a shell completes it with, as ``--help-completion`` tells it.
         read: makes the value from the text; may raise InvalidRequest.
-        default: value when it is not given.
-        without: value of an optional argument that is not there.
-        repeats: collect all values in a tuple.
-        step: instead of a value, add this to what ``key`` has.
-        completes: what a shell completes the argument with, as ``--help-completion`` tells it.
+        is_optional: it can be left out, and is only directly attached: -pNAME, --print-nodes=NAME.
     """
 
-    __slots__ = (
-        "argument", "completes", "default", "help", "key", "letter", "name", "read", "repeats",
-        "step", "takes", "without",
-    )  # fmt: skip
+    shown: str
+    completes: str = "none"
+    read: Callable[[str], Any] = str
+    is_optional: bool = False
 
-    def __init__(
-        self,
-        *,
-        key: str,
-        name: str,
-        help: str,
-        letter: str = "",
-        argument: str = "",
-        takes: Takes = Takes.NOTHING,
-        read: Callable[[str], Any] = str,
-        default: Any = None,
-        without: Any = True,
-        repeats: bool = False,
-        step: int = 0,
-        completes: str = "none",
-    ) -> None:
-        self.key, self.name, self.letter, self.help = key, name, letter, help
-        self.argument, self.takes, self.read = argument, takes, read
-        self.default, self.without, self.repeats, self.step = default, without, repeats, step
-        self.completes = completes
+
+class Option(Record):
+    """One option; its value is found under its long name, with underscores for dashes.
+
+    Attributes:
+        letter: its short name; empty if there is none.
+        argument: None of a flag, which is True when it is given.
+        default: value when it is not given; a flag's is False.
+        without: value when it is given without its argument.
+        repeats: collect all values in a tuple.
+        step: instead of having a value, add this to the number that is found under ``counts_in``.
+    """
+
+    name: str
+    help: str
+    letter: str = ""
+    argument: Argument | None = None
+    default: Any = None
+    without: Any = True
+    repeats: bool = False
+    step: int = 0
+    counts_in: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.counts_in or self.name.replace("-", "_")
+
+    @property
+    def start(self) -> Any:
+        """The value when it is not given."""
+        if self.repeats:
+            return ()
+        return False if self.argument is None and self.default is None else self.default
 
 
 class Parsed:
@@ -79,6 +75,10 @@ class Parsed:
         except KeyError as error:
             raise AttributeError(key) from error
 
+    def get(self, key: str) -> Any:
+        """The value of an option that not every tool has; None where there is none."""
+        return self.values.get(key)
+
 
 class Usage(Exception):
     """The command line names an option that is not there, or not in that way."""
@@ -91,10 +91,7 @@ def parse(options: Sequence[Option], words: Sequence[str]) -> Parsed:
         Usage: an option is unknown, ambiguous, or has or lacks an argument.
         InvalidRequest: an argument cannot be read.
     """
-    values: dict[str, Any] = {}
-    for option in options:
-        if option.key not in values or option.default is not None:
-            values[option.key] = () if option.repeats else option.default
+    values = {option.key: option.start for option in options if not option.counts_in}
     rest: list[str] = []
     left = list(words)
     while left:
@@ -120,7 +117,7 @@ def _take_letters(
         option = next((each for each in options if each.letter == letter), None)
         if option is None:
             raise Usage(f"unrecognized option `-{letter}'")
-        if option.takes is Takes.NOTHING:
+        if option.argument is None:
             _take(values, option, None, left)
         else:
             _take(values, option, letters or None, left)
@@ -128,36 +125,35 @@ def _take_letters(
 
 
 def _named(options: Sequence[Option], name: str) -> Option:
-    exact = [option for option in options if option.name == name]
-    if exact:
-        return exact[0]
     near = [option for option in options if option.name.startswith(name)]
+    exact = [option for option in near if option.name == name]
     if not near:
         raise Usage(f"unrecognized option `--{name}'")
-    if len(near) > 1:
+    if len(near) > 1 and not exact:
         names = ", ".join(f"--{option.name}" for option in near)
         raise Usage(f"option `--{name}' is ambiguous; could be one of: {names}")
-    return near[0]
+    return (exact or near)[0]
 
 
 def _take(values: dict[str, Any], option: Option, text: str | None, left: list[str]) -> None:
-    if option.takes is Takes.NOTHING:
+    argument, key = option.argument, option.key
+    if argument is None:
         if text is not None:
             raise Usage(f"option `--{option.name}' doesn't allow an argument")
-        values[option.key] = values[option.key] + option.step if option.step else option.without
+        values[key] = values[key] + option.step if option.step else option.without
         return
-    if text is None and option.takes is Takes.SOMETHING:
+    if text is None and not argument.is_optional:
         if not left:
-            raise Usage(f"option `--{option.name}' requires an argument {option.argument}")
+            raise Usage(f"option `--{option.name}' requires an argument {argument.shown}")
         text = left.pop(0)
-    value = option.without if text is None else option.read(text)
-    values[option.key] = (*values[option.key], value) if option.repeats else value
+    value = option.without if text is None else argument.read(text)
+    values[key] = (*values[key], value) if option.repeats else value
 
 
 def number(
-    what: str, kind: Callable[[str], Any], *, positive: bool = False
-) -> Callable[[str], Any]:
-    """Make a reader of numbers; ``what`` names it when it cannot be read.
+    shown: str, what: str, kind: Callable[[str], Any] = int, *, positive: bool = False
+) -> Argument:
+    """Make an argument that is a number; ``what`` names it when it cannot be read.
 
     With ``positive``, whole numbers are not below 0, and others above it.
     """
@@ -171,11 +167,20 @@ def number(
             raise InvalidRequest(f"Invalid value of the {what}, expected >0")
         return value
 
-    return read
+    return Argument(shown, "integer" if kind is int else "float", read)
 
 
-def yes_no(text: str) -> bool:
-    """Read ``yes`` or ``no``."""
-    if text not in {"yes", "no"}:
-        raise InvalidRequest(f"Invalid choice '{text}', pass either 'yes' or 'no'")
-    return text == "yes"
+def one_of(shown: str, choices: Mapping[str, Any], complaint: str) -> Argument:
+    """Make an argument that is one of some words; ``complaint`` has {} for another one."""
+
+    def read(text: str) -> Any:
+        if text not in choices:
+            raise InvalidRequest(complaint.format(text))
+        return choices[text]
+
+    return Argument(shown, f"choices={','.join(choices)}", read)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Read a list separated by commas."""
+    return tuple(text.split(","))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from common.errors import InvalidRequest
 from common.model.allocation_policy import AllocationPolicy
+from coordinator.allocator.policy import Spec
 from coordinator.allocator.snapshot import Group, Node, Snapshot
 
 _POLICIES = {policy.value: policy for policy in AllocationPolicy} | {
@@ -80,3 +81,24 @@ def parse_unit(text: str) -> int:
     if size >= _MOST:
         raise InvalidRequest(f"Size '{text}' is beyond all reason")
     return size
+
+
+def parse_spec(text: str) -> Spec:
+    """Read the size of an instance: ``disk,ram,cpu[,spindles]``.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    fields = text.split(",")
+    if len(fields) not in {3, 4}:
+        raise InvalidRequest(f"Invalid specification '{text}', expected disk,ram,cpu[,spindles]")
+    try:
+        cpus, spindles = int(fields[2]), int(fields[3]) if len(fields) == 4 else 1
+    except ValueError as error:
+        raise InvalidRequest(
+            f"Invalid specification '{text}': processors and spindles are whole numbers"
+        ) from error
+    return Spec(
+        memory_size=parse_unit(fields[1]), cpu_count=cpus, disk_count=1,
+        disk_size=parse_unit(fields[0]), nic_count=0, spindle_use=spindles,
+    )  # fmt: skip

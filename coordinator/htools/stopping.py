@@ -1,12 +1,12 @@
 """Ending between two steps when asked to: the first signal asks, the second ends at once."""
 
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from common.errors import Cancelled
+from coordinator.htools.output import tell
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -26,7 +26,7 @@ class Stop:
         if self.is_asked:
             raise Cancelled(f"Ended by a second {signal.Signals(number).name}.{self.advice}")
         self.is_asked = True
-        sys.stderr.write("Stopping after the jobs under way; a second signal leaves them.\n")
+        tell("Stopping after the jobs under way; a second signal leaves them.")
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool], prefix: str 
     for row in rows:
         cells = zip(row, widths, numeric, strict=True)
         text = " ".join(f"{cell:>{w}}" if right else f"{cell:<{w}}" for cell, w, right in cells)
-        lines.append(f"{prefix} {text}\n")
-    return "".join(lines)
+        lines.append(f"{prefix} {text}")
+    return "\n".join(lines)
 
 
 def score_table(values: Sequence[float]) -> str:
@@ -76,6 +76,7 @@ class NodesNow(Record):
         indices: of the nodes in the whole cluster.
         used_memory: by instances.
         peers: primary nodes and the memory that is kept free for them.
+        suffix: of names, that is not shown.
     """
 
     snapshot: Snapshot
@@ -87,15 +88,14 @@ class NodesNow(Record):
     missing: Sequence[int]
     tags: Sequence[Sequence[tuple[str, int]]]
     peers: Sequence[Sequence[tuple[int, int]]]
-    alias: Callable[[str], str]
+    suffix: str
 
 
-def node_table(now: NodesNow, nodes: Sequence[int], wanted: str) -> str:
+def node_table(now: NodesNow, wanted: str) -> str:
     """The table that ``-p`` prints.
 
     Args:
         now: the nodes.
-        nodes: which of them.
         wanted: fields separated by commas; ``+`` in front adds them to the usual ones.
     """
     names: tuple[str, ...] = NODE_FIELDS
@@ -105,7 +105,7 @@ def node_table(now: NodesNow, nodes: Sequence[int], wanted: str) -> str:
         names = tuple(wanted.split(","))
     columns = [_NODE_FIELDS.get(name, _UNKNOWN) for name in names]
     rows = [[title for title, _, _ in columns]]
-    rows += [[field(now, node) for _, _, field in columns] for node in nodes]
+    rows += [[field(now, node) for _, _, field in columns] for node in range(len(now.indices))]
     return aligned(rows, [right for _, right, _ in columns])
 
 
@@ -140,7 +140,7 @@ def _share(resources: NodeResources, node: int) -> float:
 _NODE_FIELDS: dict[str, _Column] = {
     "status": ("F", False, _status),
     "idx": ("Index", True, lambda now, node: str(now.indices[node])),
-    "name": ("Name", False, lambda now, node: now.alias(now.snapshot.nodes[node].name)),
+    "name": ("Name", False, lambda now, n: now.snapshot.nodes[n].name.removesuffix(now.suffix)),
     "fqdn": ("Name", False, lambda now, node: now.snapshot.nodes[node].name),
     "tmem": ("t_mem", True, lambda now, n: f"{now.snapshot.nodes[n].total_memory:5.0f}"),
     "nmem": ("n_mem", True, lambda now, n: f"{now.snapshot.nodes[n].own_memory:5d}"),

@@ -1,7 +1,7 @@
 """The cluster after moves, for tables and for saving."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from common.record import replace
 from coordinator.allocator.balancing.balance import Move
@@ -36,14 +36,14 @@ def _with_room(node: Node, one: Instance, sign: int) -> Node:
 
 
 def nodes_now(
-    state: GroupState, before: Snapshot, alias: Callable[[str], str], moves: Sequence[Move] = ()
+    state: GroupState, before: Snapshot, suffix: str, moves: Sequence[Move] = ()
 ) -> NodesNow:
     """What the table of a group's nodes shows.
 
     Args:
         state: the group, after the moves.
         before: the cluster, before them.
-        alias: makes the name that is shown.
+        suffix: of names, that is not shown.
         moves: those made since.
     """
     nodes = state.nodes.tolist()
@@ -67,8 +67,23 @@ def nodes_now(
         missing=[state.model.missing[node] for node in nodes],
         tags=[sorted(tags[node].items()) for node in nodes],
         peers=[lists.peers[node] for node in nodes],
-        alias=alias,
+        suffix=suffix,
     )
+
+
+def count_bad(state: GroupState) -> tuple[int, int]:
+    """How many nodes fail N+1, and how many instances are on them."""
+    resources = state.resources
+    bad = resources.fails_n1 & ~resources.offline
+    touched = bad[state.primary] | ((state.secondary >= 0) & bad[state.secondary])
+    touched &= state.demands.count > 0
+    return int(bad.sum()), int(touched.sum())
+
+
+def split_instances(cluster: Snapshot) -> list[str]:
+    """Names of instances on nodes of different groups."""
+    nodes, instances = cluster.nodes, cluster.instances
+    return [i.name for i in instances if len({nodes[home].group for home in i.homes}) > 1]
 
 
 class _Lists:

@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import NamedTuple
 
 from common.version import VERSION
-from coordinator.htools.options import Option, Takes
-from coordinator.htools.program import COMMON
+from coordinator.htools.catalogue import COMMON
+from coordinator.htools.options import Option
+from coordinator.htools.program import spelled
 from deploy.manpages import roff
 
 
@@ -194,13 +195,4 @@ def _page(program: str, tool: Tool) -> str:
 
 
 def _term(option: Option) -> str:
-    value = roff.italic(option.argument)
-    long = roff.bold(f"--{option.name}")
-    match option.takes:
-        case Takes.NOTHING:
-            short = ""
-        case Takes.SOMETHING:
-            short, long = f" {value}", f"{long}={value}"
-        case _:
-            short, long = f"[{value}]", f"{long}[={value}]"
-    return f"{roff.bold(f'-{option.letter}')}{short}, {long}" if option.letter else long
+    return ", ".join(filter(None, spelled(option, roff.bold, roff.italic)))

@@ -24,7 +24,7 @@ SWITCHES = (
 def ours(words: list[str]) -> tuple[str, int]:
     output = io.StringIO()
     with contextlib.redirect_stdout(output), pytest.raises(SystemExit) as ended:
-        run("hscan", hscan.OPTIONS, hscan.scan, words, takes_arguments=True)
+        run("hscan", hscan.OPTIONS, hscan.scan, words)
     assert isinstance(ended.value.code, int)
     return output.getvalue(), ended.value.code
 

@@ -50,7 +50,7 @@ def given(tool: _Tool, *words: str) -> tuple[int, str, str]:
         contextlib.redirect_stderr(errors),
         pytest.raises(SystemExit) as ended,
     ):
-        run(name, options, work, words, takes_arguments=name == "hscan")
+        run(name, options, work, words)
     assert isinstance(ended.value.code, int)
     return ended.value.code, output.getvalue(), errors.getvalue()
 

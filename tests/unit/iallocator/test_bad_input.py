@@ -114,7 +114,7 @@ def test_output_that_cannot_be_written_is_told_in_a_sentence(
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.endswith("Error: cannot write the answer: No space left on device\n")
+    assert done.stderr.endswith("Error: cannot write the output: No space left on device\n")
 
 
 def test_wrong_options_are_refused() -> None:
