@@ -82,6 +82,10 @@ class NodeParameters(Order):
     def __post_init__(self) -> None:
         if self.oob_program and not self.oob_program.startswith("/"):
             raise ValueError(f"oob_program is a path from /, not “{self.oob_program}”")
+        if self.exclusive_storage:
+            raise ValueError(
+                "exclusive_storage cannot be kept yet: instances share physical volumes here"
+            )
 
 
 def filled(kind: type[P], *layers: Layer, what: str) -> P:

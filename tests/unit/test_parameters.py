@@ -55,6 +55,7 @@ DECLARED = (
         (NodeParameters, {"cpu_speed": 0}, "cpu_speed"),
         (NodeParameters, {"ssh_port": 70000}, "ssh_port"),
         (NodeParameters, {"oob_program": "ipmi"}, "oob_program is a path from /, not “ipmi”"),
+        (NodeParameters, {"exclusive_storage": True}, "exclusive_storage cannot be kept yet"),
         (NodeParameters, {"foo": 1}, "there is no “foo”"),
         (KvmParameters, {"cdrom_image_path": "/x"}, "there is no “cdrom_image_path”"),
         (KvmParameters, {"boot_order": "floppy"}, "boot_order cannot be 'floppy'"),
