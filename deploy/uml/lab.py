@@ -63,6 +63,16 @@ class Lab:
         say(f"up: {', '.join(node.name for node in nodes)}")
         return nodes
 
+    def start(self, node: Node, say: Say) -> None:
+        """Start one node that has been made; return when it is up.
+
+        Raises:
+            Trouble: it did not come up.
+        """
+        with self._alone(say):
+            node.power_on(self._image(say))
+        wait_until_up([node])
+
     def down(self, say: Say) -> None:
         """Shut all nodes down in order, at the same time; what does not end is ended."""
         if not self.place.base.exists():

@@ -17,6 +17,8 @@ from deploy.uml.cache import making
 from deploy.uml.command import Trouble
 from deploy.uml.lab import Lab
 from deploy.uml.place import Place, place
+from tests.lab.leftovers import leftovers
+from tests.lab.mirrored import Ledger, make, remove
 from tests.lab.stage import Stage
 
 OWN = "lab-test-"  # and the number of the process that made it
@@ -80,6 +82,24 @@ def stage(standing: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
     network.heal(standing.lab.place)
     standing.restore()
     standing.ruined_by = ""
+
+
+@pytest.fixture(scope="module")
+def made(standing: Stage) -> Iterator[Ledger]:
+    """Make a mirrored guest for all stories of a file."""
+    ledger = make(standing)
+    yield ledger
+    remove(standing)
+    assert not leftovers(standing)
+
+
+@pytest.fixture
+def ledger(made: Ledger, stage: Stage) -> Iterator[Ledger]:
+    """Give a story that guest; afterwards both its copies are good, and nothing is left over."""
+    yield made
+    made.order("activate-disks --wait-for-sync")
+    assert made.state == "whole"
+    assert not leftovers(stage)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,6 +29,10 @@ class Stage:
         """Return when all nodes are up."""
         self.lab.up(len(self.nodes), log.info)
 
+    def start(self, node: Node) -> None:
+        """Return when a node is up again; others stay off."""
+        self.lab.start(node, log.info)
+
     def verify(self) -> str:
         """Return what ``gnt-cluster verify`` says on alpha, content or not."""
         return said(self.alpha, "gnt-cluster verify")
