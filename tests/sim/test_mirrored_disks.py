@@ -30,6 +30,7 @@ from tests.sim.settings import BETA, GAMMA, WEB1, create, mirrored
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Slow
 from tests.support.image import GROUP
 
 
@@ -76,6 +77,18 @@ async def lose(cluster: SimulatedCluster, node: NodeName) -> None:
 async def bring_back(cluster: SimulatedCluster, node: NodeName) -> None:
     await cluster.machines[node].boot()
     await cluster.run(ModifyNode(node_name=node, offline=False))
+
+
+def test_both_copies_are_made_at_the_same_time() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            makes = Slow(lambda trip: trip.call.name == "disks.ensure_present", 10.0)
+            cluster.network.faults.append(makes)
+            began = cluster.now()
+            await cluster.run(mirrored(start=False))
+            assert 20 <= cluster.now() - began < 30, "there and back, once"
+
+    simulate(scenario())
 
 
 def test_it_moves_to_its_secondary_node_and_back() -> None:

@@ -123,7 +123,7 @@ async def plan_pairing(
 def prepare_target(cluster: Cluster, pairing: Pairing, target: NodeRef) -> Iterator[Step]:
     """Create disks on the target, before anything stops."""
     for index, disk in enumerate(pairing.guest.disks):
-        yield create_disk(cluster, index, disk, target)
+        yield create_disk(cluster, index, disk, (target,))
 
 
 def start_there(

@@ -105,8 +105,7 @@ async def plan_conversion(
 def make_and_fill(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
     """Make the new disks, with what is on the old ones."""
     for copy in plan.copies:
-        for node in plan.homes:
-            yield create_disk(cluster, copy.index, copy.target.disk, node)
+        yield create_disk(cluster, copy.index, copy.target.disk, plan.homes)
     if len(plan.homes) > 1:
         yield join_copies(cluster, plan.guest, plan.homes)
     for copy in plan.copies:

@@ -235,9 +235,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         nodes = (plan.node, *plan.others)
         for index, disk in enumerate(plan.guest.disks):
-            for node in nodes:
-                others = () if index else plan.guest.disks[1:]
-                yield create_disk(cluster, index, disk, node, others=others)
+            others = () if index else plan.guest.disks[1:]
+            yield create_disk(cluster, index, disk, nodes, others=others)
         if plan.others:
             yield join_copies(cluster, plan.guest, nodes)
             if not plan.start:

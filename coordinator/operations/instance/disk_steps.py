@@ -122,8 +122,8 @@ def make_and_plug(cluster: Cluster, plan: DiskPlan) -> Iterator[Step]:
     """Make what is new, and have the guest know what it is to have; undone, all is as before."""
     name, specs = plan.come.name, {disk.id: disk for disk in plan.come.disks}
     for number in plan.changes.made:
-        for node in plan.homes:
-            yield create_disk(cluster, number, specs[plan.changes.disks[number].uuid], node)
+        disk = specs[plan.changes.disks[number].uuid]
+        yield create_disk(cluster, number, disk, plan.homes)
     made = tuple(specs[plan.changes.disks[number].uuid] for number in plan.changes.made)
     new = replace(plan.come, disks=made)
     if mirrored(new):

@@ -147,8 +147,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: RecreatePlan) -> Iterator[Step]:
         for index in plan.indices:
-            for node in plan.nodes:
-                yield create_disk(cluster, index, plan.guest.disks[index], node)
+            yield create_disk(cluster, index, plan.guest.disks[index], plan.nodes)
         made = replace(plan.guest, disks=tuple(plan.guest.disks[index] for index in plan.indices))
         if mirrored(made):
             yield join_copies(cluster, made, plan.nodes)

@@ -120,7 +120,7 @@ def mirror_elsewhere(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     """Have the primary node mirror to a node that has had no copy; undone, to the old one again."""
     assert plan.old is not None
     for index, disk in zip(plan.indices, plan.after.disks, strict=True):
-        yield create_disk(cluster, index, disk, plan.target)
+        yield create_disk(cluster, index, disk, (plan.target,))
     yield from fall_behind(plan.guest, (plan.old,), plan.now)
     yield _switch(cluster, plan)
 

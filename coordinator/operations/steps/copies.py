@@ -64,7 +64,7 @@ def make_target(cluster: Cluster, copy: DiskCopy) -> Step:
         absent = partial(disks.ensure_absent, disk=side.disk)
         await in_passing(cluster, side.node, absent, left=left)
 
-    step = create_disk(cluster, copy.index, side.disk, side.node)
+    step = create_disk(cluster, copy.index, side.disk, (side.node,))
     return replace(step, undo=undo) if side.may_be_left else step
 
 

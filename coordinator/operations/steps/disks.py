@@ -1,11 +1,13 @@
 """Making disks, and having nodes attach and detach them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from functools import partial
 
 from common.errors import GntError, Unreachable
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
+from common.names import NodeId
 from common.noderpc.disks import Access, Disks, DiskSpec
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
@@ -38,28 +40,42 @@ def create_disk(
     cluster: Cluster,
     index: int,
     disk: DiskSpec,
-    node: NodeRef,
+    nodes: tuple[NodeRef, ...],
     *,
     others: tuple[DiskSpec, ...] = (),
 ) -> Step:
-    """Create a disk; undone, it is deleted.
+    """Create a disk on all nodes that are to have it, at the same time; undone, it is deleted.
 
-    ``others`` are those of the instance that the next steps create: the node may make them at once,
+    ``others`` are those of the instance that the next steps create: a node may make them at once,
     so that they are near one another, and they are deleted with it.
     """
-    disks, title = cluster.call(Disks, node), f"create disk {index} ({disk.size} MiB) on {node}"
+    title = f"create disk {index} ({disk.size} MiB) on "
 
-    async def take_back() -> None:
+    async def make(node: NodeRef) -> None:
+        present = partial(cluster.call(Disks, node).ensure_present, disk=disk, others=others)
+        await until_finished(cluster, f"{title}{node}", present)
+
+    async def take_back(node: NodeRef) -> None:
         for each in (disk, *others):
-            await disks.ensure_absent(disk=each)
+            await cluster.call(Disks, node).ensure_absent(disk=each)
 
     return act(
-        title,
-        lambda: until_finished(
-            cluster, title, lambda: disks.ensure_present(disk=disk, others=others)
-        ),
-        undo=take_back,
+        title + " and ".join(map(str, nodes)),
+        lambda: at_once(cluster, {node.uuid: make(node) for node in nodes}),
+        undo=lambda: at_once(cluster, {node.uuid: take_back(node) for node in nodes}),
     )
+
+
+async def at_once(cluster: Cluster, calls: Mapping[NodeId, Awaitable[None]]) -> None:
+    """Have several nodes do something at the same time; return when all have done or failed.
+
+    Raises:
+        GntError: the first of what they failed with, in the order given.
+    """
+    outcomes = await cluster.each(calls)
+    for outcome in outcomes.values():
+        if outcome is not None:
+            raise outcome
 
 
 def delete_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> Step:

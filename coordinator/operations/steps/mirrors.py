@@ -22,7 +22,7 @@ from coordinator.disks.mirrors import (
 )
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.disks import hold
+from coordinator.operations.steps.disks import at_once, hold
 from coordinator.operations.steps.edits import note_copies
 from coordinator.state.rows import Update
 from coordinator.state.state import State
@@ -67,7 +67,7 @@ def join_copies(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) 
     home, *_ = nodes
 
     async def join() -> None:
-        await hold(cluster, guest, standby(*reversed(nodes)))
+        await at_once(cluster, {node.uuid: hold(cluster, guest, standby(node)) for node in nodes})
         disks = mirrored(guest)
         mirrors = cluster.call(Mirrors, home)
         reports = await _connected(cluster, guest, home)
