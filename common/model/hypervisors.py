@@ -50,6 +50,14 @@ class DiskCache(StrEnum):
     WRITETHROUGH = "writethrough"
 
 
+class MigrationMode(StrEnum):
+    LIVE = "live"
+    NON_LIVE = "non-live"  # the guest stands still meanwhile
+
+
+# Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
+_MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle"})
+
 _PATHS = ("initrd_path", "kernel_path", "kvm_path", "vnc_password_file")
 
 
@@ -70,7 +78,9 @@ class KvmParameters(Order):
     kvm_path: str = "/usr/bin/qemu-system-x86_64"
     machine_version: str = ""
     migration_bandwidth: Annotated[int, Meta(ge=1, le=2**20)] = 32  # MiB/s
+    migration_caps: str = ""  # with colons
     migration_downtime: Annotated[int, Meta(ge=1, le=2_000_000)] = 30  # ms; QEMU's own limit
+    migration_mode: MigrationMode = MigrationMode.LIVE
     nic_type: NicType = NicType.PARAVIRTUAL
     root_path: str = "/dev/vda1"
     serial_console: bool = True
@@ -88,6 +98,11 @@ class KvmParameters(Order):
         buffered = self.disk_cache not in (DiskCache.DEFAULT, DiskCache.NONE)
         if self.disk_aio is DiskAio.NATIVE and buffered:
             raise ValueError("disk_aio=native works with disk_cache none or default only")
+        if unknown := set(filter(None, self.migration_caps.split(":"))) - _MIGRATION_CAPS:
+            raise ValueError(
+                f"migration_caps cannot have “{min(unknown)}”: there are "
+                f"{', '.join(sorted(_MIGRATION_CAPS))}, with colons between"
+            )
         self._check_display()
 
     def _check_display(self) -> None:
@@ -115,7 +130,7 @@ class FakeParameters(Order):
 
     pinned: ClassVar[frozenset[str]] = frozenset()
 
-    migration_mode: str = "live"
+    migration_mode: MigrationMode = MigrationMode.LIVE
 
 
 HYPERVISORS: dict[str, type[KvmParameters | FakeParameters]] = {

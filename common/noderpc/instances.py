@@ -198,6 +198,8 @@ class Instances(NodeService, prefix="instances"):
         peer: str,
         port: int,
         secret: str,
+        parameters: dict[str, Any],
+        live: bool,
         task: TaskId,
     ) -> None:
         """Begin the task that sends a running guest's memory to ``host``.
@@ -208,6 +210,8 @@ class Instances(NodeService, prefix="instances"):
             peer: name of the target, for messages.
             port: as told by ``ensure_receiving``.
             secret: likewise.
+            parameters: of the hypervisor, filled; those that are about moves hold for this one.
+            live: whether the guest runs meanwhile; else it stands still until it has come.
             task: the new task's id, and the move's. Done when all memory is on the target and
                 it is certain that the guest never runs here again; failed or cancelled, it runs
                 here as if nothing had been.

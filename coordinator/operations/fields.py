@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.model.allocation_policy import AllocationPolicy
+from common.model.hypervisors import MigrationMode
 from common.names import GroupName, InstanceName, MiB, NodeName
 from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Syntax, argument, hidden, option
@@ -41,6 +42,15 @@ EarlyRelease = Annotated[
     ),
 ]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
+
+MigrationModeOption = Annotated[
+    MigrationMode | None,
+    option("--migration-mode", help="whether what runs goes on meanwhile; else as configured"),
+]
+LiveOption = Annotated[
+    bool | None,
+    option("--non-live", help="have it stand still meanwhile", syntax=Syntax.NO_FLAG),
+]
 
 Patience = Annotated[int, Meta(ge=0, le=7 * 86_400)]  # seconds; more than a week is a slip
 RoomOption = Annotated[

@@ -13,6 +13,9 @@ HYPERVISOR = {
     "kvm_path": "The QEMU program; the node's root says which may be used.",
     "machine_version": "Kind of machine, as qemu -machine has it; none: QEMU's newest.",
     "migration_bandwidth": "At most so many MiB a second while it is migrated.",
+    "migration_caps": "Ways of migrating it besides, with colons: xbzrle sends of a page what has "
+    "changed only; auto-converge, which slows it down where that is needed, is always used.",
+    "migration_mode": "Whether it runs while it is migrated: live, or non-live.",
     "migration_downtime": "At most so many milliseconds of standstill at the end of a migration.",
     "nic_type": "Kind of network card: paravirtual (virtio), e1000 or rtl8139.",
     "root_path": "Root file system that the kernel of kernel_path is told, as root=.",

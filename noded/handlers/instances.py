@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from common.errors import GntError, InvalidRequest, NodeFailure
 from common.model.hypervisors import hypervisor_parameters
@@ -116,6 +117,8 @@ class InstanceHandlers(Instances):
         peer: str,
         port: int,
         secret: str,
+        parameters: dict[str, Any],
+        live: bool,
         task: TaskId,
     ) -> None:
         reception = Reception(port=port, secret=secret)
@@ -123,7 +126,14 @@ class InstanceHandlers(Instances):
 
         async def work(progress: Progress) -> None:
             await hypervisor.migrate(
-                instance, host=host, peer=peer, reception=reception, move=task, tell=progress.tell
+                instance,
+                host=host,
+                peer=peer,
+                reception=reception,
+                parameters=parameters,
+                live=live,
+                move=task,
+                tell=progress.tell,
             )
 
         self._tasks.begin(task, work)

@@ -9,8 +9,9 @@ hang, die, lose its power or its wires between two of them.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.names import DiskId, InstanceId, TaskId
@@ -18,7 +19,7 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_disks import placed, settle_disks
 from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
-from noded.hypervisor.fake_moves import ANSWER_S, Moves
+from noded.hypervisor.fake_moves import ANSWER_S, MEMORY_PER_S, Moves
 from noded.hypervisor.fake_world import FakeWorld
 from noded.hypervisor.interface import Console, Tell
 
@@ -162,6 +163,8 @@ class FakeHypervisor:
         host: str,
         peer: str,
         reception: Reception,
+        parameters: Mapping[str, Any],
+        live: bool,
         move: TaskId,
         tell: Tell,
     ) -> None:
@@ -169,7 +172,8 @@ class FakeHypervisor:
         guest = self._guests.get(instance)
         if guest is None or state is not GuestState.MIGRATED:
             guest = await self._running(instance, "moved")
-            transfer = self._moves.begin(guest, host, reception, move)
+            speed = parameters.get("migration_bandwidth", MEMORY_PER_S)
+            transfer = self._moves.begin(guest, host, reception, move, speed=speed, live=live)
             try:
                 await self._moves.follow(guest, transfer, tell)
             except asyncio.CancelledError:

@@ -11,7 +11,7 @@ from noded.hypervisor.interface import Tell
 
 LOOK_EVERY_S = 0.2
 TICK_S = 1e-6
-MEMORY_PER_S = 32  # MiB; of a transfer, unless the guest's parameters say otherwise
+MEMORY_PER_S = 32  # MiB; of a transfer, unless the hypervisor's parameters say otherwise
 ANSWER_S = 3.0  # of patience with a guest that has answered so far
 STALLED_AFTER_S = 60.0  # of patience with a transfer in which nothing moves
 
@@ -22,8 +22,17 @@ class Moves:
     def __init__(self, world: FakeWorld, address: str) -> None:
         self._world, self._address = world, address
 
-    def begin(self, guest: Guest, host: str, reception: Reception, move: TaskId) -> Transfer:
-        """Begin a transfer, unless it is under way.
+    def begin(
+        self,
+        guest: Guest,
+        host: str,
+        reception: Reception,
+        move: TaskId,
+        *,
+        speed: int,
+        live: bool,
+    ) -> Transfer:
+        """Begin a transfer at ``speed`` MiB a second, unless it is under way.
 
         Raises:
             Conflict: another one is.
@@ -35,9 +44,10 @@ class Moves:
             return moving
         if not reception.port:
             raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
-        speed = guest.spec.parameters.get("migration_bandwidth", MEMORY_PER_S)
         memory_s = guest.spec.memory / speed
         guest.transfer = Transfer(move, host, reception, memory_s, _now(), _now())
+        if not live:
+            guest.stand_still(_now())
         return guest.transfer
 
     async def follow(self, guest: Guest, transfer: Transfer, tell: Tell) -> None:

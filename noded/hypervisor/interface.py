@@ -1,8 +1,8 @@
 """What every hypervisor driver can do; ``kvm`` and ``fake`` pass the same contract suite."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from common.names import InstanceId, TaskId
 from common.noderpc.disks import DiskSpec
@@ -141,6 +141,8 @@ class Hypervisor(Protocol):
         host: str,
         peer: str,
         reception: Reception,
+        parameters: Mapping[str, Any],
+        live: bool,
         move: TaskId,
         tell: Tell,
     ) -> None:
@@ -155,6 +157,8 @@ class Hypervisor(Protocol):
             host: IP address of the target.
             peer: name of the target.
             reception: as told by ``ensure_receiving`` there.
+            parameters: of the hypervisor, filled; those that are about moves hold for this one.
+            live: whether it runs meanwhile; else it stands still from the beginning.
             move: as told to ``ensure_receiving`` there.
             tell: hears of the progress.
 

@@ -370,11 +370,43 @@ def test_only_who_knows_the_secret_can_send(run: Run) -> None:
     run(scenario)
 
 
+def test_guest_that_is_to_stand_still_does_so_until_it_has_come(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with moving(rig, await receive(rig), parameters=QUITE_SLOW, live=False) as task:
+            before = rig.number("alpha")
+            await task
+        assert rig.number("alpha") <= before + 1, "it has run on"
+        assert await state_of(alpha) is GuestState.MIGRATED
+        await beta.ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+        assert await state_of(beta) is GuestState.RUNNING
+
+    run(scenario)
+
+
+def test_guest_that_stood_still_goes_on_where_it_was_if_it_does_not_leave(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with moving(rig, await receive(rig), parameters=SLOW, live=False) as task:
+            await alpha.ensure_not_migrating(WEB1)
+            with pytest.raises(NodeFailure, match="cancelled"):
+                await task
+        await goes_on(rig, "alpha")
+        assert await state_of(alpha) is GuestState.RUNNING
+
+    run(scenario)
+
+
 def test_cancelled_move_leaves_the_guest(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
-        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
-        async with moving(rig, await receive(rig)) as task:
+        await alpha.ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters=SLOW) as task:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -388,8 +420,8 @@ def test_cancelled_move_leaves_the_guest(run: Run) -> None:
 def test_move_can_be_ended_by_another_call(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha = rig.nodes["alpha"]
-        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
-        async with moving(rig, await receive(rig)) as task:
+        await alpha.ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters=SLOW) as task:
             await alpha.ensure_not_migrating(WEB1)
             with pytest.raises(NodeFailure, match="cancelled"):
                 await task
@@ -400,8 +432,8 @@ def test_move_can_be_ended_by_another_call(run: Run) -> None:
 
 def test_target_that_dies_leaves_the_guest(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(parameters=SLOW), ())
-        async with moving(rig, await receive(rig)) as task:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters=SLOW) as task:
             rig.crash("beta")
             with pytest.raises(NodeFailure, match="web1"):
                 await task
@@ -413,8 +445,8 @@ def test_target_that_dies_leaves_the_guest(run: Run) -> None:
 def test_target_that_hangs_leaves_the_guest(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
-        await alpha.ensure_running(rig.spec(parameters=SLOW), ())
-        async with moving(rig, await receive(rig)) as task:
+        await alpha.ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters=SLOW) as task:
             rig.hang("beta")
             assert await state_of(beta) is GuestState.INCOMING
             await alpha.ensure_not_migrating(WEB1)
@@ -431,12 +463,12 @@ def test_move_under_way_is_joined(run: Run) -> None:
     """As when the coordinator repeats its wish: there is one transfer, and both calls see it."""
 
     async def scenario(rig: Rig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(parameters=QUITE_SLOW), ())
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
         reception = await receive(rig)
-        async with moving(rig, reception) as task:
+        async with moving(rig, reception, parameters=QUITE_SLOW) as task:
             with pytest.raises(Conflict, match="another"):
-                await send(rig, reception, move=ANOTHER)
-            await send(rig, reception)
+                await send(rig, reception, parameters=QUITE_SLOW, move=ANOTHER)
+            await send(rig, reception, parameters=QUITE_SLOW)
             await task
         await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         await goes_on(rig, "beta")

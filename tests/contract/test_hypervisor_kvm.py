@@ -25,6 +25,7 @@ from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.driver import PROGRAM
 from noded.hypervisor.kvm.greeting import ANSWER_BYTES, CHALLENGE_BYTES
+from noded.hypervisor.kvm.monitor import monitor
 from noded.network.tuntap import make_tap
 from noded.storage.directories import path_of
 from noded.system.execute import CommandFailed, execute
@@ -138,11 +139,65 @@ def test_nothing_written_is_lost_in_a_move() -> None:
     run_kvm(scenario)
 
 
+def test_guest_is_moved_as_it_is_configured_by_then() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        how = {
+            "migration_bandwidth": 2, "migration_downtime": 170,
+            "migration_caps": "auto-converge:xbzrle",
+        }  # fmt: skip
+        async with moving(rig, await receive(rig), parameters=how) as task:
+            async with monitor(rig.home("alpha").qmp_socket, "web1") as session:
+                told = await session.ask("query-migrate-parameters")
+                able = await session.ask("query-migrate-capabilities")
+            assert (told["max-bandwidth"], told["downtime-limit"]) == (2 << 20, 170)
+            assert {"xbzrle", "auto-converge"} <= {c["capability"] for c in able if c["state"]}
+            await task
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+
+    run_kvm(scenario)
+
+
+def test_noded_that_comes_back_has_a_guest_go_on_that_stood_still_to_move() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        slow = {"migration_bandwidth": 1}
+        async with moving(rig, await receive(rig), parameters=slow, live=False) as task:
+            await rig.restart_noded("alpha")
+            await rig.nodes["alpha"].prepare()
+            await goes_on(rig, "alpha")
+            await rig.nodes["alpha"].ensure_not_migrating(WEB1)
+            with contextlib.suppress(NodeFailure):
+                await task
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_noded_that_comes_back_does_not_wake_what_has_left() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        await send(rig, await receive(rig), live=False)
+        rig.home("alpha").stand_still()  # as if it had died before it could forget that
+        before = rig.number("alpha")
+        await rig.restart_noded("alpha")
+        await rig.nodes["alpha"].prepare()
+        assert await state_of(rig.nodes["alpha"]) is GuestState.MIGRATED
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+        assert rig.number("alpha") == before
+
+    run_kvm(scenario)
+
+
 def test_noded_killed_during_a_move_can_end_it_afterwards() -> None:
     async def scenario(rig: KvmRig) -> None:
         alpha = rig.nodes["alpha"]
-        await alpha.ensure_running(rig.spec(parameters={"migration_bandwidth": 1}), ())
-        async with moving(rig, await receive(rig)) as task:
+        await alpha.ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters={"migration_bandwidth": 1}) as task:
             await rig.restart_noded("alpha")  # the old one's call is still there, as in no crash
             assert await state_of(rig.nodes["alpha"]) is GuestState.RUNNING
             await rig.nodes["alpha"].ensure_not_migrating(WEB1)
@@ -307,8 +362,8 @@ def test_strangers_do_not_hold_up_a_move() -> None:
 
 def test_receiver_that_hangs_is_known_as_one() -> None:
     async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(parameters=QUITE_SLOW), ())
-        async with moving(rig, await receive(rig)) as task:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        async with moving(rig, await receive(rig), parameters=QUITE_SLOW) as task:
             rig.hang("beta")
             report = await report_of(rig.nodes["beta"])
             assert report is not None

@@ -95,8 +95,8 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
             InvalidRequest, "not both",
         ),
         (
-            _about("INSTANCE_MIGRATE", instance_name="old1", target_node="alpha", mode="non-live"),
-            Conflict, "Only live migration",
+            _about("INSTANCE_MIGRATE", instance_name="old1", target_node="alpha", mode="lively"),
+            InvalidRequest, "mode",
         ),
         (_about("INSTANCE_MIGRATE", instance_name="local1"), Conflict, "has file disks"),
         (

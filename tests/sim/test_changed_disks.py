@@ -63,10 +63,10 @@ def test_a_detached_disk_is_deleted_and_one_that_is_not_detached_is_not() -> Non
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(modify(disk("add", size=32, name="data")))
         with pytest.raises(NotFound, match="no detached disk “data”"):
-            await cluster.run(RemoveDisk(disk="data"))
+            await cluster.run(RemoveDisk(disk_name="data"))
         await cluster.run(modify(disk("detach", "data"), hotplug=True))
         assert [each.name for each in cluster.config.detached_disks()] == ["data"]
-        await cluster.run(RemoveDisk(disk="data"))
+        await cluster.run(RemoveDisk(disk_name="data"))
         assert not cluster.config.detached_disks()
         assert len(cluster.machines["gamma"].local_disks) == 1
         assert await cluster.run(VerifyConfig()) is True
@@ -80,7 +80,7 @@ def test_a_detached_disk_of_a_node_that_is_away_is_not_forgotten() -> None:
         await cluster.run(modify(disk("detach", "data"), hotplug=True))
         await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
         with pytest.raises(Conflict, match="bring one back"):
-            await cluster.run(RemoveDisk(disk="data"))
+            await cluster.run(RemoveDisk(disk_name="data"))
         assert [each.name for each in cluster.config.detached_disks()] == ["data"]
 
     tell(story)

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -251,12 +251,15 @@ async def receive(rig: Rig, node: str = "beta", move: TaskId = MOVE, **changes: 
 
 async def send(
     rig: Rig, reception: Reception, *, source: str = "alpha", target: str = "beta",
-    move: TaskId = MOVE, tell: Tell = ignore,
+    move: TaskId = MOVE, tell: Tell = ignore, live: bool = True,
+    parameters: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Send web1's memory; it does not run on the target yet."""
     await rig.nodes[source].migrate(
-        WEB1, host=ADDRESSES[target], peer=target, reception=reception, move=move, tell=tell
-    )
+        WEB1, host=ADDRESSES[target], peer=target, reception=reception,
+        parameters=rig.spec().parameters if parameters is None else parameters, live=live,
+        move=move, tell=tell,
+    )  # fmt: skip
 
 
 async def move(
@@ -268,7 +271,9 @@ async def move(
 
 
 @asynccontextmanager
-async def moving(rig: Rig, reception: Reception) -> AsyncIterator[asyncio.Task[None]]:
+async def moving(
+    rig: Rig, reception: Reception, **manner: Any
+) -> AsyncIterator[asyncio.Task[None]]:
     """Have web1 move from alpha to beta, and go on when the transfer is under way or over."""
     under_way = asyncio.Event()
 
@@ -277,7 +282,7 @@ async def moving(rig: Rig, reception: Reception) -> AsyncIterator[asyncio.Task[N
             under_way.set()
 
     loop = asyncio.get_running_loop()
-    task = loop.create_task(send(rig, reception, tell=tell))
+    task = loop.create_task(send(rig, reception, tell=tell, **manner))
     told = loop.create_task(under_way.wait())
     try:
         await asyncio.wait((task, told), return_when=asyncio.FIRST_COMPLETED)

@@ -30,15 +30,15 @@ class RemoveDiskPlan(Order, kw_only=True):
 class RemoveDisk(Operation[None, RemoveDiskPlan], kw_only=True):
     """Delete a disk that was detached from its instance, with all the data on it."""
 
-    disk: Annotated[str, argument("UUID or name of the disk, as “gnt-cluster info” tells it")]
+    disk_name: Annotated[str, argument("UUID or name of the disk, as “gnt-cluster info” tells it")]
 
     def locks(self, config: Config, _: None) -> Wanted:
-        disk = find_detached(config, self.disk)
+        disk = find_detached(config, self.disk_name)
         return wanted(disks=[disk.uuid], nodes=disk.nodes)
 
     async def prepare(self, cluster: Cluster, _: None) -> RemoveDiskPlan:
         config = cluster.config
-        disk = find_detached(config, self.disk)
+        disk = find_detached(config, self.disk_name)
         assert disk.template is not None
         nodes = [node for node in _nodes(config, disk) if not node.offline]
         if not nodes:

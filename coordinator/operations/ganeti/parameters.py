@@ -32,7 +32,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "OP_INSTANCE_MIGRATE": {
         "ignore_ipolicy": (True,),
-        "allow_failover": (True,),  # programs ask; what does not run is refused, and told how
         "allow_runtime_changes": (False,),  # it could shrink a balloon, and there is none
         "ignore_hvversions": (True,),  # QEMU itself refuses what it cannot take
     },

@@ -5,15 +5,24 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from common.errors import Conflict
-from common.noderpc.instances import GuestState, Instances
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.hypervisors import MigrationMode
+from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import AllocatorOption, InstanceArgument, TargetNodeOption
+from coordinator.operations.fields import (
+    AllocatorOption,
+    InstanceArgument,
+    LiveOption,
+    MigrationModeOption,
+    TargetNodeOption,
+)
 from coordinator.operations.instance.as_it_runs import as_it_runs, check_unchanged
 from coordinator.operations.instance.cleanup import plan_cleanup, settle
+from coordinator.operations.instance.failover import FailOverInstance, FailoverPlan
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.replacement import plan_new_secondary
@@ -35,7 +44,7 @@ from coordinator.operations.instance.transfer import (
 )
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -44,6 +53,7 @@ from coordinator.operations.steps.checks import (
     check_answers,
     check_online,
     find_guest,
+    may_run,
 )
 from coordinator.operations.steps.disks import leave_disks
 from coordinator.operations.steps.edits import set_maybe_on, set_primary
@@ -51,8 +61,15 @@ from coordinator.operations.steps.mirrors import wait_for_sync
 from coordinator.state.config import Config
 
 
+class Migration(Order):
+    """A move, or a failover where nothing runs that could be moved."""
+
+    move: MigratePlan | None = None
+    failover: FailoverPlan | None = None
+
+
 @operation("OP_INSTANCE_MIGRATE")
-class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
+class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
     """Move a running instance to another node; it goes on running."""
 
     instance_name: InstanceArgument
@@ -67,8 +84,12 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
-    mode: Annotated[str | None, hidden("only “live”")] = None
-    live: Annotated[bool | None, hidden("Ganeti's old name of mode")] = None
+    allow_failover: Annotated[
+        bool,
+        option("--allow-failover", help="fail over what does not run", syntax=Syntax.FLAG),
+    ] = False
+    mode: MigrationModeOption = None
+    live: LiveOption = None
 
     def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -82,20 +103,21 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         instance = cluster.config.instance(self.instance_name)
         return await choose_target(cluster, instance, self.target_node, self.iallocator)
 
-    async def prepare(self, cluster: Cluster, place: Place | None) -> MigratePlan:
+    async def prepare(self, cluster: Cluster, place: Place | None) -> Migration:
         config = cluster.config
         instance = config.instance(self.instance_name)
         if place is None:
-            return await plan_cleanup(cluster, instance)
+            return Migration(move=await plan_cleanup(cluster, instance))
         check_settled(cluster, instance)
         is_mirrored = instance.disk_template.traits.is_mirrored
         with another_if_stale(cluster, place):
             source, target = check_can_move(config, instance, place, anywhere=is_mirrored)
         check_online(source)
-        if self.mode not in (None, "live") or self.live is False:
-            raise Conflict("Only live migration is possible; “gnt-instance failover” stops it.")
         found = await find_guest(cluster, instance, source)
         check_answers(found, instance, source)
+        if self.allow_failover and not may_run(found):
+            cluster.log(f"{instance.name} does not run, so it is failed over.")
+            return Migration(failover=await self._failover().prepare(cluster, place))
         if found is None or found.state is not GuestState.RUNNING:
             state = found.state if found else "not there"
             raise Conflict(
@@ -115,7 +137,7 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
         else:
             await check_both_good(cluster, guest, source, f"move to {target.name}")
         await cluster.call(Instances, target).check_startable(guest=guest)
-        return MigratePlan(
+        move = MigratePlan(
             instance=instance.uuid,
             source=source.ref,
             target=target.ref,
@@ -124,26 +146,50 @@ class MigrateInstance(Operation[Place | None, MigratePlan], kw_only=True):
             shells=(source.ref,),
             now=cluster.now(),
             anew=anew,
+            live=self._is_live(guest),
             share=kind.before_move(source.ref, target.ref),
             leave=kind.after_move(target.ref, [source.ref]),
         )
+        return Migration(move=move)
+
+    def _is_live(self, guest: GuestSpec) -> bool:
+        if self.live is not None and self.mode is not None:
+            raise InvalidRequest("Give --non-live or --migration-mode, not both.")
+        if self.live is not None:
+            return self.live
+        mode = self.mode or guest.parameters.get("migration_mode")
+        return mode != MigrationMode.NON_LIVE
 
     def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
         return room_for(cluster.config, self.instance_name, place) if place else ()
 
-    def promises(self, plan: MigratePlan) -> Iterable[Promise]:
-        if plan.anew:
-            return [plan.anew.promise._replace(memory=plan.guest.memory)]
-        is_move = plan.source != plan.target
-        return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if is_move else []
+    def promises(self, plan: Migration) -> Iterable[Promise]:
+        if plan.failover:
+            return self._failover().promises(plan.failover)
+        return _promises(plan.move) if plan.move else ()
 
-    def recipe(self, cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
-        if plan.source == plan.target:
-            yield from settle(cluster, plan)
-        elif plan.anew:
-            yield from _move_anywhere(cluster, plan, plan.anew)
-        else:
-            yield from _move(cluster, plan)
+    def recipe(self, cluster: Cluster, plan: Migration) -> Iterator[Step]:
+        if plan.failover:
+            return self._failover().recipe(cluster, plan.failover)
+        return _steps(cluster, plan.move) if plan.move else iter(())
+
+    def _failover(self) -> FailOverInstance:
+        return FailOverInstance(instance_name=self.instance_name, target_node=self.target_node)
+
+
+def _promises(plan: MigratePlan) -> Iterable[Promise]:
+    if plan.anew:
+        return [plan.anew.promise._replace(memory=plan.guest.memory)]
+    is_move = plan.source != plan.target
+    return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if is_move else []
+
+
+def _steps(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
+    if plan.source == plan.target:
+        return settle(cluster, plan)
+    if plan.anew:
+        return _move_anywhere(cluster, plan, plan.anew)
+    return _move(cluster, plan)
 
 
 def _move_anywhere(cluster: Cluster, plan: MigratePlan, anew: ReplacePlan) -> Iterator[Step]:

@@ -31,6 +31,7 @@ class MigratePlan(Order, kw_only=True):
     shells: tuple[NodeRef, ...]  # nodes to be cleared
     runs: bool = True  # on the source, at first
     resume: TaskId | None = None  # the move by which it has come to the source before
+    live: bool = True  # else it stands still meanwhile
     anew: ReplacePlan | None = None  # copies on a target that has none
     now: float
 
@@ -116,6 +117,8 @@ async def _send(cluster: Cluster, plan: MigratePlan) -> None:
             peer=plan.target.name,
             port=reception.port,
             secret=reception.secret,
+            parameters=plan.guest.parameters,
+            live=plan.live,
             task=task,
         )
     try:

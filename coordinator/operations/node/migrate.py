@@ -1,13 +1,18 @@
 """Migrate what runs on a node to other nodes."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from common.model.instance import AdminState, Instance
 from common.names import NodeName
 from coordinator.operations.base import operation
-from coordinator.operations.fields import AllocatorOption, NodeArgument, TargetNodeOption
+from coordinator.operations.fields import (
+    AllocatorOption,
+    LiveOption,
+    MigrationModeOption,
+    NodeArgument,
+    TargetNodeOption,
+)
 from coordinator.operations.node.leave import LeavingNode
-from coordinator.operations.parameter import hidden
 
 
 @operation("OP_NODE_MIGRATE")
@@ -20,8 +25,8 @@ class MigrateNode(LeavingNode, kw_only=True):
     node_name: NodeArgument
     target_node: TargetNodeOption = None
     iallocator: AllocatorOption = None
-    mode: Annotated[str | None, hidden("only “live”")] = None
-    live: Annotated[bool | None, hidden("Ganeti's old name of mode")] = None
+    mode: MigrationModeOption = None
+    live: LiveOption = None
 
     def left(self) -> NodeName:
         return self.node_name

@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from common.errors import Conflict, NodeFailure, NotFound
+from common.messages import from_builtins
 from common.model.hypervisors import KvmParameters
 from common.names import InstanceId, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
@@ -208,15 +211,18 @@ class KvmHypervisor:
         host: str,
         peer: str,
         reception: Reception,
+        parameters: Mapping[str, Any],
+        live: bool,
         move: TaskId,
         tell: Tell,
     ) -> None:
         home = self._home(instance)
         record = await self._in_state(home, "moved", GuestState.RUNNING, GuestState.MIGRATED)
         if not home.has_left:
-            await migration.send(
-                home, record, move, host=host, peer=peer, reception=reception, tell=tell
-            )
+            what = f"the hypervisor parameters of {record.name}"
+            manner = migration.Manner(from_builtins(parameters, KvmParameters, what=what), live)
+            line = migration.Line(host, peer, reception)
+            await migration.send(home, record, move, line=line, manner=manner, tell=tell)
             log.info("%s has left for %s", record.name, peer)
         if home.left_by != move:
             raise Conflict(f"{record.name} has left this node by another move.", instance=instance)
@@ -270,9 +276,14 @@ class KvmHypervisor:
     async def _go_on(self, home: Home) -> None:
         if not home.stands_still:
             return
-        if await self._state(home) not in (GuestState.STOPPED, None):
-            async with monitor(home.qmp_socket, _name(home)) as session:
-                await session.ask("cont")
+        match await self._state(home):
+            case GuestState.UNKNOWN:
+                raise NodeFailure(f"{_name(home)} does not answer, and stands still when it does.")
+            case GuestState.RUNNING | GuestState.PAUSED:
+                async with monitor(home.qmp_socket, _name(home)) as session:
+                    await session.ask("cont")
+            case GuestState.INCOMING | GuestState.MIGRATED | GuestState.STOPPED | None:
+                pass  # it must not, or cannot
         home.go_on()
 
     async def _clear(self, home: Home) -> None:

@@ -35,8 +35,6 @@ class Record(Report):
     vcpus: int
     nics: tuple[NicId, ...]
     accelerator: Accelerator
-    migration_bandwidth: int  # MiB/s
-    migration_downtime: int  # ms
     display: str = ""  # address and port
     display_wants_password: bool = False
     user: int = 0  # as whom its QEMU runs; versions before had no other than root

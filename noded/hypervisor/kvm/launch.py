@@ -139,7 +139,6 @@ class Launcher:
         self, home: Home, guest: GuestSpec, accelerator: Accelerator, receives: TaskId | None
     ) -> Record:
         """Write down how the guest runs, as whom above all: nobody else shall be the same."""
-        parameters = parameters_of(guest)
         async with self._choosing:
             user = await in_thread(self._find_user, guest)
             record = Record(
@@ -150,8 +149,6 @@ class Launcher:
                 nics=tuple(nic.id for nic in guest.nics),
                 disks=guest.slots,
                 accelerator=accelerator,
-                migration_bandwidth=parameters.migration_bandwidth,
-                migration_downtime=parameters.migration_downtime,
                 user=user,
                 receives=receives or TaskId(""),
             )

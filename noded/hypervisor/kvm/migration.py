@@ -10,9 +10,11 @@ that goes on gets them back. That a guest has left is written down before anybod
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
+from typing import NamedTuple
 
 from common.errors import Conflict, NodeFailure
+from common.model.hypervisors import KvmParameters
 from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.interface import Tell
@@ -30,6 +32,7 @@ END_S = 30.0  # for a transfer to end that was cancelled
 _KEY, _LINE = "move-key", "move-line"  # what QEMU calls them
 # The guest is slowed down when it changes memory faster than the network carries it.
 _CAPABILITIES = ("return-path", "auto-converge", "late-block-activate", "events")
+_OPTIONAL = ("xbzrle",)  # what only the source has to know
 
 
 async def receive(home: Home, name: str, secret: str, line: socket.socket) -> None:
@@ -76,17 +79,31 @@ async def has_left(session: Monitor, home: Home) -> bool:
     return True
 
 
+class Line(NamedTuple):
+    """Where the memory goes: an address, the target's name, and what it has told."""
+
+    host: str
+    peer: str
+    reception: Reception
+
+
+class Manner(NamedTuple):
+    """How it goes there: as ``parameters`` say, the guest running meanwhile if ``live``."""
+
+    parameters: KvmParameters
+    live: bool
+
+
 async def send(
-    home: Home, record: Record, move: TaskId, *, host: str, peer: str, reception: Reception,
-    tell: Tell,
-) -> None:  # fmt: skip
+    home: Home, record: Record, move: TaskId, *, line: Line, manner: Manner, tell: Tell
+) -> None:
     """Begin a transfer unless one is under way; return when the guest has left.
 
     Raises:
         NodeFailure: it failed, and the guest runs on here; or QEMU is silent.
     """
-    name = record.name
-    line: socket.socket | None = None
+    name, peer = record.name, line.peer
+    connection: socket.socket | None = None
     async with contextlib.AsyncExitStack() as stack:
         news = await stack.enter_async_context(_news(home, name))
         if (await _look(home, name)).state is Transfer.ACTIVE:
@@ -95,15 +112,15 @@ async def send(
             return  # just now
         else:
             # Ours to the end: if QEMU waits for a peer that is silent, we can wake it up.
-            line = stack.enter_context(held(await _connect(name, host, peer, reception)))
+            connection = stack.enter_context(held(await _connect(name, line)))
             async with monitor(home.qmp_socket, name) as session:
-                await _begin(session, home, record, move, reception.secret, line)
+                await _begin(session, home, name, move, manner, line, connection)
         try:
-            end = await _follow(home, name, news, line, tell)
+            end = await _follow(home, name, news, connection, tell)
         except asyncio.CancelledError:
             # If the memory has left by now, the guest's place is for others to sort out.
             with contextlib.suppress(Conflict, NodeFailure):
-                await cancel(home, name, line)
+                await cancel(home, name, connection)
             raise
     if await _ensure_runs_or_has_left(home, name):
         return
@@ -145,7 +162,8 @@ async def progress_of(session: Monitor) -> Progress:
     return parse_progress(await session.ask("query-migrate"))
 
 
-async def _connect(name: str, host: str, peer: str, reception: Reception) -> socket.socket:
+async def _connect(name: str, line: Line) -> socket.socket:
+    host, peer, reception = line
     if not reception.port:
         raise NodeFailure(
             f"Moving {name} to {peer} failed, and it goes on here: {peer} has begun to receive it, "
@@ -164,24 +182,36 @@ async def _connect(name: str, host: str, peer: str, reception: Reception) -> soc
 
 
 async def _begin(
-    session: Monitor, home: Home, record: Record, move: TaskId, secret: str, line: socket.socket
+    session: Monitor,
+    home: Home,
+    name: str,
+    move: TaskId,
+    manner: Manner,
+    line: Line,
+    connection: socket.socket,
 ) -> None:
     """Begin a transfer on a connection, unless another has begun one meanwhile."""
     if (await progress_of(session)).state is Transfer.ACTIVE:
-        _check_same(home, record.name, move)
+        _check_same(home, name, move)
         return
     # Nobody else talks to QEMU now, so what is seen here holds until it is told to begin.
     if parse_state(await session.ask("query-status")) is not GuestState.RUNNING:
-        raise Conflict(f"{record.name} cannot be moved: it stands still.", instance=record.name)
+        raise Conflict(f"{name} cannot be moved: it stands still.", instance=name)
     home.begin_leaving(move)
-    await _prepare(session, home, secret, endpoint="client")
+    parameters = manner.parameters
+    wanted = parameters.migration_caps.split(":")
+    await _prepare(session, home, line.reception.secret, endpoint="client", wanted=wanted)
     await session.ask(
         "migrate-set-parameters",
-        max_bandwidth=record.migration_bandwidth << 20,
-        downtime_limit=record.migration_downtime,
+        max_bandwidth=parameters.migration_bandwidth << 20,
+        downtime_limit=parameters.migration_downtime,
     )
-    await session.give(_LINE, line)
+    await session.give(_LINE, connection)
     await session.ask("migrate", uri=f"fd:{_LINE}")
+    if not manner.live:
+        # Not before: a guest that stands still and does not leave would have to be told to run.
+        home.stand_still()
+        await session.ask("stop")
 
 
 def _check_same(home: Home, name: str, move: TaskId) -> None:
@@ -251,10 +281,13 @@ async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
                 await session.ask("cont")
             case _:
                 pass
+    home.go_on()
     return False
 
 
-async def _prepare(session: Monitor, home: Home, secret: str, *, endpoint: str) -> None:
+async def _prepare(
+    session: Monitor, home: Home, secret: str, *, endpoint: str, wanted: Collection[str] = ()
+) -> None:
     """Give QEMU the key of this move, and the ways in which we move guests."""
     await _forget_key(session, home)
     named = {"username": credentials.USER} if endpoint == "client" else {}
@@ -266,7 +299,8 @@ async def _prepare(session: Monitor, home: Home, secret: str, *, endpoint: str) 
         dir=str(credentials.lend(home, secret)),
         **named,
     )
-    capabilities = [{"capability": name, "state": True} for name in _CAPABILITIES]
+    ours = dict.fromkeys(_CAPABILITIES, True) | {name: name in wanted for name in _OPTIONAL}
+    capabilities = [{"capability": name, "state": state} for name, state in ours.items()]
     await session.ask("migrate-set-capabilities", capabilities=capabilities)
     await session.ask("migrate-set-parameters", tls_creds=_KEY)
 

@@ -29,6 +29,10 @@ STORIES = {
         MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma"),
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
     ),
+    "fail over what was to migrate": Story(
+        MigrateInstance(instance_name=WEB1, target_node="alpha", allow_failover=True),
+        web1_on("gamma", start=False),
+    ),
     "clean up after a migration": Story(
         MigrateInstance(instance_name=WEB1, cleanup=True), web1_half_moved,
         again=MigrateInstance(instance_name=WEB1, cleanup=True),

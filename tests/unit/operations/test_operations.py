@@ -150,7 +150,7 @@ def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
         "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
         "group_name": "default", "new_name": "other", "nodes": ["beta"], "kind": "node",
         "tags": ["blue"], "pattern": "^b", "target_node": "gamma", "disk": 0, "amount": 1024,
-        "src_node": "beta",
+        "src_node": "beta", "disk_name": "data",
     }  # fmt: skip
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
     order: Operation[Any, Any] = msgspec.convert({name: values[name] for name in needed}, kind)

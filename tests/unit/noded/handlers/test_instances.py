@@ -281,7 +281,7 @@ async def moving(
     assert await here.ensure_receiving(guest=guest(), move=MOVE) == reception
     await there.begin_migration(
         instance=WEB1, host="192.0.2.2", peer="beta", port=reception.port,
-        secret=reception.secret, task=MOVE,
+        secret=reception.secret, parameters={}, live=True, task=MOVE,
     )  # fmt: skip
     return there, tasks, here
 
@@ -372,7 +372,14 @@ def test_no_order_takes_an_id_for_a_path() -> None:
         lambda instances: instances.begin_shutdown(instance=bad, wait_s=1, task=STOP),
         lambda instances: instances.reset(instance=bad),
         lambda instances: instances.begin_migration(
-            instance=bad, host="192.0.2.2", peer="beta", port=1, secret="", task=MOVE
+            instance=bad,
+            host="192.0.2.2",
+            peer="beta",
+            port=1,
+            secret="",
+            parameters={},
+            live=True,
+            task=MOVE,
         ),
         lambda instances: instances.ensure_resumed(instance=bad, move=MOVE),
         lambda instances: instances.ensure_no_shell(instance=bad),
