@@ -7,10 +7,11 @@ from common import noderpc
 from common.rpc.declare import CallSpec, NodeService
 
 LOOKS = {
-    "exports.exports", "exports.show", "facts.facts", "hooks.present", "identity.who", "instances.guests",
-    "mirrors.devices", "mirrors.status", "physical-volumes.devices", "physical-volumes.groups",
-    "providers.providers", "replica.archived", "replica.commits_after", "replica.read",
-    "replica.read_archive", "replica.stamp", "roster.show", "tasks.watch",
+    "exports.exports", "exports.show", "facts.facts", "hooks.present", "identity.who",
+    "instances.guests", "mirrors.devices", "mirrors.status", "os.definitions",
+    "physical-volumes.devices", "physical-volumes.groups", "providers.providers",
+    "replica.archived", "replica.commits_after", "replica.read", "replica.read_archive",
+    "replica.stamp", "roster.show", "tasks.watch",
 }  # fmt: skip
 # A master is asked for by nodes that are none yet; those that join obey nobody.
 BEFORE_ANY_EPOCH = {
