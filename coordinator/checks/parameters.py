@@ -24,6 +24,7 @@ from common.model.parameters import (
 from common.model.settings import bad_settings
 from common.names import InstanceId
 from coordinator.checks.finding import Finding, Seen
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.state.config import Config
 
 
@@ -93,9 +94,16 @@ class _Bases:
     def __init__(self, cluster: Cluster) -> None:
         self.backend = sound(Backend, cluster.beparams)
         self.nic = sound(NicParameters, cluster.nicparams)
-        self.hypervisors = {
-            name: sound(kind, cluster.hvparams.get(name, {})) for name, kind in HYPERVISORS.items()
-        }
+        self._cluster = cluster
+        self._hypervisors: dict[tuple[str, str], Layer] = {}
+
+    def hypervisor(self, instance: Instance) -> Layer:
+        """Return what lies below an instance's hypervisor parameters, which is known by name."""
+        key = name, os = instance.hypervisor, instance.os
+        if key not in self._hypervisors:
+            base = base_hvparams(self._cluster, name, os)
+            self._hypervisors[key] = sound(HYPERVISORS[name], base)
+        return self._hypervisors[key]
 
 
 def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
@@ -103,12 +111,9 @@ def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
     fields = {name: getattr(cluster, name) for name in cluster.__struct_fields__}
     for _, message in bad_settings(fields):
         yield message
-    for name, layer in cluster.hvparams.items():
-        if name in HYPERVISORS:
-            what = f"the cluster's parameters of {name}"
-            yield from complaints(HYPERVISORS[name], {}, layer, what=what)
-        else:
-            yield from _refusal(check_hypervisor, name)
+    yield from _of_hypervisors(cluster.hvparams, {}, "the cluster's parameters")
+    for system, layers in cluster.os_hvp.items():
+        yield from _of_hypervisors(layers, cluster.hvparams, f"the parameters of {system}")
     yield from _of_disks(cluster.diskparams, {}, "the cluster's disk parameters")
     for kind, layer, what in (
         (Backend, cluster.beparams, "the cluster's backend parameters"),
@@ -116,6 +121,15 @@ def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
         (NodeParameters, cluster.ndparams, "the cluster's node parameters"),
     ):
         yield from complaints(kind, {}, layer, what=what)
+
+
+def _of_hypervisors(own: dict[str, Layer], below: dict[str, Layer], what: str) -> Iterator[str]:
+    for name, layer in own.items():
+        if name in HYPERVISORS:
+            base = sound(HYPERVISORS[name], below.get(name, {}))
+            yield from complaints(HYPERVISORS[name], base, layer, what=f"{what} of {name}")
+        else:
+            yield from _refusal(check_hypervisor, name)
 
 
 def _of_disks(own: dict[str, Layer], below: dict[str, Layer], what: str) -> Iterator[str]:
@@ -138,8 +152,8 @@ def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[
             Bad("instance", name, text) for text in _refusal(check_hypervisor, instance.hypervisor)
         )
         return
-    kind, base = HYPERVISORS[instance.hypervisor], bases.hypervisors[instance.hypervisor]
-    yield from _bad("instance", name, kind, base, instance.hvparams)
+    kind = HYPERVISORS[instance.hypervisor]
+    yield from _bad("instance", name, kind, bases.hypervisor(instance), instance.hvparams)
 
 
 def _bad(kind: str, name: str, declared: type[Order], base: Layer, own: Layer) -> Iterator[Bad]:

@@ -145,6 +145,9 @@ AREAS = dict(
                     "tell which nodes can install what", "operating_systems:diagnose"
                 ),
                 "info": Command("show all about operating systems", "operating_systems:info"),
+                "modify": Command(
+                    "change what the cluster has for one", "operating_systems:modify"
+                ),
             },
             {"show": "info"},
         ),

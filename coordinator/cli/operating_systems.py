@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.model.hypervisors import HYPERVISORS
+from coordinator.cli.connection import connect
+from coordinator.cli.keyval import parse_identkeyval, parse_keyval
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.select_os import full
 from coordinator.cli.storage import run
-from coordinator.cli.submit import common_fields
+from coordinator.cli.submit import add_job_options, common_fields, run_jobs
 from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
+from coordinator.cli.typed import read_yes_no, typed
 
 _LISTED = ("name", "variants")
 _DIAGNOSED = ("name", "valid", "variants", "node_status", "hidden", "blacklisted")
@@ -61,6 +65,54 @@ def info(command: str, words: Sequence[str]) -> int:
     for name in sorted(set(options.names) - {each["name"] for each in found}):
         print(f"{name}: no node has it", "", sep="\n")
     return 0
+
+
+def modify(command: str, words: Sequence[str]) -> int:
+    """``gnt-os modify``."""
+    about = "Change what the cluster has for an operating system; “default” takes a value away."
+    parser = Parser(command, about)
+    parser.add_argument("name", metavar="OS", help="its name, or with a variant: OS+VARIANT")
+    parser.add_argument(
+        "-H", "--hypervisor-parameters", action="append", default=[],
+        metavar="HYPERVISOR:NAME=VALUE,…", help="of its instances, as in kvm:acpi=no",
+    )  # fmt: skip
+    parser.add_argument(
+        "-O", "--os-parameters", metavar="NAME=VALUE,…", help="its own, for all its instances"
+    )
+    parser.add_argument(
+        "--os-parameters-private", metavar="NAME=VALUE,…", help="kept, and shown to nobody"
+    )
+    parser.add_argument("--hidden", metavar="yes|no", help="in no list of what can be installed")
+    parser.add_argument("--blacklisted", metavar="yes|no", help="installed by nobody")
+    add_job_options(parser)
+    options = parser.parse_args(words)
+    name, wire = options.name, {"OP_ID": "OP_CLUSTER_SET_PARAMS"} | _changes(options)
+    if len(wire) == 1:
+        parser.error(f"say what is to be changed of {name}")
+    with connect() as client:
+        return run_jobs(client, [[wire | common_fields("gnt-os", options)]], options)
+
+
+def _changes(options: Any) -> dict[str, Any]:
+    name = options.name
+    changes: dict[str, Any] = {}
+    if options.hypervisor_parameters:
+        layers: dict[str, dict[str, Any]] = {}
+        for word in options.hypervisor_parameters:
+            hypervisor, values = parse_identkeyval(word)
+            kinds = (HYPERVISORS[hypervisor],) if hypervisor in HYPERVISORS else ()
+            layers[hypervisor] = layers.get(hypervisor, {}) | typed(values, *kinds)
+        changes["os_hvp"] = {name: layers}
+    for field, word in (
+        ("osparams", options.os_parameters),
+        ("osparams_private_cluster", options.os_parameters_private),
+    ):
+        if word is not None:
+            changes[field] = {name: parse_keyval(word)}
+    for field, word in (("hidden_os", options.hidden), ("blacklisted_os", options.blacklisted)):
+        if word is not None:
+            changes[field] = [["add" if read_yes_no(word) else "remove", name]]
+    return changes
 
 
 def _parser(command: str, about: str) -> Parser:

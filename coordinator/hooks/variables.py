@@ -14,6 +14,7 @@ from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicMode, NicParameters, settled
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
@@ -28,7 +29,7 @@ def of_instance(
     memory = backend(config, instance)
     kind = HYPERVISORS[instance.hypervisor]
     hypervisor = settled(
-        kind, config.cluster.hvparams.get(instance.hypervisor, {}), instance.hvparams
+        kind, base_hvparams(config.cluster, instance.hypervisor, instance.os), instance.hvparams
     )
     return {
         "OP_TARGET": instance.name,

@@ -112,6 +112,11 @@ def option(
     )
 
 
+def confidential(help: str) -> Parameter:
+    """Declare a parameter as ``hidden`` does, which is never stored, shown or logged."""
+    return Parameter(help, is_hidden=True, secret=True)
+
+
 def hidden(help: str) -> Parameter:
     """Declare a parameter that programs may give but no command line option sets."""
     return Parameter(help, is_hidden=True)

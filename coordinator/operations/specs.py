@@ -18,6 +18,7 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from common.units import parse_mib
 from coordinator.disks.kinds import kind_of
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.state.config import Config
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}")  # what is longer stays a text, and is refused as one
@@ -98,7 +99,7 @@ def guest_spec(
     kind = HYPERVISORS[instance.hypervisor]
     parameters = filled(
         kind,
-        sound(kind, config.cluster.hvparams.get(instance.hypervisor, {})),
+        sound(kind, base_hvparams(config.cluster, instance.hypervisor, instance.os)),
         instance.hvparams,
         hvparams or {},
         what=f"the hypervisor parameters of {instance.name}",

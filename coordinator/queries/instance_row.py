@@ -14,6 +14,7 @@ from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, settled
 from common.noderpc.instances import GuestReport
 from coordinator.disks.diagnosis import Finding, Side, diagnose, mark, worst
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
 from coordinator.queries.live import Live, value_of
@@ -91,7 +92,8 @@ class InstanceRow:
         kind = self.entity.hypervisor
         if kind not in HYPERVISORS:  # another version's
             return {}
-        layers = (self.config.cluster.hvparams.get(kind, {}), self.entity.hvparams)
+        base = base_hvparams(self.config.cluster, kind, self.entity.os)
+        layers = (base, self.entity.hvparams)
         parameters: dict[str, Any] = to_builtins(settled(HYPERVISORS[kind], *layers))
         return parameters
 

@@ -143,6 +143,10 @@ EXAMPLES = {
     ],
     "gnt-os": [
         ("gnt-os list", "See what can be installed."),
+        (
+            "gnt-os modify -O mirror=http://deb.example.com debootstrap",
+            "Have all instances installed from there.",
+        ),
         ("gnt-os diagnose", "See which node lacks a definition, or cannot use it, and why."),
     ],
     "gnt-storage": [

@@ -130,7 +130,7 @@ gnt-node volumes:
 gnt-os diagnose:
 gnt-os info:
 gnt-os list:
-gnt-os modify --os-parameters a=b none: osparams
+gnt-os modify --os-parameters a=b --os-parameters-private c=d --hidden=yes none:
 gnt-storage diagnose: ExtStorage providers
 gnt-storage info: ExtStorage providers
 gnt-node remove gamma:

@@ -13,6 +13,7 @@ from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import JobId
 from common.noderpc.operating_systems import Script, ScriptOrder
+from coordinator.operations.cluster.modify import ModifyCluster, OsListing
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.reinstall import ReinstallInstance
@@ -21,7 +22,7 @@ from coordinator.operations.os.diagnose import FIELDS, DiagnoseOperatingSystems
 from noded.operating_systems.fake import DEBIAN, NOOP
 from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
 LOOK = DiagnoseOperatingSystems(output_fields=FIELDS)
 
@@ -298,5 +299,95 @@ def test_disks_that_an_operator_has_attached_stay_attached() -> None:
             assert before
             await cluster.run(reinstalled())
             assert cluster.machines["gamma"].attached == before
+
+    simulate(story())
+
+
+def test_what_the_cluster_has_for_a_system_lies_below_what_an_instance_has() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(
+                ModifyCluster(
+                    osparams={"debian": {"mirror": "near"}, "debian+stable": {"mirror": "nearer"}},
+                    osparams_private_cluster={"debian": {"root_password": "open sesame"}},
+                    os_hvp={"debian": {"kvm": {"acpi": False, "kernel_args": "quiet"}}},
+                )
+            )
+            seen: list[ScriptOrder] = []
+            for machine in cluster.machines.values():
+                machine.operating_systems.watch = seen.append
+            await cluster.run(installed(hvparams={"kernel_args": "ro"}))
+            assert seen[-1].parameters == {"mirror": "nearer", "root_password": "open sesame"}
+            hvparams = seen[-1].subject.hvparams
+            assert (hvparams["acpi"], hvparams["kernel_args"]) == (False, "ro")
+            await cluster.run(reinstalled(os_type="debian+testing", osparams={"mirror": "own"}))
+            assert seen[-1].parameters["mirror"] == "own"
+            assert b"sesame" not in to_json(cluster.config.cluster)
+            found = (await looked(cluster))["debian"]
+            assert found["osparams"] == {"mirror": "near"}
+            await cluster.run(
+                ModifyCluster(
+                    osparams={"debian": {"mirror": "default"}},
+                    osparams_private_cluster={"debian": {"root_password": "default"}},
+                )
+            )
+            assert "debian" not in cluster.config.cluster.osparams
+            assert "sesame" not in "".join(each.value for each in cluster.state.secrets.values())
+
+    simulate(story())
+
+
+def test_private_parameters_of_the_cluster_are_in_no_job() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            private = {"debian": {"root_password": "open sesame"}}
+            order = ModifyCluster(osparams_private_cluster=private)
+            job = await cluster.finished(await cluster.submit(order))
+            assert job.status is Status.SUCCESS
+            assert b"sesame" not in to_json(job)
+
+    simulate(story())
+
+
+def test_hidden_systems_are_not_listed_and_blacklisted_ones_not_installed() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            listed = DiagnoseOperatingSystems(output_fields=("name",))
+            await cluster.run(ModifyCluster(hidden_os=((OsListing.ADD, "noop"),)))
+            assert await cluster.run(listed) == [["debian"]]
+            await cluster.run(installed("noop"))
+            changes = ((OsListing.ADD, "debian"), (OsListing.REMOVE, "plan9"))
+            await cluster.run(ModifyCluster(blacklisted_os=changes))
+            assert await cluster.run(listed) == []
+            with pytest.raises(Conflict, match=r"debian is blacklisted; “gnt-os modify"):
+                await cluster.run(reinstalled(os_type="debian+stable"))
+            await cluster.run(ModifyCluster(blacklisted_os=((OsListing.REMOVE, "debian"),)))
+            await cluster.run(reinstalled(os_type="debian+stable"))
+
+    simulate(story())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"osparams": {"../debian": {"mirror": "near"}}}, "no name of an operating system"),
+        ({"osparams": {"debian": {"a b": "near"}}}, "no name of a parameter"),
+        ({"osparams_private_cluster": {"debian": {"a b": "near"}}}, "no name of a parameter"),
+        ({"osparams": {"debian": {"mirror": [1]}}}, "mirror in the parameters of debian is no"),
+        ({"hidden_os": (("add", "debian+stable"),)}, "has a variant"),
+        ({"hidden_os": (("paint", "debian"),)}, "paint"),
+        ({"os_hvp": {"debian": {"kvm": {"acpi": "maybe"}}}}, "acpi"),
+        ({"os_hvp": {"debian": {"vmware": {"acpi": True}}}}, "no hypervisor “vmware”"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], match: str) -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            before = cluster.config.cluster
+            with pytest.raises(InvalidRequest, match=match):
+                wire = {"OP_ID": "OP_CLUSTER_SET_PARAMS"} | wrong
+                number = JobId(await cluster.master.luxi("SubmitJob", [wire]))
+                outcome(await cluster.finished(number))
+            assert cluster.config.cluster == before
 
     simulate(story())

@@ -13,6 +13,7 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.parameters import NicParameters, filled, settled, sound
 from common.names import MiB, NodeName
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
@@ -54,7 +55,7 @@ def describe(
 ) -> str:
     """Write what an export says; the dump of a disk is named after it."""
     hypervisor = HYPERVISORS[instance.hypervisor]
-    base = sound(hypervisor, config.cluster.hvparams.get(instance.hypervisor, {}))
+    base = sound(hypervisor, base_hvparams(config.cluster, instance.hypervisor, instance.os))
     hvparams = to_builtins(settled(hypervisor, base, instance.hvparams))
     beparams = to_builtins(backend(config, instance))
     ini = _parser()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from common.durations import parse_duration
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
+from common.model.os_name import read_os_name
 from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_policy
 from common.model.pool import Pool
@@ -21,6 +23,8 @@ from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.kinds import pools_of
 from coordinator.disks.volume_groups import check_has_group
 from coordinator.locks.names import Wanted
+from coordinator.operating_systems.parameters import edited as edited_parameters
+from coordinator.operating_systems.parameters import keep_for_cluster, read_parameters
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -41,10 +45,11 @@ from coordinator.operations.fields import (
     VolumeGroup,
 )
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import Syntax, confidential, hidden, option
 from coordinator.operations.placement.allocators import RequestType, find_program
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Edit, Step, record
+from coordinator.operations.steps.scripts import lost_parameters
 from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
@@ -55,11 +60,19 @@ SEPARATOR = ":"  # between allocators, as between directories of a search path
 _MEMORY = re.compile(r"[0-9]{1,10}")  # in MiB; what is longer is no machine's
 
 
+class OsListing(StrEnum):
+    """What becomes of a name on a list."""
+
+    ADD = "add"
+    REMOVE = "remove"
+
+
 class ModifyClusterPlan(Order, kw_only=True):
     """Fields of the cluster's record that change, before and after."""
 
     before: dict[str, Any]
     after: dict[str, Any]
+    is_confidential: bool = False  # something changes that is in no plan
     now: float
 
 
@@ -126,6 +139,27 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     diskparams: DiskParametersOption = None
     ipolicy: ClusterPolicyOption = None
 
+    os_hvp: Annotated[
+        dict[str, dict[str, dict[str, Any]]] | None,
+        hidden("hypervisor parameters by operating system; “gnt-os modify”"),
+    ] = None
+    osparams: Annotated[
+        dict[str, dict[str, Any]] | None,
+        hidden("parameters of operating systems; “gnt-os modify”"),
+    ] = None
+    osparams_private_cluster: Annotated[
+        dict[str, dict[str, Any]] | str,
+        confidential("parameters of operating systems that nobody is shown; “gnt-os modify”"),
+    ] = {}
+    hidden_os: Annotated[
+        tuple[tuple[OsListing, str], ...] | None,
+        hidden("names to add or remove; hidden ones are in no list"),
+    ] = None
+    blacklisted_os: Annotated[
+        tuple[tuple[OsListing, str], ...] | None,
+        hidden("names to add or remove; blacklisted ones are not installed"),
+    ] = None
+
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)
 
@@ -137,6 +171,10 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         for name in names:
             find_program(name, cluster.placing.search_path)
         self._check_used(cluster.config, after)
+        if not isinstance(self.osparams_private_cluster, str):
+            for name, given in self.osparams_private_cluster.items():
+                read_os_name(name)
+                read_parameters(given, what=f"the private parameters of {name}")
         changed = cluster.config.apply([Put(_with(present, after))])
         _check_pools(cluster.config, changed)
         if {"volume_group_name", "enabled_disk_templates"} & after.keys():
@@ -150,22 +188,35 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
                 "changed or made anew."
             )
         before = {field: getattr(present, field) for field in after}
-        if before == after:
+        if before == after and not self.osparams_private_cluster:
             raise InvalidRequest("Nothing to change: say which parameter gets which value.")
-        return ModifyClusterPlan(before=before, after=after, now=cluster.now())
+        return ModifyClusterPlan(
+            before=before,
+            after=after,
+            is_confidential=bool(self.osparams_private_cluster),
+            now=cluster.now(),
+        )
 
     def recipe(self, cluster: Cluster, plan: ModifyClusterPlan) -> Iterator[Step]:  # noqa: ARG002
-        changed = (field.removesuffix("_s").replace("_", " ") for field in plan.after)
-        yield record(
-            f"change {', '.join(changed)}",
-            _set(plan.after, plan.now),
-            undo=_set(plan.before, plan.now),
-        )
+        changed = [field.removesuffix("_s").replace("_", " ") for field in sorted(plan.after)]
+        if plan.after:
+            yield record(
+                f"change {', '.join(changed)}",
+                _set(plan.after, plan.now),
+                undo=_set(plan.before, plan.now),
+            )
+        if plan.is_confidential:
+            # What they were before is in no journal, so they cannot become that again.
+            yield record(
+                "change private parameters of operating systems",
+                self._keep_private,
+                point_of_no_return=True,
+            )
 
     def _changes(self, present: ClusterRecord) -> dict[str, Any]:
         given = {field: getattr(self, field, None) for field in Settings.__struct_fields__}
         given["volume_group_name"] = self.vg_name
-        changes = read_settings(given).given() | self._layers(present)
+        changes = read_settings(given).given() | self._layers(present) | self._of_os(present)
         if self.ipolicy is not None:
             changes["ipolicy"] = edited_policy(present.ipolicy, self.ipolicy)
         if self.default_iallocator is not None:
@@ -187,6 +238,37 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             after_s = None if never else parse_duration(self.delete_jobs_after)
             changes["delete_jobs_after_s"] = after_s
         return changes
+
+    def _of_os(self, present: ClusterRecord) -> dict[str, Any]:
+        """Return what changes about operating systems, as it will be."""
+        changes: dict[str, Any] = {}
+        if self.os_hvp is not None:
+            after = {
+                name: edited_layers(present.os_hvp.get(name, {}), layers)
+                for name, layers in self.os_hvp.items()
+            }
+            changes["os_hvp"] = _with_names(present.os_hvp, after)
+        if self.osparams is not None:
+            values = {
+                name: edited_parameters(
+                    present.osparams.get(name, {}), given, what=f"the parameters of {name}"
+                )
+                for name, given in self.osparams.items()
+            }
+            changes["osparams"] = _with_names(present.osparams, values)
+        for field in ("hidden_os", "blacklisted_os"):
+            if (listed := getattr(self, field)) is not None:
+                changes[field] = _listed(getattr(present, field), listed)
+        return changes
+
+    def _keep_private(self, state: State) -> list[Update]:
+        if isinstance(self.osparams_private_cluster, str):
+            raise lost_parameters()
+        return [
+            update
+            for name, given in self.osparams_private_cluster.items()
+            for update in keep_for_cluster(state, name, given)
+        ]
 
     def _layers(self, present: ClusterRecord) -> dict[str, Any]:
         """Return the layers of parameters that change, as they will be."""
@@ -216,6 +298,25 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
                         f"{getattr(instance, trait)}; it has to stay enabled.",
                         instance=instance.name,
                     )
+
+
+def _with_names(present: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Lay what names of operating systems have over what they had; empty ones are dropped."""
+    for name in after:
+        read_os_name(name)
+    merged = present | after
+    return {name: merged[name] for name in sorted(merged) if merged[name]}
+
+
+def _listed(
+    present: tuple[str, ...], changes: tuple[tuple[OsListing, str], ...]
+) -> tuple[str, ...]:
+    names = set(present)
+    for action, name in changes:
+        if read_os_name(name).variant:
+            raise InvalidRequest(f"“{name}” has a variant; name an operating system as a whole.")
+        names = names | {name} if action is OsListing.ADD else names - {name}
+    return tuple(sorted(names))
 
 
 async def _check_group(cluster: Cluster, name: str) -> None:

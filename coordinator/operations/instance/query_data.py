@@ -13,6 +13,7 @@ from common.model.parameters import NicParameters, settled
 from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.names import Wanted
+from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.disk_status import OnNode, describe_disk, look_at_disks
@@ -85,7 +86,7 @@ def _describe(
     home = config.nodes[instance.primary_node]
     others = [config.nodes[uuid] for uuid in config.secondary_nodes(instance)]
     cluster, kind = config.cluster, HYPERVISORS.get(instance.hypervisor)
-    base = cluster.hvparams.get(instance.hypervisor, {})
+    base = base_hvparams(cluster, instance.hypervisor, instance.os)
     guest = guests.reports.get(instance.uuid)
     actual = to_builtins(settled(kind, base, instance.hvparams)) if kind else {}
     return {

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from coordinator.operations.cluster.modify import ModifyCluster, OsListing
 from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.os.diagnose import DiagnoseOperatingSystems
 from tests.sim.settings import WEB1, create, mirrored, web1_mirrored
@@ -27,7 +28,14 @@ def installed_with(*, start: bool = False, **more: Any) -> Setting:
 
 ANOTHER = ReinstallInstance(instance_name=WEB1, os_type="noop")
 
+SETTINGS = ModifyCluster(
+    osparams={"debian": {"mirror": "near"}},
+    osparams_private_cluster={"debian": SECRETS},
+    hidden_os=((OsListing.ADD, "noop"),),
+)
+
 STORIES = {
+    "set parameters of an operating system": Story(SETTINGS, again=SETTINGS, has_secret=True),
     "look at operating systems": Story(DiagnoseOperatingSystems(output_fields=("name",))),
     "install": Story(
         replace(create(node="gamma", start=False), os_type=DEBIAN, osparams_private=SECRETS),

@@ -90,3 +90,22 @@ def test_which_system_is_installed_anew_can_be_chosen_from_a_list(
     assert "“plan9” is none of them" in run("gnt-instance reinstall -f --select-os web1").err
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run("gnt-instance reinstall -f --select-os web1").code == 13
+
+
+def test_what_the_cluster_has_for_a_system_is_changed_in_ganetis_words(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job()
+    line = (
+        "gnt-os modify -H kvm:acpi=no -O mirror=near,arch=default --os-parameters-private "
+        "root_password=sesame --hidden=yes --blacklisted=no debian"
+    )
+    assert run(line).code == 0
+    order = coordinator.submitted[-1][0]
+    assert order["OP_ID"] == "OP_CLUSTER_SET_PARAMS"
+    assert order["os_hvp"] == {"debian": {"kvm": {"acpi": False}}}
+    assert order["osparams"] == {"debian": {"mirror": "near", "arch": "default"}}
+    assert order["osparams_private_cluster"] == {"debian": {"root_password": "sesame"}}
+    assert order["hidden_os"] == [["add", "debian"]]
+    assert order["blacklisted_os"] == [["remove", "debian"]]
+    assert "Say what is to be changed of debian" in run("gnt-os modify debian").err
