@@ -132,11 +132,15 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
 
 
 def order(rig: Rig, script: Script = Script.CREATE, *, os: str = "debian+stable") -> ScriptOrder:
+    return order_for(rig.disk, script, os=os)
+
+
+def order_for(disk: DiskSpec, script: Script, *, os: str) -> ScriptOrder:
     return ScriptOrder(
         script=script,
         subject=Subject(
             id=WEB1, name=InstanceName("web1"), os=os, primary_node=NodeName("beta"),
-            ctime=1.5, mtime=2.5, hypervisor="kvm", disks=(rig.disk,),
+            ctime=1.5, mtime=2.5, hypervisor="kvm", disks=(disk,),
         ),
     )  # fmt: skip
 
@@ -160,11 +164,11 @@ async def begun(rig: Rig) -> None:
         await asyncio.sleep(0.02)
 
 
-async def ended(rig: Rig, run: str = RUN) -> tuple[str, ScriptReport]:
+async def ended(driver: OsDriver, run: str = RUN) -> tuple[str, ScriptReport]:
     """Follow a script to its end, and return all that it has said."""
     said, offset = "", 0
     while True:
-        report = await rig.driver.look(run, offset)
+        report = await driver.look(run, offset)
         said, offset = said + report.text, report.offset
         if report.has_ended:
             return said, report
@@ -175,7 +179,7 @@ def test_a_script_writes_to_its_disks_and_what_it_says_is_told(rig: Rig) -> None
     async def story() -> None:
         await attached(rig)
         await rig.driver.begin(RUN, order(rig))
-        said, report = await ended(rig)
+        said, report = await ended(rig.driver)
         assert "create of debian+stable" in said
         assert report.problem == ""
         assert report.log.endswith(".log")
@@ -190,9 +194,9 @@ def test_a_script_that_is_begun_again_is_not_run_again(rig: Rig) -> None:
         await attached(rig)
         for _ in range(2):
             await rig.driver.begin(RUN, order(rig))
-        said, _ = await ended(rig)
+        said, _ = await ended(rig.driver)
         await rig.driver.begin(RUN, order(rig))
-        again, report = await ended(rig)
+        again, report = await ended(rig.driver)
         assert report.problem == ""
         assert again == said
         return said
@@ -206,7 +210,7 @@ def test_a_script_goes_on_while_noded_is_started_anew(rig: Rig) -> None:
         await attached(rig)
         await begun(rig)
         rig.restart_noded()
-        said, report = await ended(rig)
+        said, report = await ended(rig.driver)
         assert "create of debian+stable" in said
         assert report.problem == ""
 
@@ -220,7 +224,7 @@ def test_a_script_that_fails_is_told_with_its_last_words(rig: Rig) -> None:
     async def story() -> ScriptReport:
         await attached(rig)
         await rig.driver.begin(RUN, order(rig))
-        return (await ended(rig))[1]
+        return (await ended(rig.driver))[1]
 
     report = in_time(rig, story())
     assert isinstance(report, ScriptReport)
@@ -248,9 +252,9 @@ def test_a_run_that_has_ended_is_forgotten_with_the_next_for_its_instance(rig: R
     async def story() -> None:
         await attached(rig)
         await rig.driver.begin(RUN, order(rig))
-        await ended(rig)
+        await ended(rig.driver)
         await rig.driver.begin("another-run", order(rig))
-        await ended(rig, "another-run")
+        await ended(rig.driver, "another-run")
         with pytest.raises(NotFound):
             await rig.driver.look(RUN, 0)
 
@@ -332,7 +336,7 @@ def after_run(real: ProcessRig, what: ScriptOrder | None = None) -> tuple[str, S
     async def story() -> tuple[str, ScriptReport]:
         await attached(real)
         await real.driver.begin(RUN, what or order(real))
-        return await ended(real)
+        return await ended(real.driver)
 
     return run_really(story())
 
@@ -393,7 +397,7 @@ def test_a_script_ends_with_the_process_that_runs_it(real: ProcessRig) -> None:
         assert found
         with found:
             found.signal(signal.SIGKILL)
-        return (await ended(real))[1]
+        return (await ended(real.driver))[1]
 
     assert run_really(story()).problem == "The script create of debian+stable for web1 was killed."
     deadline = time.monotonic() + 20
