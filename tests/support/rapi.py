@@ -21,6 +21,7 @@ class RapiProcess:
 
     port: int
     paths: Paths
+    pid: int
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def rapi_process(root: Path, luxi: Path, *options: str) -> Iterator[RapiProcess]
     assert process.stdout is not None
     try:
         ready = process.stdout.readline()
-        yield RapiProcess(int(ready.rsplit(maxsplit=1)[-1]), paths)
+        yield RapiProcess(int(ready.rsplit(maxsplit=1)[-1]), paths, process.pid)
     finally:
         process.terminate()
         process.stdout.close()
