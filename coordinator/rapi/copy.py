@@ -109,12 +109,16 @@ class Copy:
     Args:
         luxi: reaches the coordinator.
         on_change: called with the kind, the key, and the row or None, when one changes.
+        on_reset: called when anything may have changed, as it was away.
     """
 
     def __init__(
-        self, luxi: Luxi, on_change: Callable[[str, Any, Row | None], None] = lambda *_: None
+        self,
+        luxi: Luxi,
+        on_change: Callable[[str, Any, Row | None], None] = lambda *_: None,
+        on_reset: Callable[[], None] = lambda: None,
     ) -> None:
-        self._luxi, self._on_change = luxi, on_change
+        self._luxi, self._on_change, self._on_reset = luxi, on_change, on_reset
         self.tables: Mapping[str, Table] = {kind: Table() for kind in FIELDS}
         self.trouble: GntError | None = None  # why it is not whole
         self.is_whole = False
@@ -130,6 +134,7 @@ class Copy:
                 if self.is_whole or self.trouble is None:
                     log.info("the copy is not kept up to date: %s", error)
                 self.is_whole, self.trouble = False, error
+                self._tell()
                 await asyncio.sleep(RETRY_S)
 
     def find(self, kind: str, name: str) -> Row:
@@ -175,6 +180,8 @@ class Copy:
             if fresh is not None and not news.more:
                 self.tables, fresh = fresh, None
                 self.is_whole, self.trouble = True, None
+                self._on_reset()
+                self._tell()
                 log.info("the copy is whole")
 
     def _take_in(
@@ -188,6 +195,9 @@ class Copy:
                 tables[kind].put(row)
             if tell:
                 self._on_change(kind, key, row)
+        self._tell()
+
+    def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -23,6 +23,7 @@ from common.version import VERSION
 from coordinator.rapi.access_log import AccessLog, common_line
 from coordinator.rapi.certificate import ServerCertificate, ensure_certificate
 from coordinator.rapi.copy import Copy
+from coordinator.rapi.events import Events
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
@@ -64,7 +65,8 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     here = socket.gethostname()
     certificate = None if options.no_ssl else _certificate(paths, options, here)
     luxi, access, background = Luxi(paths.luxi_socket), AccessLog(paths.access_log), Background()
-    copy = Copy(luxi)
+    events = Events()
+    copy = Copy(luxi, events.changed, events.reset)
 
     def note(request: web.BaseRequest, user: str, status: int, size: int) -> None:
         version = request.version
@@ -73,6 +75,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
 
     service = Service(
         Sources(copy, luxi),
+        events,
         UsersFile(options.users or paths.rapi_users),
         Limits(options.requests_per_second, loop.time),
         lambda: where(paths.ssconf, here, copy.trouble),

@@ -11,17 +11,20 @@ from http import HTTPStatus
 
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.rapi import reads
+from coordinator.rapi.events import MEDIA
 from coordinator.rapi.failures import refused
 from coordinator.rapi.fields import FIELDS
 from coordinator.rapi.submissions import TAKES, Takes
 from coordinator.rapi.users import Access
+
+JSON = "application/json"
 
 
 @dataclass(frozen=True)
 class Route:
     """One method of one path; ``{…}`` stands for a name.
 
-    It has either ``read``, or submits a job of ``opcode``.
+    It has ``read``, submits a job of ``opcode``, or is of another ``media`` than JSON.
     """
 
     method: str
@@ -29,6 +32,7 @@ class Route:
     access: Access
     read: reads.Read | None = None
     opcode: str = ""
+    media: str = JSON
 
     @property
     def handler(self) -> str:
@@ -107,6 +111,7 @@ _READS = (
     Route("GET", "/2/filters/{uuid}", _OPEN, reads.single_filter),
     Route("PUT", "/2/filters/{uuid}", _WRITE, reads.put_filter),
     Route("DELETE", "/2/filters/{uuid}", _WRITE, reads.delete_filter),
+    Route("GET", "/2/events", _READ, media=MEDIA),
     Route("GET", "/2/os", _OPEN, reads.systems, opcode="OP_OS_DIAGNOSE"),
 )
 

@@ -13,16 +13,16 @@ from common.errors import Bug, GntError
 from common.messages import to_json
 from coordinator.rapi.call import BAD, Call, parse_query
 from coordinator.rapi.conditions import check_acceptable, check_unchanged, is_known, sum_of
+from coordinator.rapi.events import MEDIA, Events, stream
 from coordinator.rapi.failures import Refusal, refused, status_of, told
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.reads import Sources, Told
-from coordinator.rapi.routes import Route, Router
+from coordinator.rapi.routes import JSON, Route, Router
 from coordinator.rapi.sending import send
 from coordinator.rapi.users import REALM, Access, User, UsersFile, credentials
 
 log = logging.getLogger(__name__)
 
-JSON = "application/json"
 _FREE = frozenset({"/", "/2", "/version", "/2/features"})  # answered wherever the master is
 
 
@@ -31,6 +31,7 @@ class Service:
 
     Args:
         sources: where answers come from.
+        events: what has changed.
         users: who may do what.
         limits: how much each may ask.
         where: says where the coordinator is, when it is not here.
@@ -41,6 +42,7 @@ class Service:
     def __init__(
         self,
         sources: Sources,
+        events: Events,
         users: UsersFile,
         limits: Limits,
         where: Callable[[], GntError],
@@ -49,6 +51,7 @@ class Service:
         is_closed: bool = False,
     ) -> None:
         self._sources, self._users, self._limits = sources, users, limits
+        self._events = events
         self._where, self._note, self._is_closed = where, note, is_closed
         self._router = Router()
 
@@ -71,7 +74,10 @@ class Service:
                 user="" if user == "-" else user,
                 source=source,
             )
-            check_acceptable(request.headers.get("Accept"), JSON)
+            check_acceptable(request.headers.get("Accept"), route.media)
+            self._check_here(route)
+            if route.media == MEDIA:
+                return await self._stream(request, call)
             self._check_unchanged(request, route, call)
             body = await self._answer(route, call, headers)
             if route.method == "GET":
@@ -91,11 +97,8 @@ class Service:
             self._note(request, user, status.value, len(body))
 
     async def _answer(self, route: Route, call: Call, headers: dict[str, str]) -> bytes:
-        if route.path not in _FREE:
-            if not self._sources.copy.is_whole:
-                raise self._where()
-            if route.read is not None and route.access is Access.OPEN:
-                headers["Age"] = str(int(self._sources.copy.age_s))
+        if route.path not in _FREE and route.read is not None and route.access is Access.OPEN:
+            headers["Age"] = str(int(self._sources.copy.age_s))
         if route.read is None:
             number = await self._submit(route, call)
             headers["Location"] = f"/2/jobs/{number}"
@@ -108,6 +111,15 @@ class Service:
         if route.access is Access.OPEN:
             headers["ETag"] = f'"{sum_of(body)}"'
         return body
+
+    def _check_here(self, route: Route) -> None:
+        """Refuse what cannot be answered while the coordinator is not here."""
+        if route.path not in _FREE and not self._sources.copy.is_whole:
+            raise self._where()
+
+    async def _stream(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        self._note(request, call.user, HTTPStatus.OK, 0)
+        return await stream(request, call, self._events)
 
     def _check_unchanged(self, request: web.BaseRequest, route: Route, call: Call) -> None:
         condition = request.headers.get("If-Match")

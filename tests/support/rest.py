@@ -14,6 +14,7 @@ from common.errors import GntError
 from common.luxi.client import ConnectionLost, NoCoordinator
 from common.tasks import Background
 from coordinator.rapi.copy import Copy
+from coordinator.rapi.events import Events
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
@@ -33,6 +34,32 @@ class Answer(NamedTuple):
     @property
     def value(self) -> Any:
         return json.loads(self.text)
+
+
+class Listener:
+    """Reads a stream of events."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self.head = ""
+        self.last_id = ""
+
+    async def begin(self) -> None:
+        self.head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+
+    async def next(self) -> tuple[str, Any]:
+        """Return the kind of the next event, and what it says."""
+        kind = ""
+        while True:
+            line = (await self._reader.readline()).decode()
+            assert line, "the stream has ended"
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name == "id":
+                self.last_id = value
+            elif name == "event":
+                kind = value
+            elif name == "data":
+                return kind, json.loads(value)
 
 
 class DirectLuxi(Luxi):
@@ -100,8 +127,24 @@ class Rest:
                 return job
             await self.copy.changed()
 
-    async def until_whole(self) -> None:
-        while not self.copy.is_whole:
+    @asynccontextmanager
+    async def listening(self, query: str = "", **headers: str) -> AsyncIterator["Listener"]:
+        """Listen to events for the length of a block."""
+        login = base64.b64encode(":".join(WRITER).encode()).decode()
+        told = {"Host": "rapi", "Authorization": f"Basic {login}"}
+        told |= {name.replace("_", "-"): value for name, value in headers.items()}
+        head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            writer.write(f"GET /2/events{query} HTTP/1.1\r\n{head}\r\n".encode())
+            listener = Listener(reader)
+            await listener.begin()
+            yield listener
+        finally:
+            writer.close()
+
+    async def until_whole(self, *, is_whole: bool = True) -> None:
+        while self.copy.is_whole is not is_whole:
             await self.copy.changed()
 
 
@@ -123,7 +166,8 @@ async def rest_of(
     ssconf.mkdir()
     (ssconf / "master_node").write_text("alpha\n")
     luxi = DirectLuxi(cluster)
-    copy = Copy(luxi)
+    events = Events()
+    copy = Copy(luxi, events.changed, events.reset)
 
     def troubled() -> GntError:
         return where(ssconf, "alpha", copy.trouble)
@@ -132,6 +176,7 @@ async def rest_of(
     http = Clients(
         Service(
             Sources(copy, luxi),
+            events,
             UsersFile(folder / "users"),
             Limits(per_s, loop.time),
             troubled,
