@@ -16,7 +16,6 @@ LONGEST_HEAD = 8192  # bytes of a request before its body
 MOST_AHEAD = 2  # requests that may come before the first of them is answered
 ANSWER_S = 0.01  # for the answer to a refused request to get out
 WHY = "This request is longer than it may be, or does not say how long it is."
-REFUSAL = f"{WHY}\n".encode(), "text/plain; charset=utf-8"
 _REFUSED = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: %b\r\nContent-Length: %d\r\n"
     b"Connection: close\r\n\r\n%b"
@@ -38,6 +37,13 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,15})[ \t]*\r\n", re.IGNOR
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 
 
+Explain = Callable[[int, str], tuple[bytes, str]]  # of a status, and why: a body, and its type
+
+
+def _in_plain_text(_: int, why: str) -> tuple[bytes, str]:
+    return f"{why}\n".encode(), "text/plain; charset=utf-8"
+
+
 class BoundedServer(Server):
     """Takes in no more of a request than what its head has promised, and no long heads."""
 
@@ -47,21 +53,20 @@ class BoundedServer(Server):
         *,
         idle_s: float,
         most_body: int | None = None,
-        refusal: tuple[bytes, str] = REFUSAL,
+        explain: Explain = _in_plain_text,
     ) -> None:
         """Answer with ``handle``; close what sends no whole request head for ``idle_s``.
 
-        Bodies of more than ``most_body`` bytes are refused unseen, with ``refusal``: what to say,
-        and its type.
+        Bodies of more than ``most_body`` bytes are refused unseen; ``explain`` says so to clients.
         """
         super().__init__(handle)
-        self._idle_s, self._most_body, self._refusal = idle_s, most_body, refusal
+        self._idle_s, self._most_body, self._explain = idle_s, most_body, explain
 
     def __call__(self) -> RequestHandler:
         return BoundedHandler(
             self,
             most_body=self._most_body,
-            refusal=self._refusal,
+            explain=self._explain,
             loop=self._loop,
             access_log=None,
             keepalive_timeout=self._idle_s,
@@ -77,13 +82,13 @@ class BoundedHandler(RequestHandler):
     callers do, and a body in a million pieces is a million pieces of work.
     """
 
-    __slots__ = ("_body_left", "_head", "_is_refused", "_refusal", "most_body")
+    __slots__ = ("_body_left", "_explain", "_head", "_is_refused", "most_body")
 
     def __init__(
-        self, *arguments: Any, most_body: int | None, refusal: tuple[bytes, str], **named: Any
+        self, *arguments: Any, most_body: int | None, explain: Explain, **named: Any
     ) -> None:
         super().__init__(*arguments, **named)
-        self._refusal = refusal
+        self._explain = explain
         self.most_body = most_body  # bytes; None: whatever the handler reads
         self._head = bytearray()
         self._body_left = 0
@@ -126,6 +131,21 @@ class BoundedHandler(RequestHandler):
                 return b""
         return others
 
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> StreamResponse:
+        """Answer what is no request, or what could not be answered."""
+        super().handle_error(request, status, exc, message)  # which logs it
+        told = "An internal error." if status >= 500 else "This is no request that can be read."
+        text, content_type = self._explain(status, told)
+        response = Response(status=status, body=text, headers={"Content-Type": content_type})
+        response.force_close()
+        return response
+
     def _refuse(self) -> None:
         """Answer that the request is bad, and hang up; what comes now is not looked at."""
         self._is_refused = True
@@ -134,7 +154,7 @@ class BoundedHandler(RequestHandler):
         # Whoever closes a TLS connection decrypts all that is still to come, megabytes perhaps.
         # What is not read stays in the kernel, and goes with the connection.
         transport.pause_reading()
-        text, content_type = self._refusal
+        text, content_type = self._explain(400, WHY)
         transport.write(_REFUSED % (content_type.encode(), len(text), text))
         self._loop.call_later(ANSWER_S, transport.abort)
 

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from common import web
 from common.messages import to_json
 from common.places import Places, source_of
-from coordinator.rapi.call import BAD
 from coordinator.rapi.failures import refused, told
 
 IDLE_S = 75.0  # until a connection is closed on which nothing is asked
 LARGEST_BODY = 8 << 20
 MOST, MOST_FROM_ONE = 512, 384
-_REFUSAL = to_json(told(refused(BAD, web.WHY))), "application/json"
+
+
+def _in_json(status: int, why: str) -> tuple[bytes, str]:
+    return to_json(told(refused(HTTPStatus(status), why))), "application/json"
 
 
 class Clients(web.BoundedServer):
@@ -21,7 +24,7 @@ class Clients(web.BoundedServer):
     def __init__(
         self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most: int = MOST
     ) -> None:
-        super().__init__(handle, idle_s=IDLE_S, most_body=LARGEST_BODY, refusal=_REFUSAL)
+        super().__init__(handle, idle_s=IDLE_S, most_body=LARGEST_BODY, explain=_in_json)
         self._places: Places[web.RequestHandler] = Places(most, min(most, MOST_FROM_ONE))
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:

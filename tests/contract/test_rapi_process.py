@@ -127,9 +127,12 @@ def test_a_new_certificate_is_used_without_a_restart(rapi: RapiProcess) -> None:
         b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /version HTTP/1.1\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"\x00\r\n\r\n",
     ],
 )
-def test_what_is_too_long_is_refused_in_json(rapi: RapiProcess, request_text: bytes) -> None:
+def test_bad_requests_are_refused_in_json(rapi: RapiProcess, request_text: bytes) -> None:
     with connection(rapi) as secure:
         secure.sendall(request_text)
         answer = parse_answer(secure.recv(4096))
