@@ -10,7 +10,7 @@ from functools import cached_property
 from http import HTTPStatus
 
 from coordinator.operations.catalogue import CATALOGUE
-from coordinator.rapi import reads
+from coordinator.rapi import asked, reads
 from coordinator.rapi.events import MEDIA
 from coordinator.rapi.failures import refused
 from coordinator.rapi.fields import FIELDS
@@ -90,7 +90,7 @@ _READS = (
     Route("GET", "/2/nodes/{name}/tags", _OPEN, reads.tags("node")),
     Route("GET", "/2/instances", _OPEN, reads.listing("instance", "/2/instances", "id")),
     Route("GET", "/2/instances/{instance_name}", _OPEN, reads.single("instance", "instance_name")),
-    Route("GET", "/2/instances/{instance_name}/console", _READ, reads.console),
+    Route("GET", "/2/instances/{instance_name}/console", _READ, asked.console),
     Route("GET", "/2/instances/{name}/tags", _OPEN, reads.tags("instance")),
     Route("GET", "/2/networks", _OPEN, reads.listing("network", "/2/networks")),
     Route("GET", "/2/networks/{network_name}", _OPEN, reads.single("network", "network_name")),
@@ -100,19 +100,19 @@ _READS = (
     Route("GET", "/2/groups/{name}/tags", _OPEN, reads.tags("group")),
     Route("GET", "/2/jobs", _OPEN, reads.listing("job", "/2/jobs", "id")),
     Route("GET", "/2/jobs/{job}", _OPEN, reads.job),
-    Route("DELETE", "/2/jobs/{job}", _WRITE, reads.cancel),
+    Route("DELETE", "/2/jobs/{job}", _WRITE, asked.cancel),
     Route("GET", "/2/jobs/{job}/wait", _WRITE, reads.job_change),
     Route("GET", "/2/tags", _OPEN, reads.tags("cluster")),
-    Route("GET", "/2/query/{resource}", _READ, reads.query),
-    Route("PUT", "/2/query/{resource}", _READ, reads.query),
-    Route("GET", "/2/query/{resource}/fields", _OPEN, reads.query_fields),
-    Route("GET", "/2/filters", _OPEN, reads.filters),
-    Route("POST", "/2/filters", _WRITE, reads.put_filter),
-    Route("GET", "/2/filters/{uuid}", _OPEN, reads.single_filter),
-    Route("PUT", "/2/filters/{uuid}", _WRITE, reads.put_filter),
-    Route("DELETE", "/2/filters/{uuid}", _WRITE, reads.delete_filter),
+    Route("GET", "/2/query/{resource}", _READ, asked.query),
+    Route("PUT", "/2/query/{resource}", _READ, asked.query),
+    Route("GET", "/2/query/{resource}/fields", _OPEN, asked.query_fields),
+    Route("GET", "/2/filters", _OPEN, asked.filters),
+    Route("POST", "/2/filters", _WRITE, asked.put_filter),
+    Route("GET", "/2/filters/{uuid}", _OPEN, asked.single_filter),
+    Route("PUT", "/2/filters/{uuid}", _WRITE, asked.put_filter),
+    Route("DELETE", "/2/filters/{uuid}", _WRITE, asked.delete_filter),
     Route("GET", "/2/events", _READ, media=MEDIA),
-    Route("GET", "/2/os", _OPEN, reads.systems, opcode="OP_OS_DIAGNOSE"),
+    Route("GET", "/2/os", _OPEN, asked.systems, opcode="OP_OS_DIAGNOSE"),
 )
 
 # Submit what the catalogue has under another address, or not yet.

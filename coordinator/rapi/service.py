@@ -129,8 +129,9 @@ class Service:
 
     async def _submit(self, route: Route, call: Call) -> int:
         """Submit a job and return its number."""
-        operation = {"OP_ID": route.opcode} | route.takes.parameters(call)
-        return int(await self._sources.luxi.call("SubmitJob", [operation | _reason(route, call)]))
+        reason = _reason(route, call)
+        operations = [each | reason for each in route.takes.operations(route.opcode, call)]
+        return int(await self._sources.luxi.call("SubmitJob", operations))
 
     def _user(self, request: web.BaseRequest, route: Route, source: str) -> str:
         """Return who asks; nobody where that is not asked and not told.

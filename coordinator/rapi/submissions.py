@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from coordinator.rapi import shapes
 from coordinator.rapi.call import BAD, Call
 from coordinator.rapi.failures import refused
-
-Parameters = dict[str, Any]
+from coordinator.rapi.shapes import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,9 @@ class Takes:
         forbidden: parameters that nobody may set this way.
         shape: makes the parameters, where these are made otherwise than from the body.
         fixed: parameters that the path stands for.
+        query: arguments that ``shape`` reads.
+        body: the JSON type of the body; empty if it is not read.
+        around: makes the job's operations of this one, if there are others.
     """
 
     flags: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +37,18 @@ class Takes:
     forbidden: tuple[str, ...] = ()
     shape: Callable[[Call], Parameters] = Call.members
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    query: tuple[str, ...] = ()
+    body: str = "object"
+    around: Callable[[Call, Parameters], list[Parameters]] = lambda _, operation: [operation]
+
+    def operations(self, opcode: str, call: Call) -> list[Parameters]:
+        """Return the operations of the job that a request submits; raises as ``parameters``."""
+        return self.around(call, {"OP_ID": opcode} | self.parameters(call))
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of the query."""
+        return (*self.query, *self.flags, *self.texts, "dry-run", "reason")
 
     def parameters(self, call: Call) -> Parameters:
         """Return the parameters that a request gives an operation.
@@ -41,13 +56,7 @@ class Takes:
         Raises:
             Refusal: something is given twice, forbidden, or not of its form.
         """
-        given = self.shape(call)
-        for old, new in self.renamed.items():
-            if old in given:
-                if new in given:
-                    told = f"Parameter '{old}' was renamed to '{new}', but both are specified"
-                    raise refused(BAD, told)
-                given[new] = given.pop(old)
+        given = shapes.renamed(self.shape(call), self.renamed)
         for name in self.forbidden:
             if name in given or name in call.query:
                 told = f"The parameter {name} cannot be set via RAPI"
@@ -78,122 +87,8 @@ def _named(parameter: str, value: str) -> Any:
     return int(value) if parameter in _NUMBERS else value
 
 
-def _new_instance(call: Call) -> Parameters:
-    given = call.members()
-    match given.pop("__version__", 0):
-        case 1:
-            return _with_devices(given)
-        case 0:
-            told = "Instance creation request version 0 is no longer supported"
-            raise refused(BAD, told)
-        case other:
-            raise refused(BAD, f"Unsupported request data version {other}")
-
-
-def _changed_instance(call: Call) -> Parameters:
-    return _with_devices(call.members())
-
-
-def _with_devices(given: Parameters) -> Parameters:
-    """Allow blanks between USB devices, as Ganeti's clients write them."""
-    hypervisor = given.get("hvparams")
-    if isinstance(hypervisor, dict) and isinstance(hypervisor.get("usb_devices"), str):
-        usb = hypervisor["usb_devices"].replace(" ", ",")
-        return given | {"hvparams": hypervisor | {"usb_devices": usb}}
-    return given
-
-
-_INSTANCE_NAMES = {"os": "os_type", "name": "instance_name"}
-
-
-def _new_instances(call: Call) -> Parameters:
-    given = call.members()
-    instances = given.get("instances")
-    if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
-        raise refused(BAD, "Request is missing required 'instances' field in body")
-    renamed = Takes(renamed=_INSTANCE_NAMES)
-    return given | {"instances": [_renamed(renamed, each) for each in instances]}
-
-
-def _renamed(takes: Takes, given: Parameters) -> Parameters:
-    names = takes.renamed
-    if twice := [old for old, new in names.items() if old in given and new in given]:
-        raise refused(BAD, f"Parameter '{twice[0]}' was renamed, but both are specified")
-    left_out = {"OP_ID", "__version__"}
-    return {names.get(key, key): value for key, value in given.items() if key not in left_out}
-
-
-def _reboot(call: Call) -> Parameters:
-    given = call.members()
-    if "reboot_type" in given and "type" in call.query:
-        raise refused(BAD, "Can't overwrite static parameters: reboot_type")
-    return {"reboot_type": call.text("type") or "hard"} | given
-
-
-def _replaced_disks(call: Call) -> Parameters:
-    given = call.members()
-    if not given:
-        names = ("remote_node", "mode", "disks", "iallocator")
-        given = {name: text for name in names if (text := call.text(name)) is not None}
-    disks = given.pop("disks", None)
-    if isinstance(disks, str) and disks:
-        try:
-            disks = [int(part) for part in disks.split(",")]
-        except ValueError as error:
-            raise refused(BAD, f"Invalid disk index passed: {error}") from error
-    return given | ({"disks": disks} if disks else {})
-
-
-def _node_role(call: Call) -> Parameters:
-    flags = ("master_candidate", "offline", "drained")
-    match call.body:
-        case "regular":
-            return dict.fromkeys(flags, False)
-        case "master-candidate":
-            return {"master_candidate": True}
-        case "drained" | "offline":
-            return {call.body: True}
-        case str(other):
-            raise refused(BAD, f"Can't set '{other}' role")
-        case other:
-            kind = type(other).__name__
-            raise refused(BAD, f"Body contents: Type is '{kind}', but 'str' is expected")
-
-
-def _node_migration(call: Call) -> Parameters:
-    if "live" in call.query and "mode" in call.query:
-        raise refused(BAD, "Only one of 'live' and 'mode' should be passed")
-    if "live" in call.query:
-        return {"mode": "live" if call.flag("live") else "non-live"}
-    if "mode" in call.query:
-        return {"mode": call.text("mode")}
-    return call.members()
-
-
-def _storage_list(call: Call) -> Parameters:
-    return {"output_fields": call.required("output_fields").split(",")}
-
-
-def _storage_change(call: Call) -> Parameters:
-    allocatable = call.flag("allocatable", default=True)
-    changes = {"allocatable": allocatable} if "allocatable" in call.query else {}
-    return {"name": call.required("name"), "changes": changes}
-
-
-def _storage_repair(call: Call) -> Parameters:
-    return {"name": call.required("name")}
-
-
-def _tags(call: Call) -> Parameters:
-    return {"tags": list(call.query.get("tag", ()))}
-
-
-def _instance_info(call: Call) -> Parameters:
-    return {"static": call.flag("static")}
-
-
 def _tags_of(kind: str) -> Takes:
-    return Takes(shape=_tags, fixed={"kind": kind})
+    return Takes(shape=shapes.tags, query=("tag",), body="", fixed={"kind": kind})
 
 
 FORCE = {"force": "force"}
@@ -207,16 +102,20 @@ TAKES: Mapping[str, Takes] = {
     "DELETE /2/networks/{}/tags": _tags_of("network"),
     "DELETE /2/nodes/{}/tags": _tags_of("node"),
     "DELETE /2/tags": _tags_of("cluster"),
-    "GET /2/instances/{}/info": Takes(shape=_instance_info),
-    "GET /2/nodes/{}/storage": Takes(texts=STORAGE, shape=_storage_list),
+    "GET /2/instances/{}/info": Takes(shape=shapes.instance_info, query=("static",), body=""),
+    "GET /2/nodes/{}/storage": Takes(
+        texts=STORAGE, shape=shapes.storage_list, query=("output_fields",), body=""),
     "POST /2/groups": Takes(renamed={"name": "group_name"}),
-    "POST /2/instances": Takes(renamed=_INSTANCE_NAMES, shape=_new_instance),
-    "POST /2/instances-multi-alloc": Takes(shape=_new_instances),
+    "POST /2/instances": Takes(renamed=shapes.INSTANCE_NAMES, shape=shapes.new_instance),
+    "POST /2/instances-multi-alloc": Takes(shape=shapes.new_instances),
     "POST /2/instances/{}/reboot": Takes(
-        flags={"ignore_secondaries": "ignore_secondaries"}, shape=_reboot),
-    "POST /2/instances/{}/replace-disks": Takes(shape=_replaced_disks),
+        flags={"ignore_secondaries": "ignore_secondaries"}, shape=shapes.reboot, query=("type",)),
+    "POST /2/instances/{}/reinstall": Takes(
+        shape=shapes.reinstallation, query=("os", "nostartup"), around=shapes.stopped_meanwhile),
+    "POST /2/instances/{}/replace-disks": Takes(
+        shape=shapes.replaced_disks, query=("mode", "disks", "remote_node", "iallocator")),
     "POST /2/networks": Takes(renamed={"name": "network_name"}),
-    "POST /2/nodes/{}/migrate": Takes(shape=_node_migration),
+    "POST /2/nodes/{}/migrate": Takes(shape=shapes.node_migration, query=("live", "mode")),
     "POST /2/nodes/{}/powercycle": Takes(flags=FORCE),
     "PUT /2/groups/{}/assign-nodes": Takes(flags=FORCE),
     "PUT /2/groups/{}/modify": Takes(renamed={
@@ -228,7 +127,7 @@ TAKES: Mapping[str, Takes] = {
     "PUT /2/instances/{}/export": Takes(renamed={"destination": "target_node"}),
     "PUT /2/instances/{}/modify": Takes(
         renamed={"custom_beparams": "beparams", "custom_hvparams": "hvparams"},
-        shape=_changed_instance),
+        shape=shapes.changed_instance),
     "PUT /2/instances/{}/prepare-export": Takes(texts={"mode": "mode"}),
     "PUT /2/instances/{}/shutdown": Takes(flags=REMEMBER),
     "PUT /2/instances/{}/startup": Takes(flags=FORCE | REMEMBER),
@@ -237,9 +136,11 @@ TAKES: Mapping[str, Takes] = {
     "PUT /2/networks/{}/tags": _tags_of("network"),
     "PUT /2/nodes/{}/tags": _tags_of("node"),
     "PUT /2/nodes/{}/role": Takes(
-        flags={**FORCE, "auto-promote": "auto_promote"}, shape=_node_role),
-    "PUT /2/nodes/{}/storage/modify": Takes(texts=STORAGE, shape=_storage_change),
-    "PUT /2/nodes/{}/storage/repair": Takes(texts=STORAGE, shape=_storage_repair),
+        flags={**FORCE, "auto-promote": "auto_promote"}, shape=shapes.node_role, body="string"),
+    "PUT /2/nodes/{}/storage/modify": Takes(
+        texts=STORAGE, shape=shapes.storage_change, query=("name", "allocatable"), body=""),
+    "PUT /2/nodes/{}/storage/repair": Takes(
+        texts=STORAGE, shape=shapes.storage_repair, query=("name",), body=""),
     "PUT /2/tags": _tags_of("cluster"),
 }
 # fmt: on

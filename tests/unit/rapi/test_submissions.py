@@ -107,3 +107,23 @@ def test_what_nobody_may_set_this_way_is_forbidden() -> None:
     with pytest.raises(Refusal) as refused:
         parameters("PUT", "/2/modify", {"compression_tools": []})
     assert refused.value.status is HTTPStatus.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "expected"),
+    [
+        ("", {"os": "debian", "start": False}, ["SHUTDOWN", "REINSTALL"]),
+        ("?os=debian&nostartup=1", None, ["SHUTDOWN", "REINSTALL"]),
+        ("", {}, ["SHUTDOWN", "REINSTALL", "STARTUP"]),
+    ],
+)
+def test_an_instance_stands_still_while_it_is_installed_anew(
+    address: str, body: Any, expected: list[str]
+) -> None:
+    path, _, query = f"/2/instances/web1/reinstall{address}".partition("?")
+    route, named = Router().find("POST", path)
+    call = Call("POST", path, named, parse_query(query), body, "alice", "192.0.2.9")
+    operations = route.takes.operations(route.opcode, call)
+    assert [each["OP_ID"] for each in operations] == [f"OP_INSTANCE_{name}" for name in expected]
+    assert {each["instance_name"] for each in operations} == {"web1"}
+    assert operations[1].get("os_type") == ("debian" if address or body else None)
