@@ -1,5 +1,7 @@
 """What nodes have and their configuration does not know of is named, and so is what they lack."""
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -54,7 +56,7 @@ def known() -> Known:
         uuid=WEB, name=InstanceName("web"), primary_node=A, admin_state=AdminState.UP,
         hypervisor="kvm", disk_template=DiskTemplate.DRBD, disks=(DISK,), nics=(NIC,),
     )  # fmt: skip
-    rows = {
+    rows: dict[str, Sequence[object]] = {
         "node": nodes, "instance": [instance], "disk": [disk],
         "nic": [Nic(uuid=NIC, mac="aa:00:00:00:00:01")], "job": [],
     }  # fmt: skip
