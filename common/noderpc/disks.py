@@ -59,6 +59,9 @@ class VolumeListing(Report):
         instance: the disk's instance by its marks.
         devices: the physical volumes that it is on.
         problem: what keeps a guest from using it; empty if nothing does.
+        thin_pool: in which it takes space as it is written to.
+        is_open: somebody has its device open.
+        origin: the volume whose snapshot it is.
     """
 
     group: Word
@@ -68,6 +71,9 @@ class VolumeListing(Report):
     instance: InstanceId | None = None
     devices: tuple[Path, ...] = ()
     problem: Sentence = ""
+    thin_pool: Word = ""
+    is_open: bool = False
+    origin: Word = ""
 
 
 class Unfinished(NodeFailure):
@@ -116,6 +122,25 @@ class Disks(NodeService, prefix="disks"):
 
         Raises:
             NodeFailure: it is not there, no space, an I/O error.
+        """
+
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def adopt(self, *, disk: DiskSpec, name: Word) -> None:
+        """Make what is there under another name a disk, with all that is on it.
+
+        Raises:
+            Conflict: it is a disk's already.
+            NodeFailure: it is not there, or in use, or of another size.
+        """
+
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def give_back(self, *, disk: DiskSpec, name: Word) -> None:
+        """Have an adopted disk be nobody's again, under its former name; else nothing is done.
+
+        Raises:
+            NodeFailure: it is in use.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)

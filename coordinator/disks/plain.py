@@ -18,7 +18,7 @@ class PlainKind(DiskKind):
     """A volume for each disk, thick, or in a thin pool if the parameters name one."""
 
     unusable = "ENODELVM"
-    heeds = frozenset({"vg"})
+    heeds = frozenset({"vg", "adopt"})
 
     def pool(self, cluster: Cluster) -> Pool | None:
         return pool_in(cluster.volume_group_name, _thin_pool(cluster))

@@ -26,15 +26,15 @@ MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
 
 
 class DiskRequest(DiskWish, kw_only=True):
-    """One ``--disk``; ``size`` is in MiB, or text with a unit."""
+    """One ``--disk``; ``size`` is in MiB, or text with a unit; 0: as what it adopts has it."""
 
-    size: int | str
+    size: int | str = 0
     mode: Mode = Mode.READ_WRITE
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.size_mib < 1:
-            raise ValueError("a disk has at least 1 MiB")
+        if self.size_mib < 1 and not (self.adopt and self.size_mib == 0):
+            raise ValueError("a disk has at least 1 MiB, as in size=10G")
 
     @property
     def size_mib(self) -> MiB:

@@ -34,6 +34,16 @@ class DiskHandlers(Disks):
         async with self._turns.of(disk.instance):
             await self._storages.of(disk).ensure_absent(disk)
 
+    async def adopt(self, *, disk: DiskSpec, name: str) -> None:
+        _check(disk)
+        async with self._turns.of(disk.instance):
+            await self._storages.of(disk).adopt(disk, name)
+
+    async def give_back(self, *, disk: DiskSpec, name: str) -> None:
+        _check(disk)
+        async with self._turns.of(disk.instance):
+            await self._storages.of(disk).give_back(disk, name)
+
     async def grow(self, *, disk: DiskSpec) -> None:
         _check(disk)
         async with self._turns.of(disk.instance):

@@ -39,6 +39,23 @@ class Storage(Protocol):
             NodeFailure: a guest uses it, or it is attached.
         """
 
+    async def adopt(self, disk: DiskSpec, name: str) -> None:
+        """Make what is there under another name a disk, with all that is on it.
+
+        Raises:
+            Conflict: it is a disk's already.
+            NodeFailure: it is not there, or in use, or of another size.
+        """
+        raise NodeFailure(f"{name} cannot become the disk {disk.id}: it is none that is adopted.")
+
+    async def give_back(self, disk: DiskSpec, name: str) -> None:
+        """Undo ``adopt``; what was not adopted stays as it is.
+
+        Raises:
+            NodeFailure: it is in use.
+        """
+        raise NodeFailure(f"The disk {disk.id} cannot become {name}: it is none that was adopted.")
+
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         """Return what there is of a disk; None where it is not."""
 

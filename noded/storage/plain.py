@@ -61,6 +61,12 @@ class PlainStorage(Storage, PoolDriver):
     async def detach_all(self, disks: Sequence[DiskSpec]) -> None:
         await self._volumes.deactivate(list(map(_volume, disks)))
 
+    async def adopt(self, disk: DiskSpec, name: str) -> None:
+        await self._volumes.adopt(name, _volume(disk), disk.size)
+
+    async def give_back(self, disk: DiskSpec, name: str) -> None:
+        await self._volumes.give_back(_volume(disk), name)
+
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         await self._volumes.snapshot(list(map(_snapshot, wanted)))
 
@@ -99,6 +105,9 @@ def _listing(found: VolumeReport) -> VolumeListing:
         instance=found.instance,
         devices=found.devices,
         problem=problem,
+        thin_pool=found.place.thin_pool,
+        is_open=found.is_open,
+        origin=found.origin,
     )
 
 

@@ -11,7 +11,8 @@ from common.model.disk import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB
-from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
+from noded.storage.lvm import commands
+from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport
 from tests.contract.test_storage import DISK_A, DISK_B, run
 from tests.support.volumes import WEB1, FakePlainRig, LvmRig, lvm
 
@@ -135,6 +136,45 @@ def test_a_snapshot_is_read_while_its_volume_is_in_use(rig: Rig) -> None:
     assert names(rig) == [volume(rig).place.name]
 
 
+def strange(rig: Rig, name: str = "old-server", *, size: int = 8) -> None:
+    """Have a volume that somebody else has made."""
+    if isinstance(rig, LvmRig):
+        lvm("lvcreate", "--yes", "-Wn", "-Zn", "-ay", "-L", f"{size}M", "-n", name, rig.group)
+    else:
+        place = LvmBacking(group=rig.group, name=name)
+        rig.fake.groups[rig.group].volumes[name] = VolumeReport(place, MiB(size), "u")
+
+
+def test_what_is_adopted_is_a_disks_until_it_is_given_back(rig: Rig) -> None:
+    strange(rig)
+    for _ in range(2):
+        run(rig.volumes.adopt("old-server", volume(rig), MiB(8)))
+    (found,) = run(rig.volumes.find([volume(rig)]))
+    assert found is not None
+    assert (found.size, found.is_active, found.adopted_by) == (8, False, None)
+    for _ in range(2):
+        run(rig.volumes.give_back(volume(rig), "old-server"))
+    (found,) = run(rig.volumes.inventory(rig.pool))
+    assert (found.place.name, found.disk, found.adopted_by) == ("old-server", None, None)
+    run(rig.volumes.give_back(volume(rig), "old-server"))
+    assert names(rig) == ["old-server"]
+
+
+def test_what_is_in_use_or_another_disks_or_of_another_size_is_not_adopted(rig: Rig) -> None:
+    strange(rig)
+    make(rig, volume(rig, disk=DISK_B))
+    with pytest.raises(NodeFailure, match="there is no volume"):
+        run(rig.volumes.adopt("older-server", volume(rig), MiB(8)))
+    with pytest.raises(NodeFailure, match="has 8 MiB, and not 16"):
+        run(rig.volumes.adopt("old-server", volume(rig), MiB(16)))
+    with pytest.raises(Conflict, match=DISK_B):
+        run(rig.volumes.adopt(f"{DISK_B}.data", volume(rig), MiB(8)))
+    rig.use(f"{rig.group}/old-server")
+    with pytest.raises(NodeFailure, match="in use"):
+        run(rig.volumes.adopt("old-server", volume(rig), MiB(8)))
+    assert names(rig) == [f"{DISK_B}.data", "old-server"]
+
+
 # From here on: what only LVM can do.
 
 
@@ -193,6 +233,36 @@ def test_a_snapshot_that_has_overflowed_is_told_and_not_gone_back_to(real: LvmRi
     (found,) = run(real.volumes.find([snapshot_of(real).kept.volume]))
     assert found is not None
     assert found.is_lost
+
+
+def test_what_is_adopted_keeps_its_data(real: LvmRig) -> None:
+    strange(real)
+    with Path(f"/dev/{real.group}/old-server").open("r+b", buffering=0) as device:
+        device.write(b"precious".ljust(4096))
+        os.fsync(device.fileno())
+    run(real.volumes.adopt("old-server", volume(real), MiB(8)))
+    assert content(real, volume(real)).startswith(b"precious")
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_an_adoption_that_was_cut_off_goes_on_or_back(real: LvmRig, step: int) -> None:
+    steps = (
+        commands.begin_adoption(volume(real), "old-server"),
+        commands.take_name(volume(real), "old-server"),
+        commands.end_adoption(volume(real)),
+    )
+    for again in (True, False):
+        strange(real)
+        for command in steps[: step + 1]:
+            lvm(*command)
+        if again:
+            run(real.volumes.adopt("old-server", volume(real), MiB(8)))
+            assert names(real) == [volume(real).place.name]
+            run(real.volumes.ensure_absent([volume(real)]))
+        else:
+            run(real.volumes.give_back(volume(real), "old-server"))
+            (found,) = run(real.volumes.inventory(real.pool))
+            assert (found.place.name, found.disk, found.adopted_by) == ("old-server", None, None)
 
 
 def test_volumes_of_others_are_left_alone(real: LvmRig) -> None:

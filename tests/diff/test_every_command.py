@@ -5,9 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from common.model.disk import LvmBacking
+from common.names import MiB
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.ganeti.opcodes import opcodes
+from noded.storage.lvm.volumes import VolumeReport
 from tests.diff.debian_ganeti import Said, needs_ganeti, options_of_commands, served_cluster
+from tests.support.image import GROUP
 
 pytestmark = needs_ganeti
 
@@ -64,6 +68,8 @@ gnt-group rename elsewhere usual:
 gnt-group show-ispecs-cmd default:
 gnt-group remove usual:
 gnt-instance activate-disks guest:
+gnt-instance add -t plain --disk 0:adopt=old-server -o none --no-install -n beta adopted:
+gnt-instance remove -f adopted:
 gnt-instance add-tags guest blue:
 gnt-instance batch-create batch.json:
 gnt-instance change-group guest: one group of nodes
@@ -167,6 +173,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Said]]:
     for name, text in FILES.items():
         (folder / name).write_text(text)
     with served_cluster(folder) as served:
+        there = served.cluster.machines["beta"].volumes.groups[GROUP].volumes
+        there["old-server"] = VolumeReport(LvmBacking(group=GROUP, name="old-server"), MiB(64), "u")
         lines = [line.rpartition(":")[0] for line in LINES]
         yield dict(zip(LINES, served.gnt_all(lines), strict=True))
 

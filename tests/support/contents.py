@@ -51,6 +51,10 @@ class Contents:
         """Have a snapshot of a volume hold what that holds, or the other way round."""
         self._words[target] = self._words.get(source, "")
 
+    def write_volume(self, uuid: str, word: str) -> None:
+        """Write to a volume that is no disk's, by LVM's UUID."""
+        self._words[uuid] = word
+
     def by_path(self) -> dict[str, str]:
         """Return the words that are on disks which only this machine has."""
         there = (

@@ -154,6 +154,8 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     def _order(self, config: Config, report: ExportReport) -> CreateInstance:
         """Return what makes the instance; what was not said is as in the export."""
         was = read_description(report.config, report.name)
+        if any(disk.adopt for disk in self.disks):
+            raise InvalidRequest("Nothing is adopted by an import, which would overwrite it.")
         enabled = config.cluster.enabled_hypervisors
         same = was.hypervisor if was.hypervisor in enabled else enabled[0]
         hypervisor = self.hypervisor or same

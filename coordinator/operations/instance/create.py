@@ -49,6 +49,13 @@ from coordinator.operations.fields import (
     SecretOsParameters,
     TagsOption,
 )
+from coordinator.operations.instance.adoption import (
+    adopt_disk,
+    check_adoption,
+    find_adopted,
+    sized,
+    where_found,
+)
 from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.locking import wanted
@@ -88,6 +95,7 @@ class CreatePlan(Order, kw_only=True):
 
     node: NodeRef
     others: tuple[NodeRef, ...] = ()  # that hold its disks, too
+    adopted: tuple[str, ...] = ()  # what its disks were called before they were its
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
@@ -180,26 +188,29 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             for each in nodes:
                 check_takes_instances(each)
         node = nodes[0]
-        instance, disks, nics = self._objects(cluster, [each.uuid for each in nodes])
+        found = await find_adopted(cluster, kind_of(self.disk_template), node, self.disks)
+        uuids = [each.uuid for each in nodes]
+        instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
+        disks = where_found(disks, found)
+        taken = PlannedInstance(instance, () if found else disks)
         # While nodes are asked nobody else is given the numbers of its devices.
         numbers = Promise(instance.uuid, node.uuid, disks=disks)
-        planned = PlannedInstance(instance, disks)
-        cluster.promise(promise_of(config, planned, nodes) if place.allocator else numbers)
+        cluster.promise(promise_of(config, taken, nodes) if place.allocator else numbers)
         if not self.ignore_ipolicy:
             check_policy(config, PlannedInstance(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
-            await check_still_fits(
-                cluster, PlannedInstance(instance, disks), nodes, built_in=built_in
-            )
+            await check_still_fits(cluster, taken, nodes, built_in=built_in)
         await cluster.call(Instances, node).check_startable(guest=guest)
         install = self._installation(cluster, place, instance, disks, nics, guest)
         if install:
             order = self._script(cluster, install)
             await cluster.call(OperatingSystems, node).check(order=order)
+        is_renamed = kind_of(self.disk_template).traits.is_in_volume_group
         return CreatePlan(
             node=node.ref,
+            adopted=tuple(disk.adopt for disk in self.disks) if found and is_renamed else (),
             others=place.others,
             instance=instance,
             disks=disks,
@@ -217,7 +228,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
 
     def placement_request(self, cluster: Cluster) -> PlacementRequest:
         """Return the instance as it is placed: complete but for its nodes."""
-        instance, disks, nics = self._objects(cluster, [NodeId("")])
+        instance, disks, nics = self._objects(cluster, [NodeId("")], self.disks)
         return PlacementRequest(PlannedInstance(instance, disks), nics)
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
@@ -229,12 +240,15 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
 
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.start else MiB(0)
-        planned = PlannedInstance(plan.instance, plan.disks)
+        planned = PlannedInstance(plan.instance, () if plan.adopted else plan.disks)
         return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         nodes = (plan.node, *plan.others)
         for index, disk in enumerate(plan.guest.disks):
+            if plan.adopted:
+                yield adopt_disk(cluster, index, disk, plan.adopted[index], plan.node)
+                continue
             others = () if index else plan.guest.disks[1:]
             yield create_disk(cluster, index, disk, nodes, others=others)
         if plan.others:
@@ -286,6 +300,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         kind.check_number(self.disks)
         for disk in self.disks:
             kind.check_wish(disk)
+        check_adoption(kind, self.disks, node=self.pnode)
         enabled_hypervisors = config.cluster.enabled_hypervisors
         if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:
             raise InvalidRequest(
@@ -338,11 +353,11 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return keep_for_instance(state, instance.uuid, instance.os, given) if given else []
 
     def _objects(
-        self, cluster: Cluster, nodes: Sequence[NodeId]
+        self, cluster: Cluster, nodes: Sequence[NodeId], requests: Sequence[DiskRequest]
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
-        disks = new_disks(cluster, kind, uuid, nodes, self.disks, free_devices(cluster))
+        disks = new_disks(cluster, kind, uuid, nodes, requests, free_devices(cluster))
         nics = tuple(
             Nic(
                 uuid=(nic_uuid := NicId(cluster.new_uuid())),

@@ -19,6 +19,7 @@ from coordinator.operations.devices import (
     DiskRequest,
     with_provider_parameters,
 )
+from coordinator.operations.instance.adoption import check_made_anew
 from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.which import find_detached, find_device, place_for
 from coordinator.operations.placement.numbers import free_devices
@@ -158,6 +159,7 @@ def _requested(kind: DiskKind, values: dict[str, Any]) -> DiskRequest:
     wish = with_provider_parameters(values)
     request = from_builtins(wish, DiskRequest, what="what a disk is to be")
     kind.check_wish(request)
+    check_made_anew(kind, request)
     return request
 
 

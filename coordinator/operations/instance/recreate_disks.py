@@ -20,6 +20,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.fields import AllocatorOption, InstanceArgument
+from coordinator.operations.instance.adoption import check_made_anew
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
@@ -171,7 +172,9 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             if values:
                 told = {"size": disks[index].size, "mode": disks[index].mode} | values
                 request = from_builtins(told, DiskRequest, what=f"what disk {index} is to be")
-                kind_of(instance.disk_template).check_wish(request)
+                kind = kind_of(instance.disk_template)
+                kind.check_wish(request)
+                check_made_anew(kind, request)
                 changes = {"size": request.size_mib, "mode": request.mode}
                 wished[index] = replace(disks[index], **changes)
         return tuple(wished)

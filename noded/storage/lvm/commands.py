@@ -83,6 +83,35 @@ def rename(volume: Volume, new: Volume) -> Command:
     return ("lvrename", volume.name, new.name)
 
 
+def begin_adoption(volume: Volume, name: str) -> Command:
+    return ("lvchange", "--addtag", names.adopting_tag(volume), f"{volume.place.group}/{name}")
+
+
+def end_adoption(volume: Volume) -> Command:
+    """Mark a volume as ours, and have nothing activate it any more."""
+    return ("lvchange", "--activate", "n", "--setactivationskip", "y", *_tagged(volume),
+            "--deltag", names.adopting_tag(volume), volume.name)  # fmt: skip
+
+
+def begin_giving_back(volume: Volume) -> Command:
+    """Mark a volume as not ours any more, in one change."""
+    ours = (word for tag in names.tags_of(volume) for word in ("--deltag", tag))
+    return ("lvchange", "--activate", "n", "--setactivationskip", "n", *ours,
+            "--addtag", names.adopting_tag(volume), volume.name)  # fmt: skip
+
+
+def end_giving_back(volume: Volume, name: str) -> Command:
+    return ("lvchange", "--deltag", names.adopting_tag(volume), f"{volume.place.group}/{name}")
+
+
+def take_name(volume: Volume, name: str) -> Command:
+    return ("lvrename", f"{volume.place.group}/{name}", volume.name)
+
+
+def leave_name(volume: Volume, name: str) -> Command:
+    return ("lvrename", volume.name, f"{volume.place.group}/{name}")
+
+
 def mark_unzeroed(volume: Volume, start: MiB) -> Command:
     return ("lvchange", "--addtag", f"{UNZEROED}{start}", volume.name)
 

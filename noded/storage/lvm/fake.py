@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec.structs import replace as replace_struct
+
 from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Unfinished
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
+from noded.storage.lvm.adopting import check_adoptable, check_name, is_adopted
 from noded.storage.lvm.device import mapper_path
 from noded.storage.lvm.refusals import (
     LOST,
@@ -139,6 +142,30 @@ class FakeVolumes(Volumes):
         if volume.name in self.held:
             self.held = (self.held - {volume.name}) | {new.name}
 
+    async def adopt(self, name: str, volume: Volume, size: MiB) -> None:
+        names.check(volume)
+        check_name(name)
+        there = self._all(volume)
+        if is_adopted(volume, there):
+            return
+        seen = {each.place.name: self._seen(each) for each in there.values()}
+        check_adoptable(name, volume, size, seen)
+        there[volume.place.name] = replace(
+            there.pop(name), place=volume.place, disk=volume.disk, instance=volume.instance,
+            is_active=False,
+        )  # fmt: skip
+
+    async def give_back(self, volume: Volume, name: str) -> None:
+        names.check(volume)
+        check_name(name)
+        there = self._all(volume)
+        if is_adopted(volume, there):
+            self._check_free(volume)
+            place = replace_struct(volume.place, name=name)
+            there[name] = replace(
+                there.pop(volume.place.name), place=place, disk=None, instance=None, is_active=False
+            )
+
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)
         there, group = self._wanted(volume, "grown"), self.groups[volume.place.group]
@@ -215,6 +242,11 @@ class FakeVolumes(Volumes):
         if there.disk != new.volume.disk:
             raise not_ours(new.volume, there)
         return False
+
+    def _all(self, volume: Volume) -> dict[str, VolumeReport]:
+        if volume.place.group not in self.groups:
+            raise no_group(volume.place.group)
+        return self.groups[volume.place.group].volumes
 
     def _there(self, new: NewVolume) -> VolumeReport:
         return self.groups[new.volume.place.group].volumes[new.volume.place.name]

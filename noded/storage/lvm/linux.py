@@ -14,6 +14,7 @@ from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import commands, lvm, names
+from noded.storage.lvm.adopting import check_adoptable, check_name, is_adopted, is_on_its_way
 from noded.storage.lvm.commands import Command
 from noded.storage.lvm.device import mapper_path, open_device
 from noded.storage.lvm.merging import Merging
@@ -110,6 +111,33 @@ class LinuxVolumes(Volumes):
             if (there := group.volumes.get(new.place.name)) is not None:
                 raise not_ours(new, there)
             await lvm.change(commands.rename(volume, new))
+
+    async def adopt(self, name: str, volume: Volume, size: MiB) -> None:
+        names.check(volume)
+        check_name(name)
+        async with self._turns.of(volume.place.group):
+            there = (await lvm.look_at(volume.place.group)).volumes
+            if is_adopted(volume, there):
+                return
+            if not is_on_its_way(volume.place.name, volume, there):
+                check_adoptable(name, volume, size, there)
+                if not is_on_its_way(name, volume, there):
+                    await lvm.change(commands.begin_adoption(volume, name))
+                await lvm.change(commands.take_name(volume, name))
+            await _change_unused(lambda _: commands.end_adoption(volume), [volume])
+
+    async def give_back(self, volume: Volume, name: str) -> None:
+        names.check(volume)
+        check_name(name)
+        async with self._turns.of(volume.place.group):
+            there = (await lvm.look_at(volume.place.group)).volumes
+            if is_adopted(volume, there):
+                await _change_unused(lambda _: commands.begin_giving_back(volume), [volume])
+            if is_adopted(volume, there) or is_on_its_way(volume.place.name, volume, there):
+                await lvm.change(commands.leave_name(volume, name))
+            elif not is_on_its_way(name, volume, there):
+                return
+            await lvm.change(commands.end_giving_back(volume, name))
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)

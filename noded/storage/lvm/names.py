@@ -10,6 +10,7 @@ from noded.storage.lvm.volumes import Volume
 
 OURS = "gantry"
 _DISK, _INSTANCE = "gantry.disk.", "gantry.instance."
+_ADOPTED = "gantry.adopted-by."  # of what is not ours yet, or not any more
 _NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")  # Source: lvm(8), “valid names”
 
 
@@ -50,6 +51,17 @@ def split(pool: Pool) -> tuple[str, str]:
 def tags_of(volume: Volume) -> tuple[str, ...]:
     """Return how a volume is marked, so that it is known for ours whatever happens to us."""
     return (OURS, f"{_DISK}{volume.disk}", f"{_INSTANCE}{volume.instance}")
+
+
+def adopting_tag(volume: Volume) -> str:
+    """Return how a volume is marked that is about to become ours, or nobody's again."""
+    return f"{_ADOPTED}{volume.disk}"
+
+
+def adopter(tags: Iterable[str]) -> DiskId | None:
+    """Return which disk a volume with these tags is becoming, or has been."""
+    found = (tag.removeprefix(_ADOPTED) for tag in tags if tag.startswith(_ADOPTED))
+    return next(map(DiskId, found), None)
 
 
 def owner(tags: Iterable[str]) -> tuple[DiskId, InstanceId] | None:

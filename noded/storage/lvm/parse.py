@@ -171,7 +171,8 @@ def _pool(row: dict[str, str], *, zeroes: bool, volumes: Iterable[dict[str, str]
 
 
 def _volume(group: str, row: dict[str, str], on: Mapping[str, tuple[str, ...]]) -> VolumeReport:
-    whose = names.owner(row["lv_tags"].split(","))
+    tags = row["lv_tags"].split(",")
+    whose = names.owner(tags)
     disk, instance = whose or (None, None)
     name = row["lv_name"]
     return VolumeReport(
@@ -180,6 +181,7 @@ def _volume(group: str, row: dict[str, str], on: Mapping[str, tuple[str, ...]]) 
         uuid=row["lv_uuid"],
         disk=disk,
         instance=instance,
+        adopted_by=names.adopter(tags),
         is_unfinished=whose is not None and _unzeroed(row) == 0,
         is_active=bool(row["lv_active"]),
         is_open=row["lv_device_open"] == "open",

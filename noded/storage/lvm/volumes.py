@@ -65,6 +65,7 @@ class VolumeReport:
         uuid: LVM's own, which no other volume ever has.
         disk: whose volume it is; None if it is not ours.
         instance: the disk's instance; None if it is not ours.
+        adopted_by: the disk that it is being made, or has been until just now.
         is_unfinished: its creation was cut off: what former volumes left may still be in it.
         is_active: it has a device.
         is_open: somebody has its device open: a guest, or another device on top of it.
@@ -79,6 +80,7 @@ class VolumeReport:
     uuid: str
     disk: DiskId | None = None
     instance: InstanceId | None = None
+    adopted_by: DiskId | None = None
     is_unfinished: bool = False
     is_active: bool = False
     is_open: bool = False
@@ -153,6 +155,26 @@ class Volumes(Protocol):
         Raises:
             Conflict: something else has the name.
             NodeFailure: neither is there.
+        """
+
+    async def adopt(self, name: str, volume: Volume, size: MiB) -> None:
+        """Make a volume that somebody else has made a disk's, with all that is on it; inactive.
+
+        Args:
+            name: what it is called in its group.
+            volume: what it is going to be.
+            size: that it is known to have, rounded up.
+
+        Raises:
+            Conflict: it is a disk's already, or something else has the new name.
+            NodeFailure: it is not there, open, of another size, or a snapshot or with some.
+        """
+
+    async def give_back(self, volume: Volume, name: str) -> None:
+        """Have an adopted volume be nobody's, under its former name; what is not ours stays.
+
+        Raises:
+            NodeFailure: it is open.
         """
 
     async def grow(self, volume: Volume, size: MiB) -> None:

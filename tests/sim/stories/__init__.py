@@ -1,6 +1,7 @@
 """Every operation, each in the settings that change its recipe: one table an area."""
 
 from tests.sim.stories import (
+    adopted,
     backup,
     cluster,
     disks,
@@ -17,6 +18,7 @@ from tests.sim.stories import (
 )
 
 _AREAS = (
+    adopted,
     backup,
     cluster,
     disks,
