@@ -69,11 +69,11 @@ def instance(number: int, node: str) -> tuple[Instance, Disk, Nic]:
     uuid = f"00000000-0000-4000-8000-{number:012x}"
     disk = Disk(
         uuid=DiskId(f"d{uuid[1:]}"), size=MiB(1024),
-        backing=FileBacking(path=f"/srv/{uuid}", shared=True), mode="rw",
+        backing=FileBacking(path=f"/srv/{uuid}", shared=True),
     )  # fmt: skip
     nic = Nic(uuid=NicId(f"e{uuid[1:]}"), mac=f"aa:00:{number:08x}"[:17])
     made = Instance(
-        uuid=InstanceId(uuid), name=InstanceName(f"web{number}.example.com"), primary_node=node,
+        uuid=InstanceId(uuid), name=InstanceName(f"web{number}.example.com"), primary_node=NodeId(node),
         disk_template=DiskTemplate.SHAREDFILE, disks=(disk.uuid,), nics=(nic.uuid,),
         admin_state=AdminState.DOWN, hypervisor="kvm",
     )  # fmt: skip

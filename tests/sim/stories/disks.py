@@ -80,7 +80,7 @@ async def with_only_a_detached_mirror(cluster: SimulatedCluster) -> None:
 
 STORIES = {
     "delete a detached disk": Story(
-        RemoveDisk(disk_name="data"), with_detached_disk, again=RemoveDisk(disk="data"),
+        RemoveDisk(disk_name="data"), with_detached_disk, again=RemoveDisk(disk_name="data"),
         uncertain=DELETED,
     ),
     "grow a disk": Story(
@@ -119,7 +119,7 @@ STORIES = {
 # What differs in a step or two takes its time, and is told where time does not matter.
 _IN_DETAIL = {
     "delete a detached mirror": Story(
-        RemoveDisk(disk_name="data"), with_only_a_detached_mirror, again=RemoveDisk(disk="data"),
+        RemoveDisk(disk_name="data"), with_only_a_detached_mirror, again=RemoveDisk(disk_name="data"),
         uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
     ),
     "grow a mirrored disk": Story(
