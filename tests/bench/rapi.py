@@ -22,7 +22,7 @@ from common.model.disk import Disk, FileBacking
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceId, InstanceName, MiB, NicId
+from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, NodeId
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.state.rows import Put
 from tests.support.cluster import simulated_cluster
@@ -73,8 +73,8 @@ def instance(number: int, node: str) -> tuple[Instance, Disk, Nic]:
     )  # fmt: skip
     nic = Nic(uuid=NicId(f"e{uuid[1:]}"), mac=f"aa:00:{number:08x}"[:17])
     made = Instance(
-        uuid=InstanceId(uuid), name=InstanceName(f"web{number}.example.com"), primary_node=NodeId(node),
-        disk_template=DiskTemplate.SHAREDFILE, disks=(disk.uuid,), nics=(nic.uuid,),
+        uuid=InstanceId(uuid), name=InstanceName(f"web{number}.example.com"),
+        primary_node=NodeId(node), disk_template=DiskTemplate.SHAREDFILE, disks=(disk.uuid,), nics=(nic.uuid,),
         admin_state=AdminState.DOWN, hypervisor="kvm",
     )  # fmt: skip
     return made, disk, nic

@@ -119,7 +119,8 @@ STORIES = {
 # What differs in a step or two takes its time, and is told where time does not matter.
 _IN_DETAIL = {
     "delete a detached mirror": Story(
-        RemoveDisk(disk_name="data"), with_only_a_detached_mirror, again=RemoveDisk(disk_name="data"),
+        RemoveDisk(disk_name="data"), with_only_a_detached_mirror,
+        again=RemoveDisk(disk_name="data"),
         uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
     ),
     "grow a mirrored disk": Story(
