@@ -4,27 +4,95 @@ Sections are separated by an empty line, fields by ``|``, lists by commas: group
 instances, cluster tags, instance policies. Source: htools(1), section "Text backend".
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from common.errors import InvalidRequest
 from common.model.allocation_policy import AllocationPolicy
 from common.model.template import TRAITS
-from common.names import MiB
-from common.record import replace
+from common.record import Record, replace, values_of
 from coordinator.allocator.policy import TEMPLATES, Bounds, InstancePolicy, Spec
-from coordinator.allocator.snapshot import (
-    DEFAULT_POLICY,
-    NOWHERE,
-    STATUSES,
-    Group,
-    Instance,
-    Node,
-    Snapshot,
-)
+from coordinator.allocator.snapshot import NOWHERE, STATUSES, Group, Instance, Node, Snapshot
 from coordinator.htools.numbers import amount, real, whole
 
-_T = TypeVar("_T")
+
+class _Column(Record):
+    """A field of a line.
+
+    Attributes:
+        name: of the value in the snapshot.
+        what: it is, for complaints.
+        read: makes the value; raises ValueError, which says what the text is not.
+        show: makes the text.
+        usual: the text where a line is too short to have it; None if it has to be there.
+    """
+
+    name: str
+    what: str
+    read: Callable[[str], Any]
+    show: Callable[[Any], str] = str
+    usual: str | None = None
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
+
+
+def _flag(text: str) -> bool:
+    if text not in {"Y", "N"}:
+        raise ValueError("is neither Y nor N")
+    return text == "Y"
+
+
+def _one_of(known: Collection[str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in known:
+            raise ValueError("is unknown")
+        return text
+
+    return read
+
+
+def _yes(value: bool) -> str:
+    return "Y" if value else "N"
+
+
+_SIZES = (
+    _Column("total_memory", "total memory", amount, "{:.0f}".format),
+    _Column("own_memory", "memory for itself", whole),
+    _Column("free_memory", "free memory", whole),
+    _Column("total_disk", "total disk", amount, "{:.0f}".format),
+    _Column("free_disk", "free disk", whole),
+    _Column("total_cpus", "processors", amount, "{:.0f}".format),
+)
+_MORE_OF_NODES = (
+    _Column("spindles", "spindles", whole, str, "1"),
+    _Column("tags", "tags", _list, ",".join, ""),
+    _Column("exclusive", "exclusive storage", _flag, _yes, "N"),
+    _Column("free_spindles", "free spindles", whole, str, "0"),
+    _Column("own_cpus", "processors for itself", whole, str, "1"),
+    _Column("speed", "processor speed", amount, str, "1.0"),
+)
+_INSTANCE = (
+    _Column("memory", "memory", whole),
+    _Column("disk", "disk", whole),
+    _Column("vcpus", "processors", whole),
+    _Column("status", "status", _one_of(STATUSES)),
+    _Column("auto_balance", "auto_balance", _flag, _yes),
+    _Column("primary", "primary node", str),
+    _Column("secondary", "secondary node", str),
+    _Column("template", "disk template", _one_of(TEMPLATES)),
+    _Column("tags", "tags", _list, ",".join),
+    _Column("spindle_use", "spindle use", whole, str, "1"),
+    _Column(
+        "disk_spindles",
+        "spindles",
+        lambda text: None if text == "-" else whole(text),
+        lambda spindles: "-" if spindles is None else str(spindles),
+        "-",
+    ),
+    _Column("forthcoming", "forthcoming", _flag, _yes, "N"),
+)
 
 
 def parse_cluster(text: str) -> Snapshot:
@@ -43,7 +111,7 @@ def parse_cluster(text: str) -> Snapshot:
     nodes = [_node(line, group_index) for line in sections[1]]
     node_index = {node.name: index for index, node in enumerate(nodes)}
     instances = [_instance(line, node_index) for line in sections[2]]
-    policy = DEFAULT_POLICY
+    policy = InstancePolicy()
     for line in sections[4] if len(sections) > 4 else ():
         owner, found = _policy(line)
         if owner:
@@ -91,80 +159,30 @@ def _group(line: str) -> Group:
 
 
 def _node(line: str, groups: Mapping[str, int]) -> Node:
-    fields = _fields(line, "node", 9)
-    name, *numbers = fields[:7]
-    flag, group = fields[7:9]
-    rest = dict(enumerate(fields[9:]))
+    name, *fields = _fields(line, "node", 9)
+    sizes, (flag, group), more = fields[:6], fields[6:8], fields[8:]
     if group not in groups:
         raise InvalidRequest(f"Unknown group {group!r} for node {name}.")
-
-    def number(text: str, kind: Callable[[str], _T], what: str) -> _T:
-        return _number(text, kind, f"{what} of node {name}")
-
-    if "?" in numbers:  # then nothing else of the line counts
+    if "?" in sizes:  # then nothing else of the line counts
         return Node(name=name, group=groups[group], offline=True, spindles=0)
-    exclusive = rest.get(2, "N")
-    if exclusive not in {"Y", "N"}:
-        raise InvalidRequest(f"Node {name} has exclusive storage {exclusive!r}, not Y or N.")
-    tmem, nmem, fmem, tdsk, fdsk, tcpu = numbers
+    values = _read((*_SIZES, *_MORE_OF_NODES), (*sizes, *more), f"node {name}")
     return Node(
-        name=name,
-        group=groups[group],
-        total_memory=number(tmem, amount, "total memory"),
-        own_memory=number(nmem, whole, "memory for itself"),
-        free_memory=number(fmem, whole, "free memory"),
-        total_disk=number(tdsk, amount, "total disk"),
-        free_disk=number(fdsk, whole, "free disk"),
-        total_cpus=number(tcpu, amount, "processors"),
-        own_cpus=number(rest.get(4, "1"), whole, "processors for itself"),
-        speed=number(rest.get(5, "1.0"), amount, "processor speed"),
-        offline=flag == "Y",
-        is_master=flag == "M",
-        spindles=number(rest.get(0, "1"), whole, "spindles"),
-        free_spindles=number(rest.get(3, "0"), whole, "free spindles"),
-        exclusive=exclusive == "Y",
-        tags=_list(rest.get(1, "")),
+        name=name, group=groups[group], offline=flag == "Y", is_master=flag == "M", **values
     )
 
 
 def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
-    fields = _fields(line, "instance", 10)
-    name, memory, disk, vcpus, status, auto, primary, secondary, template, tags = fields[:10]
-    rest = dict(enumerate(fields[10:]))
+    name, *fields = _fields(line, "instance", 10)
+    values = _read(_INSTANCE, fields, f"instance {name}")
+    primary, secondary = values["primary"], values["secondary"]
     for home in (primary, secondary):
         if home not in nodes and not (home == "" and home is secondary):
             raise InvalidRequest(f"Unknown node {home!r} for instance {name}.")
-    if status not in STATUSES:
-        raise InvalidRequest(f"Instance {name} has an unknown status {status!r}.")
-    if template not in TEMPLATES:
-        raise InvalidRequest(f"Instance {name} has an unknown disk template {template!r}.")
-    if secondary == primary and TRAITS[template].is_mirrored:
+    if secondary == primary and TRAITS[values["template"]].is_mirrored:
         raise InvalidRequest(f"Instance {name} has same primary and secondary node - {primary}.")
-    if auto not in {"Y", "N"}:
-        raise InvalidRequest(f"Instance {name} has auto_balance {auto!r}, not Y or N.")
-    forthcoming = rest.get(2, "N")
-    if forthcoming not in {"Y", "N"}:
-        raise InvalidRequest(f"Instance {name} has forthcoming {forthcoming!r}, not Y or N.")
-    size = _number(disk, whole, f"disk of instance {name}")
-    spindles = rest.get(1, "-")
-    return Instance(
-        name=name,
-        memory=_number(memory, whole, f"memory of instance {name}"),
-        disk=size,
-        vcpus=_number(vcpus, whole, f"processors of instance {name}"),
-        status=status,
-        primary=nodes[primary],
-        secondary=nodes[secondary] if secondary else NOWHERE,
-        template=template,
-        auto_balance=auto == "Y",
-        tags=_list(tags),
-        spindle_use=_number(rest.get(0, "1"), whole, f"spindle use of instance {name}"),
-        disk_spindles=None
-        if spindles == "-"
-        else _number(spindles, whole, f"spindles of instance {name}"),
-        forthcoming=forthcoming == "Y",
-        disks=(size,),
-    )
+    values["primary"] = nodes[primary]
+    values["secondary"] = nodes[secondary] if secondary else NOWHERE
+    return Instance(name=name, disks=(values["disk"],), **values)
 
 
 def _policy(line: str) -> tuple[str, InstancePolicy]:
@@ -177,13 +195,12 @@ def _policy(line: str) -> tuple[str, InstancePolicy]:
     unknown = [template for template in allowed if template not in TEMPLATES]
     if unknown:
         raise InvalidRequest(f"The {what} has an unknown disk template {unknown[0]!r}.")
-    pairs = zip(bounds[::2], bounds[1::2], strict=True)
     return owner, InstancePolicy(
-        minmax=tuple(Bounds(min=low, max=high) for low, high in pairs),
+        minmax=tuple(map(Bounds, bounds[::2], bounds[1::2])),
         std=_spec(std, what),
         disk_templates=allowed,
-        vcpu_ratio=_number(vcpu_ratio, real, f"processor ratio in the {what}"),
-        spindle_ratio=_number(spindle_ratio, real, f"spindle ratio in the {what}"),
+        vcpu_ratio=_value(vcpu_ratio, real, f"processor ratio in the {what}"),
+        spindle_ratio=_value(spindle_ratio, real, f"spindle ratio in the {what}"),
     )
 
 
@@ -191,12 +208,7 @@ def _spec(text: str, what: str) -> Spec:
     parts = text.split(",")
     if len(parts) < 6:
         raise InvalidRequest(f"The {what} has {len(parts)} sizes in {text!r} instead of 6.")
-    numbers = [_number(part, whole, f"sizes in the {what}") for part in parts[:6]]
-    memory, cpus, disk, disks, nics, spindles = numbers
-    return Spec(
-        memory_size=MiB(memory), cpu_count=cpus, disk_size=MiB(disk), disk_count=disks,
-        nic_count=nics, spindle_use=spindles,
-    )  # fmt: skip
+    return Spec(*(_value(part, whole, f"sizes in the {what}") for part in parts[:6]))
 
 
 def _fields(line: str, kind: str, least: int) -> list[str]:
@@ -206,28 +218,31 @@ def _fields(line: str, kind: str, least: int) -> list[str]:
     return fields
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(text.split(",")) if text else ()
+def _read(columns: Sequence[_Column], texts: Sequence[str], whose: str) -> dict[str, Any]:
+    """Read fields, of which the last ones may be missing."""
+    usual = [column.usual or "" for column in columns[len(texts) :]]
+    return {
+        column.name: _value(text, column.read, f"{column.what} of {whose}")
+        for column, text in zip(columns, (*texts, *usual), strict=False)
+    }
 
 
-def _number(text: str, kind: Callable[[str], _T], what: str) -> _T:
+def _value(text: str, read: Callable[[str], Any], what: str) -> Any:
     try:
-        return kind(text)
+        return read(text)
     except ValueError as error:
         raise InvalidRequest(f"Cannot read the {what}: {text!r} {error}.") from error
 
 
 def format_cluster(cluster: Snapshot) -> str:
     """Write a cluster; reading it gives the same one."""
-    sections: Sequence[Sequence[str]] = (
-        [_group_line(group) for group in cluster.groups],
-        [_node_line(node, cluster) for node in cluster.nodes],
-        [_instance_line(instance, cluster) for instance in cluster.instances],
+    owners = [("", cluster.policy), *((group.name, group.policy) for group in cluster.groups)]
+    sections: Sequence[Iterable[str]] = (
+        map(_group_line, cluster.groups),
+        (_node_line(node, cluster) for node in cluster.nodes),
+        (_instance_line(instance, cluster) for instance in cluster.instances),
         cluster.tags,
-        [
-            _policy_line("", cluster.policy),
-            *(_policy_line(group.name, group.policy) for group in cluster.groups),
-        ],
+        (_policy_line(owner, policy) for owner, policy in owners),
     )
     return "\n".join("".join(f"{line}\n" for line in section) for section in sections)
 
@@ -239,52 +254,28 @@ def _group_line(group: Group) -> str:
 
 def _node_line(node: Node, cluster: Snapshot) -> str:
     flag = "Y" if not node.is_usable else "M" if node.is_master else "N"
-    numbers = (
-        f"{node.total_memory:.0f}", node.own_memory, node.free_memory, f"{node.total_disk:.0f}",
-        node.free_disk, f"{node.total_cpus:.0f}",
-    )  # fmt: skip
-    extra = (
-        node.spindles, ",".join(node.tags), "Y" if node.exclusive else "N", node.free_spindles,
-        node.own_cpus, node.speed,
-    )  # fmt: skip
     group = cluster.groups[node.group].uuid
-    return "|".join(map(str, (node.name, *numbers, flag, group, *extra)))
+    sizes, more = _shown(_SIZES, node), _shown(_MORE_OF_NODES, node)
+    return "|".join((node.name, *sizes, flag, group, *more))
 
 
 def _instance_line(instance: Instance, cluster: Snapshot) -> str:
-    nodes = cluster.nodes
-    secondary = nodes[instance.secondary].name if instance.secondary != NOWHERE else ""
-    return "|".join(
-        map(
-            str,
-            (
-                instance.name, instance.memory, instance.disk, instance.vcpus, instance.status,
-                "Y" if instance.auto_balance else "N", nodes[instance.primary].name, secondary,
-                instance.template, ",".join(instance.tags), instance.spindle_use,
-                "-" if instance.disk_spindles is None else instance.disk_spindles,
-                "Y" if instance.forthcoming else "N",
-            ),
-        )
-    )  # fmt: skip
+    names = [cluster.nodes[home].name for home in instance.homes]
+    primary, secondary, *_ = (*names, "")
+    named = {"primary": primary, "secondary": secondary}
+    shown = zip(_INSTANCE, _shown(_INSTANCE, instance), strict=True)
+    return "|".join((instance.name, *(named.get(column.name, text) for column, text in shown)))
+
+
+def _shown(columns: Iterable[_Column], row: Node | Instance) -> list[str]:
+    return [column.show(getattr(row, column.name)) for column in columns]
 
 
 def _policy_line(owner: str, policy: InstancePolicy) -> str:
     bounds = ";".join(_spec_text(b) for pair in policy.minmax for b in (pair.min, pair.max))
-    return "|".join(
-        (
-            owner, _spec_text(policy.std), bounds, ",".join(policy.disk_templates),
-            str(policy.vcpu_ratio), str(policy.spindle_ratio),
-        )
-    )  # fmt: skip
+    templates, ratios = ",".join(policy.disk_templates), (policy.vcpu_ratio, policy.spindle_ratio)
+    return "|".join((owner, _spec_text(policy.std), bounds, templates, *map(str, ratios)))
 
 
 def _spec_text(spec: Spec) -> str:
-    return ",".join(
-        map(
-            str,
-            (
-                spec.memory_size, spec.cpu_count, spec.disk_size, spec.disk_count,
-                spec.nic_count, spec.spindle_use,
-            ),
-        )
-    )  # fmt: skip
+    return ",".join(map(str, values_of(spec)))
