@@ -26,7 +26,7 @@ from coordinator.htools.hspace_report import Human, Machine
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import tell
 from coordinator.htools.program import run
-from coordinator.htools.resources import Resources, resources_of
+from coordinator.htools.resources import Resources
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
@@ -62,7 +62,6 @@ def measure(options: Parsed) -> int:
 class _Run:
     def __init__(self, options: Parsed, cluster: Snapshot) -> None:
         self._options, self._cluster = options, cluster
-        self._ratios = [group.policy.vcpu_ratio for group in cluster.groups]
         policy = cluster.policy
         if not policy.disk_templates:
             raise InvalidRequest("null list of disk templates received from cluster")
@@ -169,7 +168,7 @@ class _Run:
             write(path, format_cluster(self._after(result.filling)), "the cluster")
 
     def _resources(self, filling: Filling) -> Resources:
-        return resources_of(filling, self._cluster, self._ratios)
+        return Resources(filling, self._cluster)
 
     def _demand(self, spec: Spec) -> Instance:
         """A running instance of that size; the spec tells the spindles of its one disk only."""

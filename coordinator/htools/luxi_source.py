@@ -5,12 +5,10 @@ from typing import Any
 
 from common.luxi.client import Client
 from common.model.allocation_policy import AllocationPolicy
-from common.names import MiB
 from common.paths import Paths
-from common.record import replace
+from common.record import fields_of, replace
 from coordinator.allocator.policy import Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import (
-    DEFAULT_POLICY,
     NOWHERE,
     Group,
     Instance,
@@ -188,13 +186,10 @@ def _instance(row: Mapping[str, Any], nodes: Mapping[str, int]) -> Instance:
 
 def _policy(given: Mapping[str, Any]) -> InstancePolicy:
     if not given:
-        return DEFAULT_POLICY
-    std = _spec(given["std"]) if "std" in given else DEFAULT_POLICY.std
+        return InstancePolicy()
     return InstancePolicy(
-        minmax=tuple(
-            Bounds(min=_spec(pair["min"]), max=_spec(pair["max"])) for pair in given["minmax"]
-        ),
-        std=std,
+        minmax=tuple(Bounds(_spec(pair["min"]), _spec(pair["max"])) for pair in given["minmax"]),
+        std=_spec(given["std"]) if "std" in given else InstancePolicy().std,
         disk_templates=tuple(given["disk-templates"]),
         vcpu_ratio=float(given["vcpu-ratio"]),
         spindle_ratio=float(given["spindle-ratio"]),
@@ -202,11 +197,4 @@ def _policy(given: Mapping[str, Any]) -> InstancePolicy:
 
 
 def _spec(given: Mapping[str, int]) -> Spec:
-    return Spec(
-        memory_size=MiB(given["memory-size"]),
-        cpu_count=given["cpu-count"],
-        disk_size=MiB(given["disk-size"]),
-        disk_count=given["disk-count"],
-        nic_count=given["nic-count"],
-        spindle_use=given["spindle-use"],
-    )
+    return Spec(*(given[name.replace("_", "-")] for name in fields_of(Spec)))

@@ -1,8 +1,5 @@
 """What a cluster has and uses, summed over its nodes, as hspace tells it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from coordinator.allocator.packing.fill import Filling
@@ -10,7 +7,6 @@ from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import show
 
 
-@dataclass(frozen=True, slots=True)
 class Resources:
     """Sums over all nodes, also those offline; memory and disk in MiB.
 
@@ -22,25 +18,44 @@ class Resources:
         most_memory, most_disk: available on the node that has most.
     """
 
-    total_memory: float
-    total_disk: float
-    total_cpus: float
-    total_spindles: float
-    vcpus: int
-    instances: int
-    free_memory: int
-    available_memory: int
-    used_memory: int
-    overhead: int
-    free_disk: int
-    available_disk: int
-    used_disk: int
-    free_spindles: int
-    used_spindles: int
-    used_cpus: int
-    normal_cpus: float
-    most_memory: int
-    most_disk: int
+    def __init__(self, filling: Filling, cluster: Snapshot) -> None:
+        """Sum up the nodes of a cluster, as it was read, once it is filled."""
+        a, nodes = filling.resources, cluster.nodes
+        total_disk = np.array([node.total_disk for node in nodes])
+        self.total_memory = sum(node.total_memory for node in nodes)
+        self.total_disk = float(total_disk.sum())
+        self.total_cpus = sum(node.total_cpus for node in nodes)
+        limits = np.where(a.cpu_ratio < 0, 0, a.cpu_ratio) * a.total_cpus
+        self.vcpus = int(np.floor(limits).sum())
+        self.instances = int(a.primaries.sum())
+
+        available_memory = np.maximum(0, a.memory - a.reserved)
+        self.free_memory = int(a.memory.sum())
+        self.available_memory = int(available_memory.sum())
+        self.most_memory = int(available_memory.max(initial=0))
+        self.used_memory = sum(one.memory for one in cluster.instances if one.uses_memory)
+        self.used_memory += sum(one.demand.used_memory for one in filling.placed)
+        self.overhead = _overhead(cluster)
+
+        available_disk = np.where(a.disk > a.least_disk, a.disk - a.least_disk, 0)
+        self.free_disk = int(a.disk.sum())
+        self.available_disk = int(available_disk.sum())
+        self.most_disk = int(available_disk.max(initial=0))
+        self.used_disk = int((total_disk.astype(np.int64) - a.disk).sum())
+
+        spindles = sum(node.spindles for node in nodes)
+        reported = np.array([node.free_spindles for node in nodes], dtype=np.int64)
+        # What a node without exclusive storage reports is forgotten when something is put there.
+        left = np.where(filling.touched, 0, reported)
+        self.total_spindles = float(spindles)
+        self.free_spindles = int(np.where(a.exclusive, a.free_spindles, left).sum())
+        self.used_spindles = spindles - self.free_spindles
+
+        cpus: list[int] = a.cpus.tolist()
+        self.used_cpus = sum(cpus)
+        self.normal_cpus = 0.0
+        for node, count in zip(nodes, cpus, strict=True):
+            self.normal_cpus += _share(count, cluster.groups[node.group].policy.vcpu_ratio)
 
     def shown(self, score: float) -> list[tuple[str, str]]:
         """Keys and values in the order of the machine-readable output."""
@@ -87,55 +102,6 @@ class Resources:
 def _share(part: float, whole: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.float64(part) / np.float64(whole))
-
-
-def resources_of(filling: Filling, cluster: Snapshot, ratios: Sequence[float]) -> Resources:
-    """Sum up the nodes as they stand.
-
-    Args:
-        filling: the cluster, filled.
-        cluster: as it was read.
-        ratios: per group, the virtual processors a real one may stand for by its policy.
-    """
-    a, nodes = filling.resources, cluster.nodes
-    available_memory = np.maximum(0, a.memory - a.reserved)
-    available_disk = np.where(a.disk > a.least_disk, a.disk - a.least_disk, 0)
-    total_disk = np.array([node.total_disk for node in nodes])
-    spindles = sum(node.spindles for node in nodes)
-    reported = np.array([node.free_spindles for node in nodes], dtype=np.int64)
-    # What a node without exclusive storage reports is forgotten when something is put there.
-    free_spindles = int(
-        np.where(a.exclusive, a.free_spindles, np.where(filling.touched, 0, reported)).sum()
-    )
-    used = sum(one.memory for one in cluster.instances if one.uses_memory)
-    used += sum(one.demand.used_memory for one in filling.placed)
-    cpus: list[int] = a.cpus.tolist()
-    normal = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for node, count in zip(nodes, cpus, strict=True):
-            normal += float(np.float64(count) / np.float64(ratios[node.group]))
-    limits = np.where(a.cpu_ratio < 0, 0, a.cpu_ratio) * a.total_cpus
-    return Resources(
-        total_memory=sum(node.total_memory for node in nodes),
-        total_disk=float(total_disk.sum()),
-        total_cpus=sum(node.total_cpus for node in nodes),
-        total_spindles=float(spindles),
-        vcpus=int(np.floor(limits).sum()),
-        instances=int(a.primaries.sum()),
-        free_memory=int(a.memory.sum()),
-        available_memory=int(available_memory.sum()),
-        used_memory=used,
-        overhead=_overhead(cluster),
-        free_disk=int(a.disk.sum()),
-        available_disk=int(available_disk.sum()),
-        used_disk=int((total_disk.astype(np.int64) - a.disk).sum()),
-        free_spindles=free_spindles,
-        used_spindles=spindles - free_spindles,
-        used_cpus=sum(cpus),
-        normal_cpus=normal,
-        most_memory=int(available_memory.max(initial=0)),
-        most_disk=int(available_disk.max(initial=0)),
-    )
 
 
 def _overhead(cluster: Snapshot) -> int:

@@ -34,9 +34,6 @@ _POLICIES = {
 }
 
 
-NOT_CONNECTED = "not connected to a network that the instance needs"
-
-
 def not_connected(group: str, instance: str) -> str:
     return f"{group} is not connected to a network required by instance {instance}"
 
