@@ -97,6 +97,15 @@ class Mirrors(NodeService, prefix="mirrors"):
 
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
+    async def take_away(self, *, disk: DiskId) -> None:
+        """Take away the device of a disk that this node is not to have; none is fine.
+
+        Raises:
+            NodeFailure: something uses it, or it is connected to another copy.
+        """
+
+    @rpc(timeout=60, safe_to_repeat=True)
+    @abstractmethod
     async def begin(self, *, disks: tuple[DiskSpec, ...], full: bool) -> None:
         """Make two copies of which neither is good yet one disk; asked of one of the two nodes.
 

@@ -36,7 +36,7 @@ def check_devices(seen: Seen) -> Iterator[Finding]:
             if device.disk is not None and wanted.get(device.disk) != device.minor:
                 message = (
                     f"{path} ({device.resource}) belongs to no disk that is here; if nothing uses "
-                    f"it, “drbdsetup down {device.resource}” takes it away"
+                    f"it, “gnt-node remove-leftovers {node.name}” takes it away"
                 )
                 yield Finding("ENODEDRBD", "node", node.name, message)
             elif device.disk is None and device.minor in numbers:

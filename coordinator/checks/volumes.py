@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from common.model.disk import Disk
 from common.model.pool_kind import PoolKind
-from common.names import DiskId
 from common.noderpc.disks import VolumeListing
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
+from coordinator.disks.leftovers import owners
 
 
 def check_volumes(seen: Seen) -> Iterator[Finding]:
@@ -49,8 +49,7 @@ def check_orphans(seen: Seen) -> Iterator[Finding]:
 
     What Gantry has not made is none of its business.
     """
-    disks = dict(seen.config.disks)
-    disks |= {DiskId(each.uuid): disk for disk in disks.values() for each in disk.snapshots}
+    disks = owners(seen.config)
     for node, report in seen.answered():
         for each in report.volumes:
             if each.disk is None:
@@ -60,7 +59,10 @@ def check_orphans(seen: Seen) -> Iterator[Finding]:
                 continue
             whose = f"the disk {each.disk} of the instance {each.instance}"
             why = f"of {whose}, which is not kept there" if disk else f"left over of {whose}"
-            message = f"the volume {path} is {why}; “lvremove {path}” deletes it"
+            remedy = f"“gnt-node remove-leftovers {node.name}” deletes it"
+            if disk and node.uuid in disk.nodes:
+                remedy = f"“lvremove {path}” deletes it"
+            message = f"the volume {path} is {why}; {remedy}"
             yield Finding("ENODEORPHANLV", "node", node.name, message)
 
 

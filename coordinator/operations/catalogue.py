@@ -389,6 +389,13 @@ _ENTRIES = (
         help="take a node out of the cluster",
     ),
     Entry(
+        "OP_NODE_REMOVE_LEFTOVERS",
+        "node.remove_leftovers",
+        command="gnt-node remove-leftovers",
+        help="delete what a node has of disks that are not its own",
+        confirm="Delete for good what is left over on {}?",
+    ),
+    Entry(
         "OP_NODE_SET_PARAMS",
         "node.modify",
         command="gnt-node modify",

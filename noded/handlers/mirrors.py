@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from common.errors import NodeFailure
+from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.mirrors import MirrorDevice, MirrorReport, Mirrors
 from noded.storage.drbd.upkeep import MirrorUpkeep
@@ -22,6 +23,10 @@ class MirrorHandlers(Mirrors):
 
     async def devices(self) -> tuple[MirrorDevice, ...]:
         return await self._there.devices()
+
+    async def take_away(self, *, disk: DiskId) -> None:
+        async with self._turns.of(disk):
+            await self._there.take_away(disk)
 
     async def begin(self, *, disks: tuple[DiskSpec, ...], full: bool) -> None:
         await self._each(disks, lambda disk: self._there.begin(disk, full=full))

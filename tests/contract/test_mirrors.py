@@ -333,6 +333,19 @@ def test_device_of_another_disk_that_is_connected_does_not_make_way(pair: Pair) 
     pair.run(story())
 
 
+def test_device_that_nobody_is_to_have_is_taken_away_unless_it_is_in_use(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        assert "it is primary" in await refusal(one.upkeep.take_away(one.disk.id))
+        assert "connected to another copy" in await refusal(other.upkeep.take_away(other.disk.id))
+        await one.detach()
+        await other.upkeep.take_away(other.disk.id)
+        await other.upkeep.take_away(other.disk.id)
+        assert await other.module.look() == ()
+
+    pair.run(story())
+
+
 def test_new_volumes_get_the_data_while_the_guest_goes_on(pair: Pair) -> None:
     async def story() -> None:
         one, other = await begun(pair)

@@ -40,6 +40,21 @@ def check_removable(device: Device, mirror: Mirror) -> None:
         )
 
 
+def check_forgotten(device: Device) -> None:
+    """Refuse to take away what is said to be nobody's while something uses it.
+
+    Raises:
+        NodeFailure: says what does.
+    """
+    if device.report.primary or device.report.link is Link.CONNECTED:
+        use = "primary" if device.report.primary else "connected to another copy"
+        raise NodeFailure(
+            f"/dev/drbd{device.minor} ({device.resource}) is in use: it is {use}.",
+            resource=device.resource,
+            minor=device.minor,
+        )
+
+
 def check_promotion(report: MirrorReport, name: str, *, alone: bool) -> bool:
     """Refuse to let a guest write where it might miss what was written before.
 

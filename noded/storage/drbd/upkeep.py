@@ -1,11 +1,12 @@
 """What only mirrored disks can be asked: how they are, and what keeps their copies equal."""
 
 from common.errors import NodeFailure
+from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.mirrors import Copying, CopyState, Link, MirrorDevice, MirrorReport
-from noded.storage.drbd.decide import is_split
+from noded.storage.drbd.decide import check_forgotten, is_split
 from noded.storage.drbd.devices import CONNECT_S, MirrorDevices
-from noded.storage.drbd.mirror import Mirror, disk_of
+from noded.storage.drbd.mirror import Mirror, disk_of, resource_of
 from noded.storage.drbd.module import Device
 
 
@@ -34,6 +35,14 @@ class MirrorUpkeep:
             MirrorDevice(resource=each.resource, minor=each.minor, disk=disk_of(each.resource))
             for each in every
         )
+
+    async def take_away(self, disk: DiskId) -> None:
+        resource = resource_of(disk)
+        for device in await self._module.look():
+            if device.resource == resource:
+                check_forgotten(device)
+                await self._module.remove(resource)
+                self._devices.parted.discard(resource)
 
     async def begin(self, disk: DiskSpec, *, full: bool) -> None:
         mirror = self._devices.read(disk)

@@ -1,5 +1,6 @@
 """Stories of nodes and of the pool of candidates."""
 
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.modify_storage import ModifyStorage
@@ -7,9 +8,10 @@ from coordinator.operations.node.powercycle import PowercycleNode
 from coordinator.operations.node.query_storage import QueryStorage
 from coordinator.operations.node.query_volumes import QueryVolumes
 from coordinator.operations.node.remove import RemoveNode
+from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.storage_units import UnitType
-from tests.sim.settings import BETA, DELTA, GAMMA
+from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, mirrored
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import GROUP, ip_of
 from tests.support.story import Story
@@ -33,6 +35,16 @@ async def gamma_offline(cluster: SimulatedCluster) -> None:
 
 async def gamma_without_its_device(cluster: SimulatedCluster) -> None:
     cluster.machines["gamma"].physical.lose(f"/dev/{GROUP}")
+
+
+async def beta_with_leftovers(cluster: SimulatedCluster) -> None:
+    """Have beta be off while an instance is removed that has a copy there."""
+    await cluster.run(mirrored(start=False))
+    await cluster.lose_power("beta")
+    await cluster.run(ModifyNode(node_name=BETA, offline=True, force=True))
+    await cluster.run(RemoveInstance(instance_name=WEB1))
+    await cluster.machines["beta"].boot()
+    await cluster.run(ModifyNode(node_name=BETA, offline=False))
 
 
 REPAIR = RepairStorage(node_name=GAMMA, storage_type=UnitType.VOLUME_GROUP, name=GROUP)
@@ -75,6 +87,10 @@ STORIES = {
     ),
     "do without a missing device": Story(
         REPAIR, gamma_without_its_device, uncertain=frozenset({"devices gamma"})
+    ),
+    "delete what is left over": Story(
+        RemoveLeftovers(node_name=BETA), beta_with_leftovers, successor="",
+        uncertain=frozenset({"disks beta", "attached beta"}), again=RemoveLeftovers(node_name=BETA),
     ),
     "change parameters": Story(ModifyNode(node_name=GAMMA, ndparams={"spindle_count": 4})),
     "remove a node": Story(

@@ -337,7 +337,7 @@ FLAWS = {
     ),
     "a volume is on another node, too": Flaw(
         "ENODEORPHANLV", "the volume vg/volume.disk is of the disk volume of the instance web1, "
-        "which is not kept there; “lvremove vg/volume.disk” deletes it",
+        "which is not kept there; “gnt-node remove-leftovers beta” deletes it",
         ON_VOLUME, alpha=_with_volumes(VOLUME), beta={"volumes": (VOLUME,)},
     ),
     "a volume group is broken": Flaw(
