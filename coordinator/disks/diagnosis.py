@@ -8,7 +8,7 @@ from common.model.disk import Disk
 from common.model.node import Node
 from common.names import DiskId, InstanceName, NodeId
 from common.noderpc.mirrors import CopyState, Link, MirrorReport
-from coordinator.disks.mirrors import in_words, is_whole, owed, progress
+from coordinator.disks.mirrors import in_words, is_split, is_whole, owed, progress
 
 Told = Mapping[DiskId, MirrorReport | None]
 
@@ -57,7 +57,7 @@ def diagnose(name: InstanceName, disk: Disk, home: Side, second: Side) -> Findin
         for side, report in zip(sides, reports, strict=True)
     ]
     both = ", ".join(told)
-    if any(report and report.split for report in reports):
+    if is_split(reports):
         return Finding(
             MirrorState.SPLIT,
             f"was written to on both nodes apart (split brain): {_histories(sides, reports)}. Say "

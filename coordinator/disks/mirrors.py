@@ -24,6 +24,16 @@ def is_linked(report: MirrorReport | None) -> bool:
     return report is not None and report.link is Link.CONNECTED
 
 
+def is_split(reports: Reports) -> bool:
+    """Tell whether both copies of a disk have what the other one lacks, by what both ends say.
+
+    An end that gave up its peer and was written to may have been told so by hand; if the other end
+    was not written to, it only lacks something.
+    """
+    wrote = all(report is None or report.has_written_apart for report in reports)
+    return wrote and any(report is not None and report.split for report in reports)
+
+
 def is_usable(report: MirrorReport | None) -> bool:
     """Tell whether a copy is of one time at least, though maybe of an old one."""
     return report is None or report.own not in _OF_NO_USE

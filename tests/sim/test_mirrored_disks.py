@@ -340,6 +340,20 @@ def test_it_starts_when_told_so_though_its_second_node_answers_nothing_but_the_m
     tell(story)
 
 
+def test_a_device_that_somebody_disconnected_by_hand_is_parted_and_no_split() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        module = cluster.machines["gamma"].drbd
+        (device,) = await module.look()
+        assert device.connection
+        await module.disconnect(device.connection)
+        await cluster.settle(60.0)
+        assert (await mirror_state(cluster)).startswith("parted")
+        await cluster.run(ActivateDisks(instance_name=WEB1, wait_for_sync=True))
+        assert await mirror_state(cluster) == "whole"
+
+    tell(story)
+
+
 def test_it_is_told_how_much_a_node_lacks_that_was_off() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.lose_power("beta")

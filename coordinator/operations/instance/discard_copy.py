@@ -11,7 +11,7 @@ from common.model.node import NodeRef
 from common.names import NodeName
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
-from coordinator.disks.mirrors import in_words
+from coordinator.disks.mirrors import in_words, is_split
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -65,7 +65,7 @@ class DiscardCopy(Operation[None, DiscardPlan], kw_only=True):
         kept = await cluster.call(Mirrors, keeper).status(disks=disks)
         split = []
         for index, (disk, one, other) in enumerate(zip(disks, lost, kept, strict=True)):
-            if not any(report and report.split for report in (one, other)):
+            if not is_split((one, other)):
                 continue
             if one is None or other is None:
                 side = victim if one is None else keeper
