@@ -35,8 +35,9 @@ class Ledger(Guest):
         fields = self._stage.alpha.run(
             f"gnt-instance list --no-headers --separator=, -o pnode,snodes {NAME}"
         )
-        home, second = (self._stage.lab.node(name) for name in fields.strip().split(","))
-        return home, second
+        nodes = {node.name: node for node in self._stage.nodes}
+        home, second = fields.strip().split(",")
+        return nodes[home], nodes[second]
 
     @property
     def state(self) -> str:
