@@ -102,7 +102,7 @@ class Operator:
         _, text = self._tell(master, "gnt-node list --no-headers --separator=, -o name,role")
         for name, role in (line.split(",") for line in text.splitlines()):
             if role == "O":
-                self._order(f"gnt-node modify --offline=no {name}")
+                self._order(f"gnt-node modify --master-candidate=yes {name}")
 
     def _await_jobs(self, master: Node) -> None:
         running = "gnt-job list --running --no-headers -o id,status,summary"
