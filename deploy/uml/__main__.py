@@ -16,6 +16,7 @@ from deploy.uml.image import ensure_image
 from deploy.uml.lab import Lab
 from deploy.uml.node import Node
 from deploy.uml.place import NAMES, place
+from deploy.uml.show import show
 
 Options = argparse.Namespace
 
@@ -59,6 +60,10 @@ def _guest(lab: Lab, options: Options) -> None:
     print(f"\nTry: deploy/lab ssh {master.name} gnt-instance console {options.name}")
 
 
+def _show(lab: Lab, _options: Options) -> None:
+    show(lab, _clock_of_ours())
+
+
 def _chaos(lab: Lab, options: Options) -> int:
     from tests.lab.chaos.play import play  # help is to be had where nothing is installed yet
 
@@ -74,6 +79,12 @@ def _chaos(lab: Lab, options: Options) -> int:
         f"The same orders and troubles again: deploy/lab chaos --seed {seed}"
     )
     return 1
+
+
+def _figures(lab: Lab, options: Options) -> None:
+    from tests.lab.figures import show_figures  # likewise
+
+    show_figures(lab, options.names)
 
 
 def _clock_of_ours() -> Callable[[str], None]:
@@ -160,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     command("prepare", _prepare, "fetch and make what nodes are started from, start none")
     guest = command("guest", _guest, "add an instance that runs Linux, unless it is there")
     guest.add_argument("name", nargs="?", default=NAME, metavar="NAME", help=f"({NAME})")
+    command("show", _show, "show that a mirrored guest outlives its node; starts what it needs")
     chaos = command("chaos", _chaos, "break things under load, see after each round what holds")
     chaos.add_argument("--minutes", type=float, default=10.0, metavar="N", help="(10)")
     chaos.add_argument(
@@ -169,6 +181,8 @@ def _parser() -> argparse.ArgumentParser:
         help="repeats the order of what happens (another one each time)",
     )
     chaos.add_argument("--nodes", type=int, default=3, metavar="N", help="(3)")
+    figures = command("figures", _figures, "measure what is mirrored, moved and copied")
+    figures.add_argument("names", nargs="*", metavar="NAME", help="which (all)")
     ssh = command("ssh", _ssh, "open a shell on a node, or run a command there", "node")
     ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
     command("status", _status, "list the nodes, and the cuts between them")

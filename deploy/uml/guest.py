@@ -21,9 +21,7 @@ def ensure_guest(lab: Lab, name: str, say: Callable[[str], None]) -> Node:
     master = _master(lab)
     if name in master.run("gnt-instance list --no-headers -o name").split():
         return master
-    files = lab.place.shared / "guest"
-    run((str(CHECKOUT / "deploy/guest/build"), str(files)), timeout_s=BUILD_S)
-    kernel = f"kernel_path={SHARED}/guest/vmlinuz,initrd_path={SHARED}/guest/initrd"
+    kernel = ensure_files(lab)
     line = (
         f"gnt-instance add -t sharedfile --disk 0:size=64M --net 0:link=br0 -B memory=128 "
         f"-H kvm:{kernel} {shlex.quote(name)}"
@@ -31,6 +29,13 @@ def ensure_guest(lab: Lab, name: str, say: Callable[[str], None]) -> Node:
     say(f"{master.name}# {line}")
     master.run(line)
     return master
+
+
+def ensure_files(lab: Lab) -> str:
+    """Have the guest's kernel where all nodes see it; return the parameters that name it."""
+    files = lab.place.shared / "guest"
+    run((str(CHECKOUT / "deploy/guest/build"), str(files)), timeout_s=BUILD_S)
+    return f"kernel_path={SHARED}/guest/vmlinuz,initrd_path={SHARED}/guest/initrd"
 
 
 def _master(lab: Lab) -> Node:
