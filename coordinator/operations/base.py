@@ -9,6 +9,7 @@ from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.follow_up import FollowUps
+from coordinator.operations.ganeti import imports
 from coordinator.operations.ganeti.parameters import known_parameters, unknown_operation
 from coordinator.operations.parameter import Parameter, parameters_of
 from coordinator.operations.placement.promises import Promise
@@ -181,7 +182,11 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
     opcode = str(wire.get("OP_ID"))
     if opcode not in REGISTRY:
         raise unknown_operation(opcode)
-    kind = REGISTRY[opcode]
     given = {key: value for key, value in wire.items() if key not in COMMON}
-    parameters = kind.understood(known_parameters(opcode, given, kind.__struct_fields__))
-    return from_builtins(parameters, kind, what=f"the parameters of {opcode}")
+    if imports.is_import(opcode, given):
+        kind = REGISTRY[imports.IMPORT]
+        known = imports.import_parameters(given, kind.__struct_fields__)
+    else:
+        kind = REGISTRY[opcode]
+        known = known_parameters(opcode, given, kind.__struct_fields__)
+    return from_builtins(kind.understood(known), kind, what=f"the parameters of {opcode}")

@@ -20,7 +20,8 @@ pytestmark = needs_ganeti
 LINES = """
 gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
 gnt-backup export -n gamma guest:
-gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir /x -s 1G new: src_node
+gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir guest -s 1G new:
+gnt-instance remove -f new:
 gnt-backup list:
 gnt-backup list-fields:
 gnt-backup remove guest:
