@@ -17,6 +17,11 @@ class FileBacking(Order, kw_only=True, tag="file"):
     shared: bool
 
     @property
+    def where(self) -> str:
+        """Return what a disk is called by those who look for it."""
+        return self.path
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Return what a disk is in the pools of a node that has it, as nodes list them."""
         return (self.path,)
@@ -40,9 +45,14 @@ class LvmBacking(Order, kw_only=True, tag="lvm"):
     thin_pool: str = ""  # of the group, in which it takes space as it is written to
 
     @property
+    def where(self) -> str:
+        """Return what a disk is called by those who look for it."""
+        return f"{self.group}/{self.name}"
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Return what a disk is in the pools of a node that has it, as nodes list them."""
-        return (f"{self.group}/{self.name}",)
+        return (self.where,)
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -67,6 +77,10 @@ class DrbdBacking(Order, kw_only=True, tag="drbd"):
     port: Port  # TCP, on which the two talk about this disk alone
     minors: dict[NodeId, Few]  # the number of the device on each of the two
     secret: str  # by which one end proves to the other that it has this disk
+
+    @property
+    def where(self) -> str:
+        return self.data.where
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -113,6 +127,10 @@ class BlockBacking(Elsewhere, kw_only=True, tag="block"):
 
     device: str
 
+    @property
+    def where(self) -> str:
+        return self.device
+
 
 class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
     """An image of a Ceph cluster."""
@@ -121,6 +139,10 @@ class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
     image: str
     user: str = ""  # none: as Ceph's configuration says
 
+    @property
+    def where(self) -> str:
+        return f"{self.pool}/{self.image}"
+
 
 class ExtBacking(Elsewhere, kw_only=True, tag="ext"):
     """A volume that a provider of external storage keeps."""
@@ -128,6 +150,10 @@ class ExtBacking(Elsewhere, kw_only=True, tag="ext"):
     provider: str
     name: str
     parameters: dict[str, str] = {}  # what the provider is told of it
+
+    @property
+    def where(self) -> str:
+        return f"{self.provider}/{self.name}"
 
 
 class DumpBacking(Order, kw_only=True, tag="dump"):
@@ -144,8 +170,12 @@ class DumpBacking(Order, kw_only=True, tag="dump"):
     is_finished: bool = False
 
     @property
+    def where(self) -> str:
+        return f"{self.export}/{self.name}"
+
+    @property
     def paths(self) -> tuple[str, ...]:
-        return (f"{self.export}/{self.name}",)
+        return (self.where,)
 
     @property
     def pools(self) -> tuple[Pool, ...]:

@@ -65,7 +65,7 @@ class ProcessCopier(Copier):
                 secret=offer.secret,
                 compression=compression,
                 rate=rate,
-                path=disk.backing.paths[0],
+                path=disk.backing.where,
                 disk=descriptor,
                 listener=listener.fileno(),
             )
@@ -92,7 +92,7 @@ class ProcessCopier(Copier):
                 peer=peer,
                 host=host,
                 offer=offer,
-                path=disk.backing.paths[0],
+                path=disk.backing.where,
                 disk=descriptor,
                 sums=files[0],
                 status=files[1],
@@ -125,7 +125,7 @@ class ProcessCopier(Copier):
     def _open(self, ours: ExitStack, disk: DiskSpec, mode: Mode) -> int:
         descriptor = self._open_disk(replace(disk, mode=mode))
         ours.callback(os.close, descriptor)
-        claim(descriptor, disk.backing.paths[0], to_write=mode is Mode.READ_WRITE)
+        claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)
         return descriptor
 
     def _start(self, home: Home, order: Sending | Fetching, handed: tuple[int, ...]) -> None:

@@ -152,7 +152,7 @@ class FakeCopier(Copier):
     def _open(self, disk: DiskSpec) -> None:
         self._storages.open(disk)
         if self.uses(disk.id) or self._is_guests(disk.id):
-            path = disk.backing.paths[0]
+            path = disk.backing.where
             raise NodeFailure(
                 f"The disk {path} is in use by a guest, a copy, or a script of an operating "
                 "system.",

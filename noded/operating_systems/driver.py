@@ -165,7 +165,7 @@ class ProcessOsDriver(OsDriver):
         # Whatever a guest may do with it: what is installed has to be written.
         descriptor = self._open_disk(replace(disk, mode=Mode.READ_WRITE))
         ours.callback(os.close, descriptor)
-        claim(descriptor, disk.backing.paths[0], to_write=True)
+        claim(descriptor, disk.backing.where, to_write=True)
         return descriptor
 
     def _start(self, home: Home, task: Task, ours: ExitStack) -> None:

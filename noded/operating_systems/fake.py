@@ -95,7 +95,7 @@ class FakeOsDriver(OsDriver):
         for disk in order.subject.disks:
             self._storages.open(disk)
             if self.uses(disk.id) or self._is_in_use(disk.id):
-                path = disk.backing.paths[0]
+                path = disk.backing.where
                 raise NodeFailure(
                     f"The disk {path} is in use by a guest, a copy, or a script of an operating "
                     "system.",

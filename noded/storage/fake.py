@@ -169,7 +169,7 @@ class FakeStorage(Storage, PoolDriver):
         return self.shared if as_file(disk.backing).shared else self.local
 
     def _name(self, disk: DiskSpec) -> str:
-        return disk.backing.paths[0]
+        return disk.backing.where
 
     def _unreachable(self, disk: DiskSpec) -> NodeFailure:
         directory = self._directories().of(as_file(disk.backing))
@@ -193,11 +193,9 @@ class FakeElsewhere(FakeStorage):
 
     def _name(self, disk: DiskSpec) -> str:
         backing: object = disk.backing
-        if isinstance(backing, RbdBacking):
-            return f"{backing.pool}/{backing.image}"
-        if not isinstance(backing, ExtBacking):
+        if not isinstance(backing, RbdBacking | ExtBacking):
             raise InvalidRequest("This disk is kept by no provider.", disk=disk.id)
-        return f"{backing.provider}/{backing.name}"
+        return backing.where
 
     def _locate(self, disk: DiskSpec) -> FakeFiles:  # noqa: ARG002 -- there is one place only
         return self.shared

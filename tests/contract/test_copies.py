@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure
-from common.model.disk import FileBacking
+from common.model.disk import BlockBacking, FileBacking
 from common.names import DiskId, NodeName
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
 from common.noderpc.disks import Access, DiskSpec
@@ -334,3 +335,30 @@ def test_nothing_of_it_is_left_when_it_is_ended(tell: Tell) -> None:
             await rig.storages[node].ensure_absent(rig.disks[node])
 
     tell(story)
+
+
+def test_what_is_in_no_pool_is_copied_too(tmp_path: Path) -> None:
+    """Such as a device that was adopted: no node lists it, and it has a name all the same."""
+    rig = ProcessRig(tmp_path, TestCluster(tmp_path / "identities"))
+
+    async def scenario() -> None:
+        for node in ADDRESSES:
+            await rig.storages[node].ensure_present(rig.disks[node])
+        rig.fill("alpha")
+        paths = {node: rig.path(node) for node in ADDRESSES}
+        for node in ADDRESSES:
+            device = BlockBacking(device=f"/dev/disk/by-id/{node}")
+            rig.disks[node] = replace(rig.disks[node], backing=device)
+            rig.copiers[node] = ProcessCopier(
+                rig.root / f"run-{node}", identity=rig.cluster.identity(node), address=LOCALHOST,
+                open_disk=lambda _, path=paths[node]: os.open(path, os.O_RDWR),  # type: ignore[misc]
+            )  # fmt: skip
+        try:
+            await begin(rig)
+            await fetched(rig)
+        finally:
+            for copier in rig.copiers.values():
+                await copier.end(COPY)
+        assert paths["alpha"].read_bytes() == paths["beta"].read_bytes()
+
+    run(scenario())

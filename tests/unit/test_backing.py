@@ -1,7 +1,19 @@
 """What a disk is made of, as it is stored, sent and shown."""
 
+import pytest
+
 from common.messages import from_json, to_json
-from common.model.disk import META_SIZE, Backing, DrbdBacking, LvmBacking
+from common.model.disk import (
+    META_SIZE,
+    Backing,
+    BlockBacking,
+    DrbdBacking,
+    DumpBacking,
+    ExtBacking,
+    FileBacking,
+    LvmBacking,
+    RbdBacking,
+)
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB, NodeId
@@ -37,3 +49,19 @@ def test_secret_is_sent_and_never_shown() -> None:
     spec = DiskSpec(id=DiskId("d"), instance=InstanceId("i"), size=MiB(1), backing=MIRROR)
     assert SECRET in to_json(spec).decode()
     assert SECRET not in f"{MIRROR} {MIRROR!r} {spec} {spec!r} {[spec]}"
+
+
+@pytest.mark.parametrize(
+    ("backing", "where"),
+    [
+        (FileBacking(path="/srv/disks/d.raw", shared=False), "/srv/disks/d.raw"),
+        (LvmBacking(group="xenvg", name="d.disk"), "xenvg/d.disk"),
+        (MIRROR, "fast/d.data"),
+        (RbdBacking(pool="guests", image="d.rbd"), "guests/d.rbd"),
+        (ExtBacking(provider="shelf", name="d.ext"), "shelf/d.ext"),
+        (BlockBacking(device="/dev/disk/by-id/lun7"), "/dev/disk/by-id/lun7"),
+        (DumpBacking(export="web1", name="d"), "web1/d"),
+    ],
+)
+def test_every_backing_has_a_name_for_messages(backing: Backing, where: str) -> None:
+    assert backing.where == where

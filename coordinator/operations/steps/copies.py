@@ -60,7 +60,7 @@ def make_target(cluster: Cluster, copy: DiskCopy) -> Step:
     disks = cluster.call(Disks, side.node)
 
     async def undo() -> None:
-        left = f"Disk {copy.index}, a copy ({side.disk.backing.paths[0]}),"
+        left = f"Disk {copy.index}, a copy ({side.disk.backing.where}),"
         absent = partial(disks.ensure_absent, disk=side.disk)
         await in_passing(cluster, side.node, absent, left=left)
 

@@ -95,7 +95,7 @@ def delete_left_disk(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef
             await patiently(cluster, lambda: disks.ensure_absent(disk=disk), heed_cancel=False)
         except GntError as error:
             cluster.log(
-                f"The former disk {index} is left on {node} ({disk.backing.paths[0]}) and can be "
+                f"The former disk {index} is left on {node} ({disk.backing.where}) and can be "
                 f"deleted there: {error}"
             )
 
