@@ -165,8 +165,13 @@ def test_noded_that_comes_back_has_a_guest_go_on_that_stood_still_to_move() -> N
         slow = {"migration_bandwidth": 1}
         async with moving(rig, await receive(rig), parameters=slow, live=False) as task:
             await rig.restart_noded("alpha")
-            await rig.nodes["alpha"].prepare()
-            await goes_on(rig, "alpha")
+            before = rig.number("alpha")
+
+            async def is_awake() -> bool:  # the old one's call is still there, and may be asking
+                await rig.nodes["alpha"].prepare()
+                return rig.number("alpha") > before
+
+            await until(is_awake)
             await rig.nodes["alpha"].ensure_not_migrating(WEB1)
             with contextlib.suppress(NodeFailure):
                 await task
