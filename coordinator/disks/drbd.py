@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking
 from common.model.disk_parameters import DrbdParameters
 from common.model.group import Group
 from common.model.node import NodeRef
@@ -48,6 +48,11 @@ class DrbdKind(DiskKind):
             minors={node: new.devices.minor(node) for node in new.nodes},
             secret=new.devices.new_secret(),
         )
+
+    def around(self, cluster: Cluster, present: Backing, new: NewDisk) -> Backing | None:
+        if not isinstance(present, LvmBacking):
+            return None
+        return replace(self.new_backing(cluster, new), data=present)
 
     def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
         return replace(super()._spec(config, owner, group, disk), ends=_ends(config, disk))

@@ -85,6 +85,14 @@ class DiskKind(ABC):
             InvalidRequest: the cluster has no place for them.
         """
 
+    def around(self, cluster: Cluster, present: Backing, new: NewDisk) -> Backing | None:  # noqa: ARG002
+        """Decide how a disk becomes one of these whose data stays; None: it has to be copied.
+
+        Raises:
+            InvalidRequest: as ``new_backing``.
+        """
+        return None
+
     def check_number(self, disks: Sequence[object]) -> None:
         """Refuse an instance with disks where there are none, or without where there have to be.
 

@@ -1,7 +1,7 @@
 """Disks that are logical volumes of one node."""
 
 from common.model.cluster import Cluster
-from common.model.disk import LvmBacking
+from common.model.disk import Backing, DrbdBacking, LvmBacking
 from common.model.disk_parameters import PlainParameters
 from common.model.parameters import Layer, settled
 from common.model.pool import Pool
@@ -39,6 +39,9 @@ class PlainKind(DiskKind):
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
         return volume_kept_in(disk, uuid, room)
+
+    def around(self, cluster: Cluster, present: Backing, new: NewDisk) -> Backing | None:  # noqa: ARG002
+        return present.data if isinstance(present, DrbdBacking) else None
 
 
 def _thin_pool(cluster: Cluster, refined: Layer | None = None) -> str:

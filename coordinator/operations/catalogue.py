@@ -308,7 +308,6 @@ _ENTRIES = (
         ignored=(
             "--force-variant",
             "--no-conflicts-check",
-            "--no-wait-for-sync",
         ),
     ),
     Entry(

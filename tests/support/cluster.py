@@ -31,6 +31,7 @@ from coordinator.state.state import State
 from noded.copies.fake import FakeWires
 from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.tables import read_stamp
+from noded.storage.drbd.fake_end import End
 from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.fake import FakeFiles
 from tests.support.contents import Contents
@@ -81,6 +82,7 @@ class SimulatedCluster:
         }
         for machine in self.machines.values():
             self.network.plug_in(machine)
+        self.pairs.on_copy = self._copy_content
         self._master: Coordinator | None = None
         self._later = Background()
         self.coordinators: list[Coordinator] = []  # all that ever were
@@ -88,6 +90,14 @@ class SimulatedCluster:
     def now(self) -> float:
         """Seconds since 1970, on every clock that is right."""
         return BEGINNING + asyncio.get_running_loop().time()
+
+    def _copy_content(self, source: End, target: End) -> None:
+        """Have the volume below one end of a mirrored disk hold what is below the other."""
+        by_address = {machine.ip: machine.written for machine in self.machines.values()}
+        assert source.copy is not None
+        assert target.copy is not None
+        theirs = by_address[source.address]
+        by_address[target.address].copy_from(theirs, source.copy.data, target.copy.data)
 
     # Coordinators
 

@@ -10,8 +10,8 @@ from noded.storage.lvm.fake import FakeVolumes
 class Contents:
     """Of one machine. A volume that is made anew has nothing on it, whatever its name is.
 
-    What is written to one end of a mirrored disk is on the other, too: that mirroring is told
-    apart from its failures is for those who test it.
+    What is written to one end of a mirrored disk is on the other, too, and so is what is copied:
+    that mirroring is told apart from its failures is for those who test it.
     """
 
     def __init__(
@@ -54,6 +54,10 @@ class Contents:
     def write_volume(self, uuid: str, word: str) -> None:
         """Write to a volume that is no disk's, by LVM's UUID."""
         self._words[uuid] = word
+
+    def copy_from(self, other: "Contents", source: str, target: str) -> None:
+        """Have a volume of this machine hold what one of another machine holds."""
+        self._words[target] = other._words.get(source, "")
 
     def by_path(self) -> dict[str, str]:
         """Return the words that are on disks which only this machine has."""

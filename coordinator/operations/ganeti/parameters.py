@@ -47,7 +47,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at
-        "wait_for_sync": (False,),  # as for CREATE
         "conflicts_check": (False,),  # there are no networks
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},

@@ -16,6 +16,13 @@ from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.disks.wish import DiskWish
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.convert_in_place import (
+    InPlace,
+    clear_up,
+    disks_in_place,
+    make_ready,
+    plan_in_place,
+)
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.placement.fit import check_still_fits
@@ -31,19 +38,31 @@ from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 
-class Conversion(Order, kw_only=True):
-    """The disks of a stopped instance, before and after, and the nodes that have them."""
+class Filling(Order, kw_only=True):
+    """New disks of a stopped instance, the nodes that have them, and what they are filled with."""
 
-    before: tuple[Disk, ...]
-    after: tuple[Disk, ...]
     homes_before: tuple[NodeRef, ...]
     homes: tuple[NodeRef, ...]
     guest: GuestSpec  # as it will be
     copies: tuple[DiskCopy, ...]
 
 
+class Conversion(Order, kw_only=True):
+    """The disks of a stopped instance, before and after, and how these come to be."""
+
+    before: tuple[Disk, ...]
+    after: tuple[Disk, ...]
+    in_place: InPlace | None = None  # they are the same, with a copy more or less
+    filling: Filling | None = None
+
+
 async def plan_conversion(
-    cluster: Cluster, instance: Instance, template: DiskTemplate, secondary: str | None
+    cluster: Cluster,
+    instance: Instance,
+    template: DiskTemplate,
+    secondary: str | None,
+    *,
+    waits: bool,
 ) -> tuple[Instance, Conversion]:
     """Return the instance with disks of another template, and how they come to be.
 
@@ -64,7 +83,8 @@ async def plan_conversion(
     holders, devices = new.holders([node.uuid for node in nodes]), free_devices(cluster)
     before = config.disks_of(instance)
     check_no_snapshots(instance, before, "converted")
-    after = tuple(
+    stays = await disks_in_place(cluster, instance, new, nodes, devices, waits=waits)
+    after = stays or tuple(
         Disk(
             uuid=(uuid := DiskId(cluster.new_uuid())),
             ctime=now,
@@ -81,6 +101,9 @@ async def plan_conversion(
     )
     converted = replace(instance, disk_template=template, disks=tuple(disk.uuid for disk in after))
     await check_still_fits(cluster, PlannedInstance(converted, after), nodes, built_in=False)
+    if stays:
+        in_place = plan_in_place(cluster, instance, converted, after, waits=waits)
+        return converted, Conversion(before=before, after=after, in_place=in_place)
     guest = guest_spec(config, converted, after, config.nics_of(instance))
     present = present_guest(config, instance)
     read_on = (await find_cast(cluster, instance, nodes[0], present)).nodes
@@ -92,31 +115,33 @@ async def plan_conversion(
         )
         for index, (there, here) in enumerate(zip(present.disks, guest.disks, strict=True))
     )
-    return converted, Conversion(
-        before=before,
-        after=after,
-        homes_before=homes(config, instance, nodes[0].ref),
-        homes=refs,
-        guest=guest,
-        copies=copies,
+    filling = Filling(
+        homes_before=homes(config, instance, nodes[0].ref), homes=refs, guest=guest, copies=copies
     )
+    return converted, Conversion(before=before, after=after, filling=filling)
 
 
-def make_and_fill(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
+def make_and_fill(cluster: Cluster, conversion: Conversion) -> Iterator[Step]:
     """Make the new disks, with what is on the old ones."""
-    for copy in plan.copies:
-        yield create_disk(cluster, copy.index, copy.target.disk, plan.homes)
-    if len(plan.homes) > 1:
-        yield join_copies(cluster, plan.guest, plan.homes)
-    for copy in plan.copies:
-        yield copy_disk(cluster, copy)
+    if conversion.in_place:
+        yield from make_ready(cluster, conversion.in_place)
+    if plan := conversion.filling:
+        for copy in plan.copies:
+            yield create_disk(cluster, copy.index, copy.target.disk, plan.homes)
+        if len(plan.homes) > 1:
+            yield join_copies(cluster, plan.guest, plan.homes)
+        for copy in plan.copies:
+            yield copy_disk(cluster, copy)
 
 
-def delete_old(cluster: Cluster, plan: Conversion) -> Iterator[Step]:
+def delete_old(cluster: Cluster, conversion: Conversion) -> Iterator[Step]:
     """Delete the old disks, when the instance has the new ones."""
-    for copy in plan.copies:
-        for node in plan.homes_before:
-            yield delete_left_disk(cluster, copy.index, copy.source.disk, node)
+    if conversion.in_place:
+        yield from clear_up(cluster, conversion.in_place)
+    if plan := conversion.filling:
+        for copy in plan.copies:
+            for node in plan.homes_before:
+                yield delete_left_disk(cluster, copy.index, copy.source.disk, node)
 
 
 def _check_makes_sense(config: Config, instance: Instance, old: DiskKind, new: DiskKind) -> None:

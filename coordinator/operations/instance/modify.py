@@ -20,6 +20,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     IgnorePolicy,
     InstanceArgument,
+    WaitForSync,
 )
 from coordinator.operations.instance.convert import (
     Conversion,
@@ -145,6 +146,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
     remote_node: Annotated[
         str | None, option("-n", "--node", help="with -t: the node for the second copy")
     ] = None
+    wait_for_sync: WaitForSync = True
     ignore_ipolicy: IgnorePolicy = False
     hotplug: Annotated[
         bool,
@@ -276,7 +278,9 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         assert self.disk_template
         if self.disks:
             raise InvalidRequest("Change the disks, or how they are kept, one after the other.")
-        return await plan_conversion(cluster, instance, self.disk_template, self.remote_node)
+        return await plan_conversion(
+            cluster, instance, self.disk_template, self.remote_node, waits=self.wait_for_sync
+        )
 
     def _check_stopped(self, instance: Instance, node: Node, *, runs: bool) -> None:
         """Refuse what cannot be done while it runs."""

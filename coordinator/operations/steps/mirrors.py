@@ -70,7 +70,7 @@ def join_copies(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) 
         await at_once(cluster, {node.uuid: hold(cluster, guest, standby(node)) for node in nodes})
         disks = mirrored(guest)
         mirrors = cluster.call(Mirrors, home)
-        reports = await _connected(cluster, guest, home)
+        reports = await connected(cluster, guest, home)
         if not are_whole(reports):
             await mirrors.begin(disks=disks, full=False)
             await wait_for_sync(cluster, guest, home)
@@ -244,7 +244,7 @@ def check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:
         )
 
 
-async def _connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Reports:
+async def connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Reports:
     """Return what a node says once it has found the other one."""
     disks, since = mirrored(guest), cluster.steady()
     while True:

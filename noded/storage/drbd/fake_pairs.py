@@ -23,6 +23,7 @@ class FakePairs:
         reaches: whether what one address sends arrives at another.
         lost: what guests began with a copy that lacked what had been acknowledged, by disk.
         given_up: disks of which a copy was declared good, so that nobody is to complain.
+        on_copy: told when one end has got all that is on another.
     """
 
     def __init__(self, reaches: Callable[[str, str], bool] = lambda _source, _target: True) -> None:
@@ -30,6 +31,7 @@ class FakePairs:
         self.ends: list[End] = []
         self.lost: list[str] = []
         self.given_up: set[str] = set()
+        self.on_copy: Callable[[End, End], None] = lambda _source, _target: None
         self._acknowledged: dict[str, float] = {}
         self._using: set[tuple[str, str]] = set()
         self._numbers = count(0x10)
@@ -172,6 +174,7 @@ class FakePairs:
             end.copy.dirty_kib, end.copy.is_all_dirty = 0, False
             end.copy.peer_is_outdated = False
         target.copy.written = source.copy.written
+        self.on_copy(source, target)
         self.become_good(target)
 
     # What happens when two ends see each other

@@ -113,6 +113,15 @@ STORIES = {
     "add a mirrored disk at once": Story(
         modify(disk("add", size=32), hotplug=True), web1_mirrored()
     ),
+    "give disks a second copy": Story(
+        modify(disk_template=DiskTemplate.DRBD, remote_node="beta"),
+        web1_on("gamma", template=DiskTemplate.PLAIN, start=False),
+        again=DeactivateDisks(instance_name=WEB1),
+    ),
+    "give the second copy up": Story(
+        modify(disk_template=DiskTemplate.PLAIN), web1_mirrored(start=False),
+        uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
+    ),
     "rename a disk": Story(modify(disk("modify", 0, name="root", mode="ro")), web1_on("gamma")),
 }  # fmt: skip
 
