@@ -106,7 +106,7 @@ _INSTALL = """
 import pathlib, sys
 from tests.contract.test_debian_os_definitions import installed
 said, report = installed(pathlib.Path(sys.argv[1]), "debootstrap+default", 900)
-sys.exit(report.problem)
+sys.exit(report.problem or 0)
 """
 
 
