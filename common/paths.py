@@ -67,6 +67,11 @@ class Paths:
         return self.state / "export"
 
     @property
+    def images(self) -> Path:
+        """Images of operating systems that were fetched, by their SHA-256."""
+        return self.state / "images"
+
+    @property
     def join_token(self) -> Path:
         return self.state / "join-token"
 

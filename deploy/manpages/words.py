@@ -232,6 +232,7 @@ DAEMONS = {
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),
             ("/var/lib/gantry/export/", "One directory an export, named after the instance."),
+            ("/var/lib/gantry/images/", "Images that were fetched, by their SHA-256."),
             ("/run/gantry/instances/", "One directory a guest, named by its UUID."),
             (
                 "/run/gantry/copies/",

@@ -13,6 +13,8 @@ _ZERO_RANGE, _KEEP_SIZE = 0x10, 0x01  # linux/falloc.h
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENOTTY)
 _FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: type, whence, start, length, pid
 
+_PIECE = 4 << 20  # of zeros that are written one by one
+
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
@@ -50,12 +52,18 @@ def write_zeros(descriptor: int, length: int, offset: int) -> None:
         return
     if is_zero(read_exactly(descriptor, length, offset)):
         return
+    zero_range(descriptor, length, offset)
+
+
+def zero_range(descriptor: int, length: int, offset: int) -> None:
+    """Have zeros there, whatever is there; the device or file system does it, if it can."""
     if _libc.fallocate(descriptor, _ZERO_RANGE | _KEEP_SIZE, offset, length) == 0:
         return
     code = ctypes.get_errno()
     if code not in _CANNOT:
         raise OSError(code, os.strerror(code))
-    write_all(descriptor, bytes(length), offset)
+    for start in range(offset, offset + length, _PIECE):
+        write_all(descriptor, bytes(min(_PIECE, offset + length - start)), start)
 
 
 def next_data(descriptor: int, offset: int, end: int) -> int:

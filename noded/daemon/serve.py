@@ -40,6 +40,7 @@ from noded.hooks.directory import HookScripts
 from noded.hypervisor.drivers import hypervisors
 from noded.hypervisor.interface import Surroundings
 from noded.identity.keys import ChildKeyMaker
+from noded.images.definition import image_definition
 from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
@@ -157,6 +158,7 @@ def _drivers(
                 search_path=paths.operating_systems(),
                 runs=paths.os_runs,
                 logs=paths.os_logs,
+                built_in=(image_definition(paths.images, paths.guest_rules),),
             ),
             storages.open,
         ),

@@ -1,0 +1,110 @@
+"""The script ``create`` of the operating system “image”: puts an image onto the first disk.
+
+``python -P -m noded.images.create CACHE RULES``: where images from elsewhere are kept, and what
+root of this node says of files that guests may be given. All else is in the environment, as for
+any definition of an operating system.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from common.errors import GntError
+from noded.copies.device import size_of, write_all
+from noded.hypervisor.rules import open_image as open_allowed
+from noded.hypervisor.rules import read_rules
+from noded.images.cache import SCHEMES, SUM, ImageCache, sum_of
+from noded.images.confined import confined
+from noded.images.fat import DoesNotFit, fat_image
+from noded.images.qcow2 import BadImage
+from noded.images.seed import LABEL, OF_FIRST_BOOT, BadSetting, seed_files
+from noded.images.writing import open_image, write_image
+
+SEED_DISK = "cidata"  # the name of the disk that becomes the seed
+
+
+def main() -> None:
+    try:
+        install(dict(os.environ), cache=Path(sys.argv[1]), rules=Path(sys.argv[2]))
+    except (BadImage, BadSetting, DoesNotFit, GntError, OSError) as error:
+        tell(f"Cannot install the image: {str(error).rstrip('.')}.")
+        sys.exit(1)
+
+
+def install(told: Mapping[str, str], *, cache: Path, rules: Path) -> None:
+    """Put the image onto the first disk, and what the guest is told onto the one for that.
+
+    Args:
+        told: the environment.
+        cache: where images from elsewhere are kept.
+        rules: root's word on files.
+
+    Raises:
+        BadImage, BadSetting, DoesNotFit, GntError, OSError: it cannot be done.
+    """
+    seed = _seed(told)
+    source = _source(told, cache, rules)
+    disk = _open_disk(told["DISK_0_PATH"])
+    is_zeros = told.get("INSTANCE_REINSTALL") != "1"
+    tell(f"writing the image to disk 0 ({size_of(disk) >> 20} MiB)")
+    confined(lambda: write_image(open_image(source), disk, is_zeros=is_zeros, tell=tell))
+    if seed is not None:
+        number, image = seed
+        tell(f"writing what the guest is told at its first boot to disk {number}")
+        _write_seed(_open_disk(told[f"DISK_{number}_PATH"]), image)
+    tell("done")
+
+
+def tell(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 -- this is a program
+
+
+def _seed(told: Mapping[str, str]) -> tuple[int, bytes] | None:
+    """Return the number of the disk for the seed, and what goes there; None: there is no such."""
+    for number in range(int(told["DISK_COUNT"])):
+        if told.get(f"DISK_{number}_NAME") == SEED_DISK and number:
+            return number, fat_image(LABEL, seed_files(told))
+    for name in OF_FIRST_BOOT:
+        if told.get(f"OSP_{name.upper()}"):
+            raise BadSetting(
+                f"{name} is told to the guest by a small disk, and the instance has none; make it "
+                f"with one more, as in --disk 1:size=4M,name={SEED_DISK},mode=ro"
+            )
+    return None
+
+
+def _source(told: Mapping[str, str], cache: Path, rules: Path) -> int:
+    url, path = told.get("OSP_URL", ""), told.get("OSP_FILE", "")
+    sha256 = told.get("OSP_SHA256", "").lower()
+    if sha256 and not SUM.fullmatch(sha256):
+        raise BadSetting("sha256 has 64 hexadecimal digits")
+    if bool(url) == bool(path):
+        raise BadSetting("say where the image is, with one of url and file")
+    if url:
+        # What is fetched from within a node's network is told to nobody who does not know it.
+        if not sha256:
+            raise BadSetting("an image from a url needs its sha256, too")
+        if urlsplit(url).scheme not in SCHEMES:
+            raise BadSetting(f"url begins with {' or '.join(SCHEMES)}, unlike “{url}”")
+        return ImageCache(cache, confined).open(url, sha256, tell)
+    descriptor = open_allowed(read_rules(rules), path, never=(cache,))
+    if sha256 and (found := sum_of(descriptor)) != sha256:
+        raise BadImage(f"{path} is another image: its SHA-256 is {found}, not {sha256}")
+    return descriptor
+
+
+def _open_disk(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _write_seed(disk: int, image: bytes) -> None:
+    if size_of(disk) < len(image):
+        raise DoesNotFit(f"the disk {SEED_DISK} needs at least {len(image) >> 20} MiB")
+    write_all(disk, image, 0)
+    os.fsync(disk)
+
+
+if __name__ == "__main__":
+    main()

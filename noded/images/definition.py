@@ -1,0 +1,37 @@
+"""The operating system that comes with Gantry: a published image, and what it is told."""
+
+import sys
+from pathlib import Path
+
+from common.noderpc.operating_systems import Script
+from noded.operating_systems.definition import Definition
+
+PARAMETERS = (
+    ("url", "where the image is fetched from (http, https); kept on the node"),
+    ("file", "or its path on the node, as root of the node allows"),
+    ("sha256", "of the image; needed with url"),
+    ("user", "made at the first boot, with the right to become root"),
+    ("ssh_key", "that this user, or the usual one, is reached with"),
+    ("password", "of this user, plain or hashed; give it as private or secret"),
+    ("hostname", "instead of the instance's name"),
+    ("user_data", "told to cloud-init instead of the above"),
+    ("prefix", "length of the prefix of the nics' addresses (24, or 64)"),
+    ("gateway", "of the first nic, where it has an address"),
+    ("nameservers", "addresses, with spaces"),
+)
+
+
+def image_definition(cache: Path, rules: Path) -> Definition:
+    """Return the definition.
+
+    Args:
+        cache: where fetched images are kept.
+        rules: root's word on which files of the node may be used.
+    """
+    program = (sys.executable, "-P", "-m", "noded.images.create", str(cache), str(rules))
+    return Definition(
+        name="image",
+        api_versions=(20,),
+        scripts={Script.CREATE: program},
+        parameters=PARAMETERS,
+    )

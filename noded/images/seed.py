@@ -1,0 +1,102 @@
+"""What a guest is told at its first boot: cloud-init's NoCloud data, from a script's environment.
+
+Values are JSON, which is YAML as well, so nothing in them can become something else.
+
+Source: cloud-init's documentation, “NoCloud” and “Networking config version 2”.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address, ip_interface
+from typing import Any
+
+LABEL = "CIDATA"
+OF_FIRST_BOOT = (
+    "user", "ssh_key", "password", "hostname", "user_data", "prefix", "gateway", "nameservers",
+)  # fmt: skip
+_PREFIXES = {4: 24, 6: 64}  # where nobody says otherwise
+
+
+class BadSetting(Exception):
+    """Says which parameter makes no sense, and why."""
+
+
+def seed_files(told: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files of the seed.
+
+    Args:
+        told: the environment of a script: ``INSTANCE_…``, ``NIC_…`` and ``OSP_…``.
+
+    Raises:
+        BadSetting: an address is none.
+    """
+    host = told.get("OSP_HOSTNAME") or told["INSTANCE_NAME"]
+    meta = {"instance-id": told["INSTANCE_UUID"], "local-hostname": host}
+    user_data = told.get("OSP_USER_DATA") or f"#cloud-config\n{_json(_user_data(told))}"
+    network = {"version": 2, "ethernets": dict(_nics(told))}
+    return {
+        "meta-data": _json(meta).encode(),
+        "user-data": user_data.encode(),
+        "network-config": _json(network).encode(),
+    }
+
+
+def _user_data(told: Mapping[str, str]) -> dict[str, Any]:
+    keys = [line for line in told.get("OSP_SSH_KEY", "").splitlines() if line.strip()]
+    password, name = told.get("OSP_PASSWORD", ""), told.get("OSP_USER", "")
+    data: dict[str, Any] = {"preserve_hostname": False}
+    if name:
+        user: dict[str, Any] = {
+            "name": name,
+            "shell": "/bin/bash",
+            "sudo": "ALL=(ALL) NOPASSWD:ALL",
+            "lock_passwd": not password,
+        }
+        data["users"] = [user | ({"ssh_authorized_keys": keys} if keys else {})]
+    elif keys:
+        data["ssh_authorized_keys"] = keys
+    if password:
+        secret = {"name": name, "password": password} if name else {}
+        kind = {"type": "hash" if password.startswith("$") else "text"} if name else {}
+        data["chpasswd"] = {"expire": False} | ({"users": [secret | kind]} if name else {})
+        data |= {} if name else {"password": password}
+        data["ssh_pwauth"] = True
+    return data
+
+
+def _nics(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield how each nic is configured: with its address, or as the network says."""
+    for index in range(int(told.get("NIC_COUNT", "0"))):
+        nic = {"match": {"macaddress": told[f"NIC_{index}_MAC"]}}
+        address = told.get(f"NIC_{index}_IP", "")
+        if not address:
+            yield f"nic{index}", nic | {"dhcp4": True}
+            continue
+        own: dict[str, Any] = {"addresses": [_with_prefix(address, told, index)]}
+        gateway = told.get(f"NIC_{index}_NETWORK_GATEWAY", "")
+        if gateway := gateway or (told.get("OSP_GATEWAY", "") if index == 0 else ""):
+            own["routes"] = [{"to": "default", "via": _address(gateway, "gateway")}]
+        if servers := told.get("OSP_NAMESERVERS", "").replace(",", " ").split():
+            own["nameservers"] = {"addresses": [_address(each, "nameservers") for each in servers]}
+        yield f"nic{index}", nic | own
+
+
+def _with_prefix(address: str, told: Mapping[str, str], index: int) -> str:
+    subnet = told.get(f"NIC_{index}_NETWORK_SUBNET", "").partition("/")[2]
+    version = ip_address(_address(address, "ip")).version
+    length = subnet or told.get("OSP_PREFIX", "") or str(_PREFIXES[version])
+    try:
+        return str(ip_interface(f"{address}/{length}"))
+    except ValueError as error:
+        raise BadSetting(f"prefix cannot be “{length}”: {error}") from error
+
+
+def _address(text: str, parameter: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError as error:
+        raise BadSetting(f"{parameter} cannot be “{text}”: it is no IP address") from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
