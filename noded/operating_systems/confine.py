@@ -11,9 +11,6 @@ _OWN_NAMES = (
 _FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "script")
 
 
-def command_line(
-    script: Sequence[str], *, has_sandbox: bool, disks: Sequence[int] = ()
-) -> tuple[str, ...]:
+def command_line(script: Sequence[str]) -> tuple[str, ...]:
     """Return what runs ``script``."""
-    del has_sandbox, disks
     return (*_OWN_NAMES, "--", *_FIRST, *script)

@@ -156,7 +156,6 @@ class ProcessOsDriver(OsDriver):
                 secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
                 disks=tuple(disks),
                 log=output,
-                has_sandbox=not definition.is_trusted and order.script is Script.CREATE,
                 result=str(home.directory / RESULT),
             )
             self._start(home, task, ours)

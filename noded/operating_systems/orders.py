@@ -13,7 +13,6 @@ class Task(Order, kw_only=True):
         secrets: texts that do not appear in its output.
         disks: descriptors that keep guests off, for as long as they are open.
         log: the descriptor of the file for its output.
-        has_sandbox: it is trusted with nothing but its disks.
         result: the file that says how it ended.
     """
 
@@ -23,5 +22,4 @@ class Task(Order, kw_only=True):
     secrets: tuple[str, ...] = ()
     disks: tuple[int, ...] = ()
     log: int
-    has_sandbox: bool = False
     result: str

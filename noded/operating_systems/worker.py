@@ -36,7 +36,7 @@ class _Worker:
         # It is begun before anything can be told to end: a signal that comes first waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._script = subprocess.Popen(
-            command_line(task.argv, has_sandbox=task.has_sandbox, disks=task.disks),
+            command_line(task.argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -44,7 +44,6 @@ class _Worker:
             env=task.environment,
             start_new_session=True,
             restore_signals=True,
-            pass_fds=task.disks if task.has_sandbox else (),
             preexec_fn=_unblock,  # noqa: PLW1509 -- there is one thread
         )
         signal.signal(signal.SIGTERM, self._stop)
