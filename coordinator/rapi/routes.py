@@ -18,27 +18,33 @@ from coordinator.rapi.submissions import TAKES, Takes
 from coordinator.rapi.users import Access
 
 JSON = "application/json"
+DESCRIPTION = "/openapi.json"
 
 
 @dataclass(frozen=True)
 class Route:
     """One method of one path; ``{…}`` stands for a name.
 
-    It has ``read``, submits a job of ``opcode``, or is of another ``media`` than JSON.
+    It has ``read``, submits a job of ``opcode``, or is what the service itself has. Title, query
+    and whether there is a body are told of what is no submission.
     """
 
     method: str
     path: str
     access: Access
     read: reads.Read | None = None
+    title: str = ""
+    query: tuple[str, ...] = ()
     opcode: str = ""
     media: str = JSON
+    has_body: bool = False
 
     @property
     def handler(self) -> str:
         """What Ganeti calls it in the trail of reasons."""
         words = re.sub(r"{(\w+)}", _named_by_ganeti, self.path.removeprefix("/2"))
-        return re.sub(r"[^a-z]+", "_", words.strip("/")) or "root"
+        name = re.sub(r"[^a-z]+", "_", words.strip("/"))
+        return name or ("2" if self.path == "/2" else "root")
 
     @property
     def kind(self) -> str:
@@ -49,6 +55,15 @@ class Route:
     @property
     def takes(self) -> Takes:
         return TAKES.get(f"{self.method} {unnamed(self.path)}", Takes())
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of the query."""
+        return self.takes.arguments if self.is_submission else self.query
+
+    @property
+    def is_submission(self) -> bool:
+        return bool(self.opcode) and self.read is None
 
     @property
     def is_supported(self) -> bool:
@@ -76,43 +91,58 @@ def _named_by_ganeti(found: re.Match[str]) -> str:
     return {"job": "id", "uuid": "uuid", "disk": "", "resource": ""}.get(found[1], "name")
 
 
+_BULK, _FIELDS = ("bulk",), ("fields",)
 _OPEN, _READ, _WRITE = Access.OPEN, Access.READ, Access.WRITE
 # fmt: off
 _READS = (
-    Route("GET", "/", _OPEN, reads.nothing),
-    Route("GET", "/2", _OPEN, reads.nothing),
-    Route("GET", "/version", _OPEN, reads.version),
-    Route("GET", "/2/features", _OPEN, reads.features),
-    Route("GET", "/2/info", _OPEN, reads.info),
-    Route("GET", "/2/nodes", _OPEN, reads.listing("node", "/2/nodes", "id")),
-    Route("GET", "/2/nodes/{node_name}", _OPEN, reads.node),
-    Route("GET", "/2/nodes/{node_name}/role", _OPEN, reads.role),
-    Route("GET", "/2/nodes/{name}/tags", _OPEN, reads.tags("node")),
-    Route("GET", "/2/instances", _OPEN, reads.listing("instance", "/2/instances", "id")),
-    Route("GET", "/2/instances/{instance_name}", _OPEN, reads.single("instance", "instance_name")),
-    Route("GET", "/2/instances/{instance_name}/console", _READ, asked.console),
-    Route("GET", "/2/instances/{name}/tags", _OPEN, reads.tags("instance")),
-    Route("GET", "/2/networks", _OPEN, reads.listing("network", "/2/networks")),
-    Route("GET", "/2/networks/{network_name}", _OPEN, reads.single("network", "network_name")),
-    Route("GET", "/2/networks/{name}/tags", _OPEN, reads.tags("network")),
-    Route("GET", "/2/groups", _OPEN, reads.listing("group", "/2/groups")),
-    Route("GET", "/2/groups/{group_name}", _OPEN, reads.single("group", "group_name")),
-    Route("GET", "/2/groups/{name}/tags", _OPEN, reads.tags("group")),
-    Route("GET", "/2/jobs", _OPEN, reads.listing("job", "/2/jobs", "id")),
-    Route("GET", "/2/jobs/{job}", _OPEN, reads.job),
-    Route("DELETE", "/2/jobs/{job}", _WRITE, asked.cancel),
-    Route("GET", "/2/jobs/{job}/wait", _WRITE, reads.job_change),
-    Route("GET", "/2/tags", _OPEN, reads.tags("cluster")),
-    Route("GET", "/2/query/{resource}", _READ, asked.query),
-    Route("PUT", "/2/query/{resource}", _READ, asked.query),
-    Route("GET", "/2/query/{resource}/fields", _OPEN, asked.query_fields),
-    Route("GET", "/2/filters", _OPEN, asked.filters),
-    Route("POST", "/2/filters", _WRITE, asked.put_filter),
-    Route("GET", "/2/filters/{uuid}", _OPEN, asked.single_filter),
-    Route("PUT", "/2/filters/{uuid}", _WRITE, asked.put_filter),
-    Route("DELETE", "/2/filters/{uuid}", _WRITE, asked.delete_filter),
-    Route("GET", "/2/events", _READ, media=MEDIA),
-    Route("GET", "/2/os", _OPEN, asked.systems, opcode="OP_OS_DIAGNOSE"),
+    Route("GET", "/", _OPEN, reads.nothing, "Nothing; for browsers, a page to try the interface"),
+    Route("GET", "/2", _OPEN, reads.nothing, "Nothing"),
+    Route("GET", "/version", _OPEN, reads.version, "The version of the interface"),
+    Route("GET", DESCRIPTION, _OPEN, title="This description"),
+    Route("GET", "/2/features", _OPEN, reads.features, "Optional parts that there are"),
+    Route("GET", "/2/info", _OPEN, reads.info, "All about the cluster itself"),
+    Route("GET", "/2/nodes", _OPEN, reads.listing("node", "/2/nodes", "id"), "List nodes", _BULK),
+    Route("GET", "/2/nodes/{node_name}", _OPEN, reads.node, "All about a node"),
+    Route("GET", "/2/nodes/{node_name}/role", _OPEN, reads.role, "What a node is for"),
+    Route("GET", "/2/nodes/{name}/tags", _OPEN, reads.tags("node"), "Tags of a node"),
+    Route("GET", "/2/instances", _OPEN, reads.listing("instance", "/2/instances", "id"),
+          "List instances", _BULK),
+    Route("GET", "/2/instances/{instance_name}", _OPEN, reads.single("instance", "instance_name"),
+          "All about an instance"),
+    Route("GET", "/2/instances/{instance_name}/console", _READ, asked.console,
+          "How to reach the console of an instance that runs"),
+    Route("GET", "/2/instances/{name}/tags", _OPEN, reads.tags("instance"), "Tags of an instance"),
+    Route("GET", "/2/networks", _OPEN, reads.listing("network", "/2/networks"), "List networks",
+          _BULK),
+    Route("GET", "/2/networks/{network_name}", _OPEN, reads.single("network", "network_name"),
+          "All about a network"),
+    Route("GET", "/2/networks/{name}/tags", _OPEN, reads.tags("network"), "Tags of a network"),
+    Route("GET", "/2/groups", _OPEN, reads.listing("group", "/2/groups"), "List groups of nodes",
+          _BULK),
+    Route("GET", "/2/groups/{group_name}", _OPEN, reads.single("group", "group_name"),
+          "All about a group of nodes"),
+    Route("GET", "/2/groups/{name}/tags", _OPEN, reads.tags("group"), "Tags of a group"),
+    Route("GET", "/2/jobs", _OPEN, reads.listing("job", "/2/jobs", "id"), "List jobs", _BULK),
+    Route("GET", "/2/jobs/{job}", _OPEN, reads.job, "All about a job"),
+    Route("DELETE", "/2/jobs/{job}", _WRITE, asked.cancel, "Cancel a job"),
+    Route("GET", "/2/jobs/{job}/wait", _WRITE, reads.job_change,
+          "Wait until a job is otherwise than it was, for ten seconds", has_body=True),
+    Route("GET", "/2/tags", _OPEN, reads.tags("cluster"), "Tags of the cluster"),
+    Route("GET", "/2/query/{resource}", _READ, asked.query, "Some fields of all objects", _FIELDS),
+    Route("PUT", "/2/query/{resource}", _READ, asked.query, "Some fields of some objects", _FIELDS,
+          has_body=True),
+    Route("GET", "/2/query/{resource}/fields", _OPEN, asked.query_fields, "What fields there are",
+          _FIELDS),
+    Route("GET", "/2/filters", _OPEN, asked.filters, "List rules that new jobs are held to", _BULK),
+    Route("POST", "/2/filters", _WRITE, asked.put_filter, "Make a rule", has_body=True),
+    Route("GET", "/2/filters/{uuid}", _OPEN, asked.single_filter, "One rule"),
+    Route("PUT", "/2/filters/{uuid}", _WRITE, asked.put_filter, "Put a rule in place of another",
+          has_body=True),
+    Route("DELETE", "/2/filters/{uuid}", _WRITE, asked.delete_filter, "Remove a rule"),
+    Route("GET", "/2/events", _READ, title="What changes, as a stream of server-sent events",
+          query=("kinds",), media=MEDIA),
+    Route("GET", "/2/os", _OPEN, asked.systems, "Operating systems that can be installed",
+          opcode="OP_OS_DIAGNOSE"),
 )
 
 # Submit what the catalogue has under another address, or not yet.

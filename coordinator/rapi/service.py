@@ -16,14 +16,16 @@ from coordinator.rapi.conditions import check_acceptable, check_unchanged, is_kn
 from coordinator.rapi.events import MEDIA, Events, stream
 from coordinator.rapi.failures import Refusal, refused, status_of, told
 from coordinator.rapi.limits import Limits
+from coordinator.rapi.manual import HTML, Manual, page
 from coordinator.rapi.reads import Sources, Told
-from coordinator.rapi.routes import JSON, Route, Router
+from coordinator.rapi.routes import DESCRIPTION, JSON, Route, Router
 from coordinator.rapi.sending import send
 from coordinator.rapi.users import REALM, Access, User, UsersFile, credentials
 
 log = logging.getLogger(__name__)
 
-_FREE = frozenset({"/", "/2", "/version", "/2/features"})  # answered wherever the master is
+# Answered wherever the master is.
+_FREE = frozenset({"/", "/2", "/version", "/2/features", DESCRIPTION})
 
 
 class Service:
@@ -53,7 +55,7 @@ class Service:
         self._sources, self._users, self._limits = sources, users, limits
         self._events = events
         self._where, self._note, self._is_closed = where, note, is_closed
-        self._router = Router()
+        self._router, self._manual = Router(), Manual()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request; whatever goes wrong is an answer, too."""
@@ -74,6 +76,9 @@ class Service:
                 user="" if user == "-" else user,
                 source=source,
             )
+            if route.path == "/" and HTML in request.headers.get("Accept", ""):
+                body, headers = page()
+                return await send(request, status, body, HTML, headers)
             check_acceptable(request.headers.get("Accept"), route.media)
             self._check_here(route)
             if route.media == MEDIA:
@@ -99,10 +104,15 @@ class Service:
     async def _answer(self, route: Route, call: Call, headers: dict[str, str]) -> bytes:
         if route.path not in _FREE and route.read is not None and route.access is Access.OPEN:
             headers["Age"] = str(int(self._sources.copy.age_s))
-        if route.read is None:
+        if route.is_submission:
             number = await self._submit(route, call)
             headers["Location"] = f"/2/jobs/{number}"
             return msgspec.json.encode(number)
+        if route.path == DESCRIPTION:
+            text = await self._manual.description()
+            headers["ETag"] = f'"{sum_of(text)}"'
+            return text
+        assert route.read is not None
         value = await route.read(call, self._sources)
         if isinstance(value, Told):
             headers["ETag"] = f'"{value.version}"'

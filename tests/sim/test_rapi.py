@@ -222,3 +222,16 @@ def test_whoever_has_missed_events_is_told_to_read_anew(tmp_path: Path) -> None:
         assert (await rest.ask("GET", "/2/events", user=None)).status == 401
 
     with_rest(tmp_path, scenario, nodes=2)
+
+
+def test_tools_get_a_description_and_browsers_a_page(tmp_path: Path) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        told = await rest.ask("GET", "/openapi.json", user=None)
+        assert told.value["openapi"].startswith("3.1")
+        again = await rest.ask("GET", "/openapi.json", If_None_Match=told.headers["ETag"])
+        assert again.status == 304
+        page = await rest.ask("GET", "/", user=None, Accept="text/html,*/*;q=0.8")
+        assert page.headers["Content-Type"] == "text/html"
+        assert (await rest.ask("GET", "/", user=None)).value is None
+
+    with_rest(tmp_path, scenario, nodes=1)
