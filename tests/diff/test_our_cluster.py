@@ -1,12 +1,17 @@
 """Debian's hbal and hinfo on the answers of our coordinator."""
 
+import http.client
+import ssl
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from coordinator.htools.luxi_source import reported_by_luxi
+from coordinator.htools.rapi_source import reported_by_rapi
 from tests.diff.both import find, needs
 from tests.diff.debian_ganeti import Served, needs_ganeti, served_cluster
+from tests.support.rapi import rapi_process
 
 pytestmark = [needs_ganeti, needs("hbal")]
 
@@ -33,6 +38,47 @@ def test_nothing_of_an_ordinary_cluster_seems_lost(served: Served, program: str)
     socket = served.root / "var/run/ganeti/socket/ganeti-query"
     done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
         [path, f"-L{socket}"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 nodes, 3 instances" in done.stdout
+    assert "inconsistent" not in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="module")
+def remote(served: Served) -> Iterator[str]:
+    luxi = served.root / "var/run/ganeti/socket/ganeti-query"
+    with rapi_process(served.root, luxi) as rapi:
+        while read_status(rapi.port) != 200:
+            pass
+        yield f"https://127.0.0.1:{rapi.port}"
+
+
+def read_status(port: int) -> int:
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1",
+        port,
+        context=ssl._create_unverified_context(),
+    )
+    connection.request("GET", "/2/nodes")
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_the_remote_api_tells_what_the_socket_tells(served: Served, remote: str) -> None:
+    socket = served.root / "var/run/ganeti/socket/ganeti-query"
+    by_socket, is_kvm = reported_by_luxi(str(socket))
+    by_api, is_kvm_too = reported_by_rapi(remote)
+    for part in ("groups", "nodes", "instances", "tags", "policy"):
+        assert getattr(by_api, part) == getattr(by_socket, part)
+    assert is_kvm is is_kvm_too
+
+
+def test_debians_hbal_reads_the_remote_api(remote: str) -> None:
+    path = find("hbal")
+    assert path is not None
+    done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+        [path, f"-m{remote}"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "3 nodes, 3 instances" in done.stdout
