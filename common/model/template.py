@@ -110,8 +110,8 @@ TRAITS: Mapping[str, Traits] = {
     ),
     DiskTemplate.BLOCKDEV: Traits(holders=0, is_adopted=True),
     DiskTemplate.DRBD: Traits(holders=2, space=PoolKind.VOLUME_GROUP, overhead=MiB(128)),
-    DiskTemplate.RBD: Traits(holders=0),
-    DiskTemplate.EXT: Traits(holders=0),
+    DiskTemplate.RBD: Traits(holders=0, keeps_snapshots=True, rolls_back=True),
+    DiskTemplate.EXT: Traits(holders=0, keeps_snapshots=True),
     DiskTemplate.GLUSTER: Traits(holders=0, space=PoolKind.DIRECTORY),
 }
 """By template, or its name: a ``StrEnum`` is found by its text."""

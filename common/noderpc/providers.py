@@ -14,6 +14,7 @@ class ProviderReport(Report):
     path: Path
     problem: Sentence = ""
     parameters: tuple[tuple[Word, Sentence], ...] = ()  # name and description
+    takes_snapshots: bool = False
 
 
 class Providers(NodeService, prefix="providers"):

@@ -2,11 +2,16 @@
 
 import re
 
+from msgspec.structs import replace
+
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
 from common.model.disk import ExtBacking
 from common.model.template import DiskTemplate
-from coordinator.disks.kind import DiskKind, NewDisk
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.kind import DiskKind, NewDisk, kept_beside
 from coordinator.disks.wish import DiskWish
 
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")  # becomes the name of a variable
@@ -41,6 +46,12 @@ class ExtKind(DiskKind):
             name=f"{new.disk}.ext",
             parameters=dict(new.wish.provider_parameters),
         )
+
+    def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:  # noqa: ARG002
+        """Keep it in a volume of the same provider, as Ganeti's exports do."""
+        assert isinstance(disk.backing, ExtBacking)
+        backing = replace(disk.backing, name=f"{uuid}.ext")
+        return kept_beside(disk, uuid, backing)
 
 
 EXT = ExtKind(DiskTemplate.EXT)

@@ -207,3 +207,9 @@ class DiskKind(ABC):
     def after_move(self, home: NodeRef, others: Sequence[NodeRef]) -> Handover:
         """Leave the disks to the node where the guest is now; there is no way back."""
         return Handover(do=(*none(*others), *sole(home)))
+
+
+def kept_beside(disk: DiskSpec, uuid: DiskId, backing: Backing) -> SnapshotSpec:
+    """Return what keeps a disk where no room has to be set aside for that."""
+    kept = replace(disk, id=uuid, backing=backing, mode=Mode.READ_ONLY)
+    return SnapshotSpec(of=disk, kept=kept, room=MiB(0))

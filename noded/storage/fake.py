@@ -1,6 +1,6 @@
 """Disks that exist in memory only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
+from common.noderpc.snapshots import SnapshotSpec
 from common.units import format_mib
 from noded.storage.directories import Directories, as_file, check_listable, locate
 from noded.storage.interface import PoolDriver, Storage
@@ -181,6 +182,19 @@ class FakeStorage(Storage, PoolDriver):
 
 class FakeElsewhere(FakeStorage):
     """Disks that are neither files nor in pools of nodes, by what they are called there."""
+
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        for each in wanted:
+            if await self.find(each.of) is None:
+                name = self._name(each.of)
+                raise NodeFailure(f"The disk {name} cannot be kept as it is: it is not there.")
+            await self.ensure_present(each.kept)
+            self.write(each.kept, self.read(each.of))
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        if snapshot.of.id in self.attached:
+            raise NodeFailure(f"The disk {self._name(snapshot.of)} is attached; detach it first.")
+        self.write(snapshot.of, self.read(snapshot.kept))
 
     def __init__(
         self, volumes: FakeFiles, *, uses: Callable[[DiskId], bool] = lambda _: False

@@ -15,6 +15,7 @@ from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import ExtBacking, FileBacking, Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.ext.driver import ExtStorage
 from noded.storage.ext.provider import providers
@@ -140,6 +141,19 @@ def test_another_kind_of_disk_is_refused(rig: Rig) -> None:
             run(call(file))
     with pytest.raises(InvalidRequest, match="is kept by no provider"):
         rig.storage.check_place(file)
+
+
+def test_a_snapshot_is_a_volume_of_its_own(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk()))
+    kept = disk(id=DISK_B)
+    run(rig.storage.take_snapshots([SnapshotSpec(of=disk(), kept=kept, room=MiB(0))]))
+    found = run(rig.storage.find(kept))
+    assert found is not None
+    assert found.size == 8
+    run(rig.storage.attach(kept, Access.SOLE))
+    run(rig.storage.detach(kept))
+    run(rig.storage.ensure_absent(kept))
+    assert run(rig.storage.find(disk())) is not None
 
 
 # From here on: what only a real provider can be seen to do.
@@ -299,3 +313,22 @@ def test_the_first_provider_of_a_name_is_the_one(real: ShelfRig, tmp_path: Path)
     Shelf(first / "x")  # a directory below is no provider of its own
     found = list(providers((first, real.place, tmp_path / "none")))
     assert found == [first / "shelf", first / "x"]
+
+
+def test_a_provider_is_told_of_snapshots_as_ganeti_tells_it(real: ShelfRig) -> None:
+    run(real.storage.ensure_present(disk(row="7")))
+    real.shelf.calls()
+    kept = disk(id=DISK_B, row="7")
+    run(real.storage.take_snapshots([SnapshotSpec(of=disk(row="7"), kept=kept, room=MiB(0))]))
+    assert real.shelf.calls() == [
+        f"snapshot EXTP_ROW=7 VOL_NAME={DISK_A}.ext VOL_SNAPSHOT_NAME={DISK_B}.ext "
+        f"VOL_SNAPSHOT_SIZE=8 VOL_UUID={DISK_A}"
+    ]
+
+
+def test_a_provider_without_the_script_takes_no_snapshots(real: ShelfRig) -> None:
+    run(real.storage.ensure_present(disk()))
+    (real.shelf.directory / "snapshot").unlink()
+    wanted = SnapshotSpec(of=disk(), kept=disk(id=DISK_B), room=MiB(0))
+    with pytest.raises(NodeFailure, match="takes no snapshots on this node"):
+        run(real.storage.take_snapshots([wanted]))

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import stat
 import struct
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import FileBacking, Mode, RbdBacking
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.fake import FakeElsewhere, FakeFiles
 from noded.storage.interface import Storage
@@ -56,7 +58,8 @@ class PlayedRbd:
             case ("device", "list", "--format", "json"):
                 return json.dumps([
                     {"id": "0", "pool": name.partition("/")[0], "namespace": "",
-                     "name": name.partition("/")[2], "snap": "-", "device": device}
+                     "name": name.partition("/")[2].partition("@")[0],
+                     "snap": name.partition("@")[2] or "-", "device": device}
                     for name, device in self.mapped.items()
                 ]).encode()  # fmt: skip
             case _:
@@ -69,7 +72,16 @@ class PlayedRbd:
                 assert not self._path(name).exists()
                 self._path(name).touch()
                 os.truncate(self._path(name), int(size.removesuffix("M")) * MIB)
+            case ("snap", "create", "--no-progress", name):
+                shutil.copy(self._path(name.partition("@")[0]), self._path(name))
+            case ("snap", "rm", "--no-progress", name):
+                assert name not in self.mapped
+                self._path(name).unlink()
+            case ("snap", "rollback", "--no-progress", name):
+                assert name.partition("@")[0] not in self.mapped
+                shutil.copy(self._path(name), self._path(name.partition("@")[0]))
             case ("rm", "--no-progress", name):
+                assert not list(self.root.glob(f"{name.replace('/', ':')}@*")), "it has snapshots"
                 assert name not in self.mapped
                 self._path(name).unlink()
             case ("resize", "--no-progress", "--size", size, name):
@@ -193,6 +205,32 @@ def test_what_is_not_there_is_neither_attached_nor_grown(rig: Rig) -> None:
     with pytest.raises(NodeFailure, match="cannot be grown: it is not there"):
         run(rig.storage.grow(disk(size=12)))
     run(rig.storage.detach(disk()))
+
+
+def kept(of: DiskSpec) -> SnapshotSpec:
+    assert isinstance(of.backing, RbdBacking)
+    backing = replace(of.backing, image=f"{of.backing.image}@{DISK_B}")
+    return SnapshotSpec(of=of, kept=replace(of, id=DISK_B, backing=backing), room=MiB(0))
+
+
+def test_a_snapshot_is_read_beside_its_image_and_gone_back_to(rig: Rig) -> None:
+    run(rig.storage.ensure_present(disk()))
+    run(rig.storage.attach(disk(), Access.SOLE))
+    run(rig.storage.take_snapshots([kept(disk())]))
+    here, there = (
+        run(rig.storage.attach(each, Access.SOLE)) for each in (disk(), kept(disk()).kept)
+    )
+    assert here != there
+    run(rig.storage.detach(kept(disk()).kept))
+    with pytest.raises(NodeFailure, match="is attached; detach it first"):
+        run(rig.storage.roll_back(kept(disk())))
+    run(rig.storage.detach(disk()))
+    for _ in range(2):
+        run(rig.storage.roll_back(kept(disk())))
+    for _ in range(2):
+        run(rig.storage.ensure_absent(kept(disk()).kept))
+    assert run(rig.storage.find(kept(disk()).kept)) is None
+    run(rig.storage.ensure_absent(disk()))
 
 
 # From here on: what only the commands show.

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_order
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity, NotFound
 from common.model.job import Status
@@ -13,6 +14,7 @@ from common.names import MiB, NodeName
 from common.noderpc.instances import GuestState
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
@@ -23,11 +25,14 @@ from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.instance.startup import StartInstance
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import WEB1, create, disk, mirrored
+from tests.sim.stories.elsewhere import ON_A_SHELF
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
+from tests.sim.test_providers import put_shelf
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
 
+ON_A_SHELF_OF_GAMMA = replace_order(ON_A_SHELF, pnode="gamma")
 EXCHANGED = (disk("remove", 0), disk("add", size=8))
 
 
@@ -209,5 +214,39 @@ def test_mirrored_disks_and_files_have_no_snapshots() -> None:
             for name, template in (("web1", "drbd"), ("web2", "file")):
                 with pytest.raises(InvalidRequest, match=f"template {template}, which {name} has"):
                     await cluster.run(TakeSnapshot(instance_name=WEB1.__class__(name), name="a"))
+
+    simulate(scenario())
+
+
+def test_images_of_ceph_are_kept_and_gone_back_to_on_any_node() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma", template=DiskTemplate.RBD))
+            await written(cluster, "first")
+            await cluster.run(TAKE)
+            await written(cluster, "second")
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node=NodeName("beta")))
+            await cluster.run(ShutDownInstance(instance_name=WEB1))
+            await cluster.run(ROLL_BACK)
+            assert sorted(cluster.shared.contents.values()) == ["first", "first"]
+            await cluster.run(RemoveInstance(instance_name=WEB1))
+            assert cluster.shared.disks == {}
+
+    simulate(scenario())
+
+
+def test_a_provider_keeps_snapshots_if_it_has_the_script_and_goes_back_to_none() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(ON_A_SHELF_OF_GAMMA)
+            with pytest.raises(InvalidRequest, match="storage takes no snapshots on gamma"):
+                await cluster.run(TAKE)
+            put_shelf(cluster, "gamma")
+            await cluster.run(TAKE)
+            await cluster.run(ShutDownInstance(instance_name=WEB1))
+            with pytest.raises(InvalidRequest, match="template ext cannot be rolled back"):
+                await cluster.run(ROLL_BACK)
+            await cluster.run(REMOVE)
+            assert len(cluster.shared.disks) == 1
 
     simulate(scenario())

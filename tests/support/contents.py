@@ -1,6 +1,13 @@
 """What is on the disks of simulated machines: a word for each, and none for zeros."""
 
-from common.model.disk import Backing, DrbdBacking, DumpBacking, LvmBacking
+from common.model.disk import (
+    Backing,
+    DrbdBacking,
+    DumpBacking,
+    ExtBacking,
+    LvmBacking,
+    RbdBacking,
+)
 from common.noderpc.disks import DiskSpec
 from noded.exports.fake import FakeExports
 from noded.storage.fake import FakeStorage
@@ -19,10 +26,12 @@ class Contents:
         files: FakeStorage,
         volumes: FakeVolumes,
         exports: FakeExports,
+        elsewhere: FakeStorage,
         others: list["Contents"],
     ) -> None:
         """Begin with zeros; ``others`` are those of all machines, this one to be among them."""
         self._files, self._volumes, self._exports = files, volumes, exports
+        self._elsewhere = elsewhere
         self._words: dict[str, str] = {}  # by LVM's UUID
         volumes.on_copy = self._copy
         self._others = others
@@ -32,7 +41,7 @@ class Contents:
         if isinstance(disk.backing, DumpBacking):
             return self._exports.read(disk)
         if not isinstance(disk.backing, LvmBacking | DrbdBacking):
-            return self._files.read(disk)
+            return self._storage(disk).read(disk)
         return self._words.get(self._volume(disk.backing), "")
 
     def write(self, disk: DiskSpec, word: str) -> None:
@@ -40,7 +49,7 @@ class Contents:
             self._exports.write(disk, word)
             return
         if not isinstance(disk.backing, LvmBacking | DrbdBacking):
-            self._files.write(disk, word)
+            self._storage(disk).write(disk, word)
             return
         is_mirrored = isinstance(disk.backing, DrbdBacking)
         for each in self._others if is_mirrored else [self]:
@@ -68,6 +77,10 @@ class Contents:
         )
         files = self._files.local.contents | self._exports.words
         return dict(sorted((files | {path: word for path, word in there if word}).items()))
+
+    def _storage(self, disk: DiskSpec) -> FakeStorage:
+        is_elsewhere = isinstance(disk.backing, RbdBacking | ExtBacking)
+        return self._elsewhere if is_elsewhere else self._files
 
     def _volume(self, backing: Backing) -> str:
         """Return LVM's UUID of a disk's volume; empty if it is not there."""

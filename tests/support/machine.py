@@ -100,7 +100,7 @@ class Machine:
         self.hooks = FakeHooks()
         storages = self._storages()
         self.guests.open_disk = storages.open
-        self.written = Contents(self.storage, self.volumes, self.exports, contents)
+        self.written = Contents(self.storage, self.volumes, self.exports, self.elsewhere, contents)
         self.copier = FakeCopier(
             name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
             contents=self.written,

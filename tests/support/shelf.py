@@ -17,6 +17,7 @@ _SCRIPTS = {
     "remove": 'rm "$volume"',
     "grow": '[ -e "$volume" ]\ntruncate -s "${VOL_NEW_SIZE}M" "$volume"',
     "setinfo": "",
+    "snapshot": 'cp "$volume" "$PWD/volumes/$VOL_SNAPSHOT_NAME"',
     "verify": "",
     "open": "",
     "close": "",

@@ -26,7 +26,7 @@ from coordinator.operations.fields import (
     RoomOption,
     ShutdownTimeout,
 )
-from coordinator.operations.instance.kept import plan_snapshots, with_snapshots
+from coordinator.operations.instance.kept import find_unable, plan_snapshots, with_snapshots
 from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
@@ -214,7 +214,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         """
         kind, config = kind_of(instance.disk_template), cluster.config
         specs = plan_snapshots(cluster, kind, guest.disks, self.room)
-        if specs is None:
+        home = config.nodes[instance.primary_node]
+        if specs is None or await find_unable(cluster, home, specs):
             if self.shutdown:
                 return ()
             raise InvalidRequest(
@@ -223,7 +224,6 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
                 "time."
             )
         kept = with_snapshots(config.disks_of(instance), specs, "export", cluster.now())
-        home = config.nodes[instance.primary_node]
         try:
             await take_space(cluster, PlannedInstance(instance, kept), [home])
         except NoCapacity as error:

@@ -2,12 +2,13 @@
 
 import logging
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import ExtBacking
 from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.block_device import IsDevice, check_unused, open_device, size_of
 from noded.storage.ext.environment import environment
@@ -17,7 +18,12 @@ from noded.system.execute import CommandFailed, execute
 from noded.system.threads import in_thread
 from noded.system.turns import Turns
 
-LIMIT_S: Mapping[Script, float] = {Script.CREATE: 100, Script.REMOVE: 100, Script.GROW: 100}
+LIMIT_S: Mapping[Script, float] = {
+    Script.CREATE: 100,
+    Script.REMOVE: 100,
+    Script.GROW: 100,
+    Script.SNAPSHOT: 100,
+}
 OTHERS_LIMIT_S = 25.0
 
 log = logging.getLogger(__name__)
@@ -110,6 +116,20 @@ class ExtStorage(Storage):
                 await _run(provider, Script.CLOSE, environment(disk, volume))
                 await _run(provider, Script.DETACH, environment(disk, volume))
                 self._attached.forget(disk.id)
+
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        for each in wanted:
+            async with self._turns.of(each.of.id):
+                provider, volume = await self._find_provider(each.of)
+                if Script.SNAPSHOT not in provider.scripts:
+                    raise NodeFailure(
+                        f"The provider {provider.name} takes no snapshots on this node: it has no "
+                        f"script “{Script.SNAPSHOT}”.",
+                        provider=provider.name,
+                    )
+                kept = _volume_of(each.kept)
+                told = environment(each.of, volume, size=each.of.size, snapshot=kept)
+                await _run(provider, Script.SNAPSHOT, told)
 
     def open(self, disk: DiskSpec) -> int:
         _volume_of(disk)

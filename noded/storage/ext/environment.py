@@ -19,6 +19,7 @@ def environment(
     new_size: MiB | None = None,
     metadata: str | None = None,
     exclusive: bool | None = None,
+    snapshot: ExtBacking | None = None,
 ) -> Mapping[str, str]:
     """Return the variables of one script.
 
@@ -29,14 +30,17 @@ def environment(
         new_size: for grow.
         metadata: for setinfo.
         exclusive: for open: no other node has it open.
+        snapshot: for snapshot: what keeps the volume, which has ``size``; a volume itself.
     """
     told = {
         "VOL_NAME": volume.name,
         "VOL_UUID": disk.id,
-        "VOL_SIZE": size,
+        "VOL_SIZE": None if snapshot else size,
         "VOL_NEW_SIZE": new_size,
         "VOL_METADATA": metadata,
         "VOL_OPEN_EXCLUSIVE": exclusive,
+        "VOL_SNAPSHOT_NAME": snapshot.name if snapshot else None,
+        "VOL_SNAPSHOT_SIZE": size if snapshot else None,
     }
     given = {name: str(value) for name, value in told.items() if value is not None}
     return {f"EXTP_{name.upper()}": value for name, value in volume.parameters.items()} | given

@@ -14,7 +14,18 @@ def create(image: RbdBacking, size: MiB) -> Command:
     return (*_rbd(image), "create", "--size", f"{size}M", _name(image))
 
 
+def snapshot(kept: RbdBacking) -> Command:
+    """Keep an image; ``kept`` is called by it, and by a name of its own behind an @."""
+    return (*_rbd(kept), "snap", "create", "--no-progress", _name(kept))
+
+
+def roll_back(kept: RbdBacking) -> Command:
+    return (*_rbd(kept), "snap", "rollback", "--no-progress", _name(kept))
+
+
 def remove(image: RbdBacking) -> Command:
+    if "@" in image.image:
+        return (*_rbd(image), "snap", "rm", "--no-progress", _name(image))
     return (*_rbd(image), "rm", "--no-progress", _name(image))
 
 

@@ -3,10 +3,12 @@
 import errno
 import re
 import stat
+from collections.abc import Sequence
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import RbdBacking
 from common.noderpc.disks import Access, DiskReport, DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.block_device import IsDevice, check_unused, open_device, size_of
 from noded.storage.interface import Storage
@@ -18,6 +20,7 @@ from noded.system.turns import Turns
 
 LOOK_S, CHANGE_S, REMOVE_S = 20.0, 40.0, 100.0
 
+_IMAGE = re.compile(r"[0-9a-f-]{36}\.rbd")
 _POOL = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 
 
@@ -83,6 +86,22 @@ class RbdStorage(Storage):
                 await execute(*commands.detach(image, device), timeout_s=CHANGE_S)
             self._attached.forget(disk.id)
 
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        for each in wanted:
+            kept = _image_of(each.kept)
+            async with self._turns.of(each.of.id):
+                if await self._find(each.of) is None:
+                    name = _image_of(each.of).image
+                    raise NodeFailure(f"The disk {name} cannot be kept as it is: it is not there.")
+                await execute(*commands.snapshot(kept), timeout_s=CHANGE_S)
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        kept, image = _image_of(snapshot.kept), _image_of(snapshot.of)
+        async with self._turns.of(snapshot.of.id):
+            if device := await self._device(image):
+                raise NodeFailure(f"The disk {device} is attached; detach it first.", path=device)
+            await execute(*commands.roll_back(kept), timeout_s=REMOVE_S)
+
     def open(self, disk: DiskSpec) -> int:
         _image_of(disk)
         if not (device := self._attached.find(disk.id)):
@@ -117,7 +136,9 @@ def _image_of(disk: DiskSpec) -> RbdBacking:
     if not isinstance(backing, RbdBacking):
         raise InvalidRequest("This disk is no image of a Ceph cluster.", disk=disk.id)
     words = (backing.pool, backing.user or "none")
-    if backing.image != f"{disk.id}.rbd" or not all(map(_POOL.fullmatch, words)):
+    name, _, snapshot = backing.image.partition("@")
+    is_own = snapshot == disk.id if snapshot else name == f"{disk.id}.rbd"
+    if not is_own or not _IMAGE.fullmatch(name) or not all(map(_POOL.fullmatch, words)):
         raise InvalidRequest(
             f"The image “{backing.pool}/{backing.image}” is not this disk's.", disk=disk.id
         )

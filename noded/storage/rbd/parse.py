@@ -40,9 +40,10 @@ def parse_device(text: bytes, image: RbdBacking) -> str:
     Raises:
         NodeFailure: as ``parse_size``.
     """
+    name, _, snapshot = image.image.partition("@")
     for each in _read(text, list[_Mapped]):
-        is_it = (each.pool, each.namespace, each.name) == (image.pool, "", image.image)
-        if is_it and each.snap in ("", "-"):
+        is_it = (each.pool, each.namespace, each.name) == (image.pool, "", name)
+        if is_it and each.snap.removeprefix("-") == snapshot:
             return each.device
     return ""
 
