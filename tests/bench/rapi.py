@@ -74,7 +74,8 @@ def instance(number: int, node: str) -> tuple[Instance, Disk, Nic]:
     nic = Nic(uuid=NicId(f"e{uuid[1:]}"), mac=f"aa:00:{number:08x}"[:17])
     made = Instance(
         uuid=InstanceId(uuid), name=InstanceName(f"web{number}.example.com"),
-        primary_node=NodeId(node), disk_template=DiskTemplate.SHAREDFILE, disks=(disk.uuid,), nics=(nic.uuid,),
+        primary_node=NodeId(node), disk_template=DiskTemplate.SHAREDFILE,
+        disks=(disk.uuid,), nics=(nic.uuid,),
         admin_state=AdminState.DOWN, hypervisor="kvm",
     )  # fmt: skip
     return made, disk, nic
