@@ -84,9 +84,12 @@ def _put_on_best(
         targets = [target for target, code in codes if not code]
     location = model.unmet_locations(demand, targets)
     trials = as_primary(state, scope, targets, demand, location=location, force=True)
-    ranked = trials.ranked(scope, state.crowding(demand, scope, targets), last_if_nan=is_move)
-    best = next((target for target, _ in ranked), None)
-    if best is None:
+    left = [target for target, code in zip(targets, trials.codes, strict=True) if not code]
+    if not left:
         return False
+    best = left[0]
+    if len(left) > 1:
+        crowding = state.crowding(demand, scope, targets)
+        best, _ = next(trials.ranked(scope, crowding, last_if_nan=is_move))
     state.put_primary(demand, best, location[targets.index(best)])
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from copy import copy
+from functools import cached_property
 
 from coordinator.allocator.model import shift
 from coordinator.allocator.model.figures import figures_of_row
@@ -15,7 +16,7 @@ from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from coordinator.allocator.arrays import Ints
@@ -58,22 +59,26 @@ class Scope:
     Attributes:
         nodes: rising indices.
         place: the position of each among them.
+        is_small: whether loops over its nodes are taken to be faster than arrays.
         crowds: primaries counted by (location tag, exclusion tag) over the online ones.
     """
 
     def __init__(
         self,
         nodes: Sequence[int],
-        standing: Score | RowScore,
+        make: Callable[[], Score | RowScore],
         crowds: Mapping[tuple[str, str], int],
+        *,
+        is_small: bool,
     ) -> None:
-        self.nodes, self.standing, self.crowds = nodes, standing, crowds
+        self.nodes, self.is_small, self.crowds = nodes, is_small, crowds
         self.place = {node: at for at, node in enumerate(nodes)}
+        self._make = make
 
-    @property
-    def is_small(self) -> bool:
-        """Whether loops over its nodes are taken to be faster than arrays."""
-        return isinstance(self.standing, RowScore)
+    @cached_property
+    def standing(self) -> Score | RowScore:
+        """How they stood when the scope was made; not worked out where no score decides."""
+        return self._make()
 
 
 class State:
@@ -140,17 +145,21 @@ class State:
         few = FEW
         if for_pairs:
             few = FEW_WITH_NUMPY if "numpy" in sys.modules else FEW_IN_PAIRS
-        return Scope(nodes, self._standing(nodes, crowding, few), crowds)
+        is_small = len(nodes) <= few
+        make = self._by_rows if is_small else self._by_arrays
+        return Scope(nodes, make(nodes, crowding), crowds, is_small=is_small)
 
-    def _standing(self, nodes: Sequence[int], crowding: int, few: int) -> Score | RowScore:
-        if len(nodes) <= few:
-            figures, usable = map(self.figures, nodes), self.model.usable
-            return RowScore([*figures], [usable[node] for node in nodes], crowding)
+    def _by_rows(self, nodes: Sequence[int], crowding: int) -> Callable[[], RowScore]:
+        figures, usable = [*map(self.figures, nodes)], self.model.usable
+        return lambda: RowScore(figures, [usable[node] for node in nodes], crowding)
+
+    def _by_arrays(self, nodes: Sequence[int], crowding: int) -> Callable[[], Score]:
         import numpy as np
 
         from coordinator.allocator.model.score import Score
 
-        return Score(self.at(np.array(nodes)), crowding)
+        resources = self.at(np.array(nodes))
+        return lambda: Score(resources, crowding)
 
     def crowds_of(self, nodes: Sequence[int]) -> Counter[tuple[str, str]]:
         """Primaries counted by (location tag, exclusion tag) over those that are online."""

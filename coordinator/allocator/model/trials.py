@@ -6,6 +6,8 @@ same to the last bit.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from coordinator.allocator.model import shift
 from coordinator.allocator.model.figures import figures, figures_of_row
 from coordinator.allocator.model.resources import asked, asked_arrays
@@ -35,10 +37,13 @@ class Trials:
             where the node was not refused.
     """
 
-    __slots__ = ("codes", "figures", "nodes")
+    def __init__(self, nodes: Sequence[int], codes: list[int], make: Callable[[], Any]) -> None:
+        self.nodes, self.codes, self._make = nodes, codes, make
 
-    def __init__(self, nodes: Sequence[int], codes: list[int], figures: Any) -> None:
-        self.nodes, self.codes, self.figures = nodes, codes, figures
+    @cached_property
+    def figures(self) -> Any:
+        """Worked out when they are asked for: often the codes settle everything."""
+        return self._make()
 
     def refuse(self, codes: Sequence[int]) -> None:
         """Refuse nodes for reasons that go before their own."""
@@ -142,9 +147,10 @@ def on_each(
         found = [
             change(state.row(node), asks, *own) for node, *own in zip(nodes, *amounts, strict=True)
         ]
-        return Trials(nodes, [code for code, _ in found], [figures_of_row(row) for _, row in found])
+        rows = [row for _, row in found]
+        return Trials(nodes, [code for code, _ in found], lambda: [*map(figures_of_row, rows)])
     import numpy as np
 
     columns = (np.array(column, dtype=np.int64) for column in amounts)
     codes, after = change(state.at(np.array(nodes, dtype=np.int64)), asked_arrays(demand), *columns)
-    return Trials(nodes, codes.tolist(), figures(after))
+    return Trials(nodes, codes.tolist(), lambda: figures(after))
