@@ -1,21 +1,27 @@
-"""Why nodes and pairs of nodes refuse an instance, for many sizes of it at once.
+"""Why nodes and pairs of nodes refuse an instance, told once for all sizes that they treat alike.
 
-The order of the checks is htools', since the first that fails is the one counted.
+What a node has divides the amounts that an instance may ask into ranges: within one of them all
+checks come out the same. So of the thousands of sizes that a shrinking instance goes through,
+only a few are put to the nodes.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from types import SimpleNamespace
+from itertools import chain
 
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.shift import too_many
-from coordinator.allocator.policy import check_policy
+from coordinator.allocator.model.resources import NodeResources, asked_arrays
+from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.snapshot import Instance
+
+Size = tuple[object, ...]
+"""What is equal for instances that all nodes treat alike."""
 
 
 class Failure(IntEnum):
@@ -43,13 +49,27 @@ _LABELS = (
 FAILURES = tuple(failure for failure in Failure if failure)
 _OF_REASON = np.array([_LABELS.index(reason.hail_name) for reason in Reason], dtype=np.int64)
 _NO_PAIR = len(Failure)
-_UNKNOWN = 1 << 60
 
-_Check = tuple[Bools, Failure]
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What came of trying one size everywhere.
+
+    Attributes:
+        places: how many nodes, or pairs of nodes, let it in.
+        refused: how many refuse it, by failure.
+        failures: the same, those counted for N+1 where nodes could not be emptied with it for sure.
+        remains: whether some place is left, as far as counting tells.
+    """
+
+    places: int
+    refused: Mapping[Failure, int]
+    failures: Mapping[Failure, int]
+    remains: bool
 
 
 class Refusals:
-    """Candidates that are asked; shapes are sizes of the instance times nodes."""
+    """Candidates that are asked, as they stand."""
 
     def __init__(
         self,
@@ -71,137 +91,94 @@ class Refusals:
         """
         self._model, self._nodes = model, nodes
         self._room = None if room is None else room[:, nodes]
-        self._resources = b = resources.at(nodes)
-        self._least = np.maximum(1, b.least_disk)
-        # Memory that is left where an instance more is promised to a primary; by secondary.
-        self._left = b.memory[:, None] - promised[np.ix_(nodes, nodes)]
-        self._full = (b.memory <= b.reserved) & ~b.fails_n1
+        self._firsts, self._seconds = resources.at(nodes), resources.at(nodes[:, None])
+        self._promised = promised[np.ix_(nodes, nodes)]
         group = ints(model.group_of)[nodes]
-        self._are_pair = (group[:, None] == group) & ~np.eye(len(nodes), dtype=np.bool_)
+        self._are_pair: Bools = (group[:, None] == group) & ~np.eye(len(nodes), dtype=np.bool_)
+        self._counts: dict[Size, Count] = {}
+        self._codes: dict[Size, Ints] = {}
+        self._find_ranges()
 
-    def of_singles(self, demands: Sequence[Instance]) -> Ints:
-        """A ``Failure`` per size and node; 0 where it fits."""
-        b, one = self._resources, demands[0]
-        memory = _column([each.used_memory for each in demands])
-        cpus = _column([each.used_vcpus for each in demands])
-        left = b.memory - memory
-        checks: list[_Check] = [
-            *self._forbidden(demands),
-            (left <= 0, Failure.MEM),
-            *(self._disks(demands, soon=False) if one.is_local else ()),
-            ((left <= b.reserved) & ~b.fails_n1, Failure.MEM),
-            (too_many(b, b.cpus + cpus), Failure.CPU),
-            (b.next_memory - _column([each.memory for each in demands]) <= 0, Failure.MEM),
-            *(self._disks(demands, soon=True) if one.is_local else ()),
-            (too_many(b, b.next_cpus + cpus), Failure.CPU),
-        ]
-        return _first_failure(checks)
+    def _find_ranges(self) -> None:
+        """The amounts from which on some check comes out otherwise."""
+        b, policies = self._firsts, [group.policy for group in self._model.snapshot.groups]
+        bounds = [bound for policy in policies for bound in policy.minmax]
+        memory = [b.memory, b.memory - b.reserved, b.next_memory]
+        memory.append((b.memory[:, None] - self._promised).ravel())
+        disk = [b.disk, b.next_disk]
+        disk += [free - b.least_disk + 1 for free in disk]
+        if self._room is not None:
+            memory.append(self._room[0])
+            disk.append(self._room[1])
+        ends = [(one.min.memory_size, one.max.memory_size + 1) for one in bounds]
+        self._memory = sorted({*np.concatenate(memory).tolist(), *chain(*ends)})
+        self._disk = sorted({*np.concatenate(disk).tolist()})
+        ends = [(one.min.disk_size, one.max.disk_size + 1) for one in bounds]
+        self._disks = sorted({*chain(*ends)})
 
-    def of_pairs(self, demands: Sequence[Instance]) -> Ints:
-        """The same per size, primary and secondary; of what is no pair it is no failure's."""
-        firsts = self.of_singles(demands)
-        codes = np.repeat(firsts[:, :, None], len(self._nodes), axis=2)
-        size, primary = np.nonzero(firsts == 0)
-        codes[size, primary] = self._seconds(demands, size, primary)
-        return np.where(self._are_pair, codes, np.int64(_NO_PAIR))
+    def size_of(self, demand: Instance) -> Size:
+        """What is equal for instances that all nodes treat alike; they differ in amounts only."""
+        return (
+            demand.template,
+            bisect_right(self._memory, demand.memory),
+            bisect_right(self._disk, demand.disk),
+            *[bisect_right(self._disks, disk) for disk in demand.disks],
+            demand.vcpus,
+            demand.spindle_use,
+            demand.disk_spindles,
+        )
 
-    def count(self, demands: Sequence[Instance], *, pair: bool) -> tuple[Ints, Bools]:
-        """Per size: how many are refused for each ``Failure``; and whether one may remain.
+    def spare(self, demand: Instance) -> tuple[int, list[int]]:
+        """How much less memory, and less of each disk, makes no difference to any node."""
+        memory = demand.memory - _below(self._memory, demand.memory)
+        some = (demand.disk - _below(self._disk, demand.disk)) // max(1, len(demand.disks))
+        disks = [min(some, disk - _below(self._disks, disk)) for disk in demand.disks]
+        return memory, disks
 
-        Those that fit are counted for none. Where counting shows that nodes could not be emptied
-        with it, none remains.
+    def codes(self, demand: Instance) -> Ints:
+        """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate.
+
+        Of what is no pair it is no failure's.
         """
-        firsts = self.of_singles(demands)
-        kinds = _NO_PAIR + 1
-        offsets = np.arange(len(demands)) * kinds
-        keys = firsts + offsets[:, None]
-        if pair:
-            partners = np.broadcast_to(self._are_pair.sum(axis=1), firsts.shape).ravel()
-            counts = np.bincount(keys.ravel(), partners, len(demands) * kinds).astype(np.int64)
-            size, primary = np.nonzero(firsts == 0)
-            counts[offsets] = 0
-            seconds = self._seconds(demands, size, primary)
-            seconds[~self._are_pair[primary]] = _NO_PAIR
-            keys = seconds + offsets[size, None]
-            counts += np.bincount(keys.ravel(), minlength=len(counts))
-        else:
-            counts = np.bincount(keys.ravel(), minlength=len(demands) * kinds)
-        table = counts.reshape(-1, kinds)
-        remains = table[:, 0] > 0
-        if not pair and self._room is not None:
+        size = self.size_of(demand)
+        if size not in self._codes:
+            self._codes[size] = self._asked(demand).astype(np.int8)
+        return self._codes[size]
+
+    def _asked(self, demand: Instance) -> Ints:
+        asks, nothing = asked_arrays(demand), np.zeros(len(self._nodes), dtype=np.int64)
+        codes, _ = add_primary(self._firsts, asks, clashes=nothing, location=nothing, force=False)
+        forbidden = ints(self._model.forbidden(demand, self._nodes.tolist()))
+        firsts: Ints = _OF_REASON[np.where(forbidden > 0, forbidden, codes)]
+        if not demand.is_mirrored:
+            return firsts
+        table = asks.at(np.zeros((1, 1), dtype=np.int64))
+        codes, _ = add_secondary(self._seconds, table, promised=self._promised, force=False)
+        refused = np.where(firsts[:, None] > 0, firsts[:, None], _OF_REASON[codes].T)
+        return np.where(self._are_pair, refused, np.int64(_NO_PAIR))
+
+    def count(self, demand: Instance) -> Count:
+        """What comes of trying one size everywhere."""
+        size = self.size_of(demand)
+        if size not in self._counts:
+            self._counts[size] = self._counted(demand)
+        return self._counts[size]
+
+    def _counted(self, demand: Instance) -> Count:
+        codes = self.codes(demand)
+        counts = np.bincount(codes.ravel(), minlength=_NO_PAIR).tolist()
+        refused = failures = {failure: counts[failure] for failure in FAILURES}
+        remains = bool(counts[0])
+        if self._room is not None and not demand.is_mirrored:
             memory, disk = self._room
-            fits = (firsts == 0) & (_column([each.used_memory for each in demands]) < memory)
-            if demands[0].is_local:
-                fits &= _column([each.disk for each in demands]) < disk
-            remains = fits.any(axis=1)
-        return table[:, : len(Failure)], remains
-
-    def _seconds(self, demands: Sequence[Instance], size: Ints, primary: Ints) -> Ints:
-        """Codes of all secondaries for each of these sizes and primaries that fit."""
-        b = self._resources
-        needed = _column([each.reserved_memory for each in demands])
-        mirror = _first_failure(
-            [*self._disks(demands, soon=False), (needed >= b.memory, Failure.MEM)]
-        )
-        late = _first_failure(
-            [*self._disks(demands, soon=True), (needed >= b.next_memory, Failure.MEM)]
-        )
-        short = (needed[size] >= self._left[:, primary].T) & ~b.fails_n1
-        codes = np.where(short | self._full, np.int64(Failure.MEM), late[size])
-        return np.where(mirror[size] > 0, mirror[size], codes)
-
-    def _forbidden(self, demands: Sequence[Instance]) -> Iterator[_Check]:
-        """By the policies of the groups, as checks."""
-        model, one = self._model, demands[0]
-        sizes = SimpleNamespace(  # all of them as one instance; they differ in amounts only
-            template=one.template,
-            memory=ints([each.memory for each in demands]),
-            vcpus=ints([each.vcpus for each in demands]),
-            disks=[ints(amounts) for amounts in zip(*(d.disks for d in demands), strict=True)],
-            spindle_use=one.spindle_use,
-            disk_spindles=None
-            if one.disk_spindles is None
-            else ints([each.disk_spindles or 0 for each in demands]),
-        )
-        reasons = np.zeros((len(demands), len(self._nodes)), dtype=np.int64)
-        kinds = [model.kinds[node] for node in self._nodes.tolist()]
-        for at, exclusive in set(kinds):
-            own = [number for number, kind in enumerate(kinds) if kind == (at, exclusive)]
-            policy = model.snapshot.groups[at].policy
-            reasons[:, own] = check_policy(policy, sizes, exclusive=exclusive)[:, None]
-        codes = _OF_REASON[reasons]
-        for failure in FAILURES:
-            failed = codes == failure
-            if failed.any():
-                yield failed, failure
-
-    def _disks(self, demands: Sequence[Instance], *, soon: bool) -> list[_Check]:
-        b = self._resources
-        free, alone, used = (
-            (b.next_disk, b.next_free_spindles, b.next_spindles)
-            if soon
-            else (b.disk, b.free_spindles, b.spindles)
-        )
-        disk = _column([each.disk for each in demands])
-        use = np.where(b.exclusive, 0, _column([each.spindle_use for each in demands]))
-        spindles = _column(
-            [_UNKNOWN if each.disk_spindles is None else each.disk_spindles for each in demands]
-        )
-        return [
-            (free - disk < self._least, Failure.DISK),
-            (b.exclusive & (alone < spindles), Failure.SPINDLES),
-            (used + use > b.spindle_limit, Failure.DISK),
-        ]
+            fits = (codes == 0) & (demand.used_memory < memory)
+            remains = bool((fits & (not demand.is_local or demand.disk < disk)).any())
+        if not remains:
+            failures = refused | {Failure.N1: refused[Failure.N1] + counts[0]}
+        return Count(counts[0], refused, failures, remains)
 
 
-def _first_failure(checks: Sequence[_Check]) -> Ints:
-    shape = np.broadcast_shapes(*(failed.shape for failed, _ in checks))
-    codes = np.zeros(shape, dtype=np.int64)
-    for failed, failure in reversed(checks):
-        if failed.any():
-            codes = np.where(failed, np.int64(failure), codes)
-    return codes
-
-
-def _column(values: Sequence[int]) -> Ints:
-    return np.array(values, dtype=np.int64)[:, None]
+def _below(limits: Sequence[float], amount: int) -> int:
+    """The last limit up to an amount; at least 0."""
+    at = bisect_right(limits, amount)
+    return int(max(0, limits[at - 1])) if at else 0

@@ -5,10 +5,9 @@ scored by updated sums, another on the node of the lowest score, summed afresh; 
 New instances have no tags.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from coordinator.allocator.model.next_model import with_instances
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.state import State
-from coordinator.allocator.packing.codes import FAILURES, Failure, Refusals
+from coordinator.allocator.packing.codes import Count, Failure, Refusals, Size
 from coordinator.allocator.packing.pairs import PairFill
 from coordinator.allocator.packing.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.packing.singles import SingleFill
@@ -29,7 +28,6 @@ from coordinator.allocator.snapshot import Instance
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
 _CAREFUL = 10  # the same once that was too many
-_SIZES, _MOST_SIZES = 4, 64  # tried at a time, at first and at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +74,7 @@ class Filling:
         placed: what came, in order.
         touched: per node, whether anything came.
         kept: sizes of an instance for which it is known whether the rules let it in.
+        redundancy: the rule that nodes can be emptied, once it was looked at.
     """
 
     def __init__(self, model: ClusterModel, rules: Rules) -> None:
@@ -99,7 +98,7 @@ class Filling:
         self._initial = model, 0
         self._refusals: Refusals | None = None
         self.kept: dict[Instance, bool] = {}
-        self._counts: dict[Instance, tuple[Ints, np.bool_]] = {}
+        self.redundancy: Redundancy | None = None
 
     def has_candidates(self, *, pair: bool) -> bool:
         """Whether there are nodes to try at all."""
@@ -124,17 +123,19 @@ class Filling:
 
     def codes(self, demand: Instance) -> Ints:
         """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate."""
-        ask = self._asked.of_pairs if demand.is_mirrored else self._asked.of_singles
-        codes: Ints = ask([demand])[0]
-        return codes
+        return self._asked.codes(demand)
 
-    def count(self, demands: Sequence[Instance]) -> tuple[Ints, Bools]:
-        """Per size: how many nodes or pairs refuse it by ``Failure``; whether one may remain."""
-        if any(one not in self._counts for one in demands):
-            counts, remains = self._asked.count(demands, pair=demands[0].is_mirrored)
-            self._counts.update(zip(demands, zip(counts, remains, strict=True), strict=True))
-        found = [self._counts[one] for one in demands]
-        return np.stack([counts for counts, _ in found]), np.array([fits for _, fits in found])
+    def count(self, demand: Instance) -> Count:
+        """What comes of trying an instance everywhere."""
+        return self._asked.count(demand)
+
+    def size_of(self, demand: Instance) -> Size:
+        """What is equal for instances that all nodes treat alike; they differ in amounts only."""
+        return self._asked.size_of(demand)
+
+    def spare_of(self, demand: Instance) -> tuple[int, list[int]]:
+        """How much less memory, and less of each disk, makes no difference to any node."""
+        return self._asked.spare(demand)
 
     def model(self) -> ClusterModel:
         """The model with what was placed, for the next request."""
@@ -166,7 +167,7 @@ class Filling:
         other.promised = promised
         other.placed = (*self.placed, *(Placed(demand, one) for one in nodes))
         other.touched = self.touched | (firsts + seconds > 0)
-        other.kept, other._counts = {}, {}  # noqa: SLF001 -- one of our own
+        other.kept, other.redundancy = {}, None
         other._refusals = None  # noqa: SLF001 -- one of our own
         return other
 
@@ -263,16 +264,12 @@ def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled
 
 def _refused(start: Filling, demand: Instance) -> Filled | None:
     """The result at once where nothing fits."""
-    counts, _ = start.count([demand])
-    return None if counts[0, 0] else Filled(start, _named(counts[0]))
+    count = start.count(demand)
+    return None if count.places else Filled(start, count.refused)
 
 
 def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
-    return _named(filling.count([demand])[0][0])
-
-
-def _named(counts: Ints) -> dict[Failure, int]:
-    return {failure: int(counts[failure]) for failure in FAILURES}
+    return dict(filling.count(demand).refused)
 
 
 def _singles(filling: Filling, demand: Instance) -> SingleFill:
@@ -331,7 +328,7 @@ def _stays_spare(filling: Filling) -> bool:
 def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
     filling, left = start, limit
     while True:
-        singles, spare = _singles(filling, demand), _spare(filling, demand)
+        singles, spare = _singles(filling, demand), _redundancy(filling, demand)
         best, in_vain = None, 0
         for node in singles.from_best():
             if spare is None or spare.remains((node,)):
@@ -348,11 +345,14 @@ def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Fil
         left = None if left is None else left - 1
 
 
-def _spare(filling: Filling, demand: Instance) -> Redundancy | None:
+def _redundancy(filling: Filling, demand: Instance) -> Redundancy | None:
     nodes = filling.rules.emptied
     if nodes is None:
         return None
-    return Redundancy(filling.model(), range(filling.start.size), demand, emptied=nodes)
+    if filling.redundancy is None:
+        everyone = range(filling.start.size)
+        filling.redundancy = Redundancy(filling.model(), everyone, demand, emptied=nodes)
+    return filling.redundancy.of_another(demand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,23 +364,14 @@ class Trial:
     fits: bool
 
 
-def try_sizes(
-    filling: Filling, sizes: Iterable[Instance], *, keeps_rules: bool = True
-) -> Iterator[Trial]:
-    """Try sizes of one instance on the same state, one after the other, many at a time.
+def try_size(filling: Filling, demand: Instance, *, keeps_rules: bool = True) -> Trial:
+    """Try an instance.
 
-    Without ``keeps_rules`` one fits unless counting shows that nodes could not be emptied any more.
+    Without ``keeps_rules`` it fits unless counting shows that nodes could not be emptied any more.
     """
-    left, at_once = iter(sizes), _SIZES
-    while some := list(islice(left, at_once)):
-        counts, remains = filling.count(some)
-        for at, demand in enumerate(some):
-            fit = bool(remains[at]) and (not keeps_rules or _holds(filling, demand))
-            failures = _named(counts[at])
-            if not remains[at]:
-                failures[Failure.N1] += int(counts[at, 0])
-            yield Trial(demand, failures, fit)
-        at_once = min(2 * at_once, _MOST_SIZES)
+    count = filling.count(demand)
+    fits = count.remains and (not keeps_rules or _holds(filling, demand))
+    return Trial(demand, count.failures, fits)
 
 
 def _holds(filling: Filling, demand: Instance) -> bool:
@@ -390,6 +381,6 @@ def _holds(filling: Filling, demand: Instance) -> bool:
     if demand not in filling.kept:
         codes, nodes = filling.codes(demand), filling.candidates
         places = [tuple(nodes[some].tolist()) for some in np.argwhere(codes == 0)]
-        spare = _spare(filling, demand)
+        spare = _redundancy(filling, demand)
         filling.kept[demand] = spare is None or any(map(spare.remains, places))
     return filling.kept[demand]

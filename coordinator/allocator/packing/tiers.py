@@ -1,11 +1,10 @@
 """How many instances fit when they may be smaller where the first ones do not fit any more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from common.record import replace
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import Filled, Filling, Placed, fill, try_sizes
+from coordinator.allocator.packing.fill import Filled, Filling, Placed, fill, try_size
 from coordinator.allocator.snapshot import Instance
 
 _MEMORY_STEP = 64  # MiB
@@ -13,8 +12,8 @@ _DISK_STEP = 256
 
 
 _Try = tuple[Instance, Filled, int | None]  # a size, what came of it, and what is left of the limit
-# A size that was refused, and why, to what it becomes by shrinking for this until it fits.
-_Ways = dict[tuple[Instance, Failure], Instance | None]
+# By sizes that were refused, and why: how many steps smaller in this they fit.
+_Ways = dict[tuple[object, ...], int | None]
 
 
 def fill_in_tiers(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -50,7 +49,8 @@ def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
     filling, smaller = tried[-1][1].filling, demand
     worst = _worst(tried[-1][1].failures)
     while True:
-        for trial in try_sizes(filling, _shrinking(smaller, worst), keeps_rules=False):
+        for size in _shrinking(smaller, worst):
+            trial = try_size(filling, size, keeps_rules=False)
             if trial.fits:
                 return trial.demand
             tried.append((trial.demand, Filled(filling, trial.failures), None))
@@ -104,22 +104,50 @@ def _shrunk_enough(
     sizes that were refused for the same shrink through this one.
     """
     smaller = shrunk(demand, failure)
-    found = None
+    steps = None
     if smaller is not None:
-        known = smaller, failure
-        found = ways[known] if known in ways else _fitting(filling, smaller, failure)
-    ways[demand, failure] = found
-    return found
+        known = _way(filling, smaller, failure)
+        steps = ways[known] if known in ways else _steps(filling, smaller, failure)
+    found = ways[_way(filling, demand, failure)] = None if steps is None else steps + 1
+    return None if found is None else shrunk(demand, failure, found)
 
 
-def _fitting(filling: Filling, demand: Instance, failure: Failure) -> Instance | None:
-    """The first of ever smaller sizes that fits, as long as this failure is what stops them."""
-    for trial in try_sizes(filling, (one for one, _ in pairwise(_shrinking(demand, failure)))):
+def _way(filling: Filling, demand: Instance, failure: Failure) -> tuple[object, ...]:
+    """What is equal for sizes that become one that fits by the same number of steps."""
+    if _has_own_way(filling, demand):
+        return demand, failure
+    amount = demand.disk if failure is Failure.DISK else demand.memory
+    return filling.size_of(demand), amount, failure
+
+
+def _has_own_way(filling: Filling, demand: Instance) -> bool:
+    """Whether every amount may count: while nodes are emptied they decide what goes where."""
+    return filling.rules.emptied is not None and not demand.is_mirrored
+
+
+def _steps(filling: Filling, demand: Instance, failure: Failure) -> int | None:
+    """How many steps make it fit, as long as this failure is what stops it; None if none do."""
+    steps = 0
+    while (one := shrunk(demand, failure, steps)) and shrunk(one, failure):
+        trial = try_size(filling, one)
         if trial.fits:
-            return trial.demand
+            return steps
         if not trial.failures[failure]:
-            break
+            return None
+        steps += 1 if _has_own_way(filling, one) else _steps_alike(filling, one, failure)
     return None
+
+
+def _steps_alike(filling: Filling, demand: Instance, failure: Failure) -> int:
+    """After how many steps it may first come out otherwise."""
+    memory, disks = filling.spare_of(demand)
+    match failure:
+        case Failure.MEM:
+            return memory // _MEMORY_STEP + 1
+        case Failure.DISK:
+            return min(disks, default=0) // _DISK_STEP + 1
+        case _:
+            return 1
 
 
 def _shrinking(demand: Instance, failure: Failure) -> Iterator[Instance]:
@@ -130,18 +158,19 @@ def _shrinking(demand: Instance, failure: Failure) -> Iterator[Instance]:
         smaller = shrunk(smaller, failure)
 
 
-def shrunk(demand: Instance, failure: Failure) -> Instance | None:
-    """The instance one step smaller in what it failed for; None if it cannot be."""
+def shrunk(demand: Instance, failure: Failure, steps: int = 1) -> Instance | None:
+    """The instance so many steps smaller in what it failed for; None if it cannot be."""
+    memory, disk = steps * _MEMORY_STEP, steps * _DISK_STEP
     match failure:
-        case Failure.MEM if demand.memory >= 2 * _MEMORY_STEP:
-            return replace(demand, memory=demand.memory - _MEMORY_STEP)
-        case Failure.DISK if all(size >= 2 * _DISK_STEP for size in demand.disks):
-            disks = tuple(size - _DISK_STEP for size in demand.disks)
-            return replace(demand, disks=disks, disk=demand.disk - _DISK_STEP * len(disks))
-        case Failure.CPU if demand.vcpus > 1:
-            return replace(demand, vcpus=demand.vcpus - 1)
-        case Failure.SPINDLES if demand.disk_spindles is not None and demand.disk_spindles > 1:
-            return replace(demand, disk_spindles=demand.disk_spindles - 1)
+        case Failure.MEM if demand.memory >= memory + _MEMORY_STEP:
+            return replace(demand, memory=demand.memory - memory)
+        case Failure.DISK if all(size >= disk + _DISK_STEP for size in demand.disks):
+            disks = tuple(size - disk for size in demand.disks)
+            return replace(demand, disks=disks, disk=demand.disk - disk * len(disks))
+        case Failure.CPU if demand.vcpus > steps:
+            return replace(demand, vcpus=demand.vcpus - steps)
+        case Failure.SPINDLES if (demand.disk_spindles or 0) > steps:
+            return replace(demand, disk_spindles=(demand.disk_spindles or 0) - steps)
         case _:
             return None
 

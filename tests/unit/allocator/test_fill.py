@@ -136,3 +136,21 @@ def test_nodes_stay_such_that_they_can_be_emptied() -> None:
     everyone = range(3)
     assert not list(stuck_nodes(spare.filling.model(), everyone, everyone))
     assert list(stuck_nodes(free.model(), everyone, everyone))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sizes_between_the_same_limits_are_refused_alike_and_tried_once(seed: int) -> None:
+    rng, filling = start(seed)
+    demand = wanted(rng, rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN)))
+    filling = fill(filling, demand, rng.randint(0, 9)).filling
+    for _ in range(40):
+        disk = MiB(rng.choice((rng.randrange(3_000_000), rng.randrange(60_000))))
+        memory = MiB(rng.choice((rng.randrange(300_000), rng.randrange(9_000))))
+        larger = replace(demand, memory=memory, disk=disk, disks=(disk,))
+        spare, (space,) = filling.spare_of(larger)
+        less = MiB(disk - rng.choice((space, rng.randint(0, space))))
+        smaller = replace(larger, memory=MiB(memory - spare), disk=less, disks=(less,))
+        assert filling.size_of(smaller) == filling.size_of(larger)
+        asked = filling._asked._asked
+        assert (asked(smaller) == asked(larger)).all()
+        assert (asked(smaller) == filling.codes(larger)).all()
