@@ -60,10 +60,13 @@ def answer(request: Any, options: Parsed) -> str:
     except Refused as error:
         found = Answer("", [], refused=error.refused)
         line = show.answer(success=False, info=str(error), result=[])
-    if options.verbose > 1:
-        _explain(found)
+    for node, reason in found.refused.items() if options.verbose > 1 else ():
+        if reason is not Reason.NONE:
+            tell(f"Node {node} {reason.in_words(1)}.")
     if options.print_nodes is not None or options.save is not None:
-        after = _after(cluster, wanted, found)
+        from coordinator.htools.aftermath import cluster_after
+
+        after = cluster_after(cluster, wanted, found)
         if options.print_nodes is not None:
             _print_nodes("Final", after, cluster, options)
         _save(after, options, "post")
@@ -104,18 +107,6 @@ def _with_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
     return cluster
 
 
-def _explain(found: Answer) -> None:
-    for node, reason in found.refused.items():
-        if reason is not Reason.NONE:
-            tell(f"Node {node} {reason.in_words(1)}.")
-
-
-def _after(cluster: Snapshot, request: Request, found: Answer) -> Snapshot:
-    from coordinator.htools.aftermath import cluster_after
-
-    return cluster_after(cluster, request, found)
-
-
 def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed) -> None:
     """Print the nodes; what was free or missing at the ``start`` decides what is now."""
     import numpy as np
@@ -123,9 +114,9 @@ def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed)
     from common.record import replace
     from coordinator.allocator.balancing.group_state import GroupState
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.htools.source import common_suffix
     from coordinator.htools.tables import node_table
     from coordinator.htools.view import nodes_now
+    from coordinator.iallocator.names import common_suffix
 
     everyone = np.arange(len(cluster.nodes))
     state, before = GroupState(ClusterModel(cluster), everyone), ClusterModel(start)

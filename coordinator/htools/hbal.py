@@ -19,9 +19,9 @@ from coordinator.htools.limits import limits_of
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, tell
 from coordinator.htools.program import run
-from coordinator.htools.source import common_suffix
 from coordinator.htools.tables import show, show_g
 from coordinator.htools.view import split_instances
+from coordinator.iallocator.names import common_suffix
 from coordinator.iallocator.show import policy
 
 OPTIONS = named(

@@ -12,9 +12,9 @@ from coordinator.htools.jobsets import letters, script
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, tell
 from coordinator.htools.saving import save_cluster, tell_commands
-from coordinator.htools.source import common_suffix
 from coordinator.htools.tables import instance_table, node_table, score_table, show
 from coordinator.htools.view import moved, nodes_now
+from coordinator.iallocator.names import common_suffix
 
 
 class Report:

@@ -19,6 +19,7 @@ from coordinator.htools.tables import (
     show,
 )
 from coordinator.htools.view import count_bad, nodes_now, split_instances
+from coordinator.iallocator.names import common_suffix
 from coordinator.iallocator.show import policy
 
 OPTIONS = named(
@@ -50,7 +51,7 @@ def inform(options: Parsed) -> int:
     if options.verbose > 1 and not cluster.instances:
         say("Cluster is empty.")
     say(f"Loaded {counts}")
-    suffix = source.common_suffix(cluster)
+    suffix = common_suffix(cluster)
     if suffix and options.verbose > 2:
         say(f"Note: Stripping common suffix of '{suffix}' from names")
     _say_split(cluster, is_verbose=options.verbose > 1)

@@ -9,7 +9,6 @@ from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools import source
 from coordinator.htools.catalogue import named
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
 from coordinator.htools.options import Parsed
@@ -19,6 +18,7 @@ from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table, show
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import count_bad, nodes_now
+from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
     "print-nodes output-dir luxi verbose no-headers static-kvm-node-memory",
@@ -73,7 +73,7 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
     state = GroupState(ClusterModel(seen), np.arange(len(seen.nodes)))
     say(f"{name:<{width}} {_line(seen, state)}")
     if options.print_nodes is not None:
-        suffix = source.common_suffix(seen)
+        suffix = common_suffix(seen)
         say(node_table(nodes_now(state, seen, suffix), options.print_nodes))
     path = Path(options.output_dir) / f"{name.replace('/', '_')}.data"
     write(path, format_cluster(cluster), "the cluster")

@@ -31,6 +31,7 @@ from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
 from coordinator.htools.view import nodes_now
+from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
     "print-nodes text-data disk-template spindle-use simulate master rapi-ca luxi ialloc-src"
@@ -67,7 +68,7 @@ class _Run:
             raise InvalidRequest("null list of disk templates received from cluster")
         self._template = options.disk_template or policy.disk_templates[0]
         self._is_pair = TRAITS[self._template].is_mirrored
-        self._suffix = source.common_suffix(cluster)
+        self._suffix = common_suffix(cluster)
         self._exclusive = any(node.exclusive for node in cluster.nodes)
         model = ClusterModel(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know

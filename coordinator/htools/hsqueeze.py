@@ -28,6 +28,7 @@ from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.view import moved
 from coordinator.iallocator.balancing import opcodes_of
+from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
     "luxi text-data print-commands exec minimal-resources target-resources save verbose no-headers"
@@ -114,7 +115,7 @@ def _names(cluster: Snapshot, nodes: Sequence[int]) -> str:
 
 
 def _aliases(cluster: Snapshot) -> list[str]:
-    suffix = source.common_suffix(cluster)
+    suffix = common_suffix(cluster)
     return [node.name.removesuffix(suffix) for node in cluster.nodes]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from coordinator.allocator.balancing.balance import Limits
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.options import Parsed
-from coordinator.htools.source import common_suffix
+from coordinator.iallocator.names import common_suffix
 
 
 def limits_of(cluster: Snapshot, options: Parsed) -> Limits:

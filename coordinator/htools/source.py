@@ -13,7 +13,7 @@ from coordinator.htools.output import tell
 from coordinator.htools.simulate import simulated
 from coordinator.htools.text import parse_cluster
 from coordinator.iallocator.missing import missing
-from coordinator.iallocator.names import common_domain
+from coordinator.iallocator.names import common_suffix
 
 _SOURCES = ("text_data", "luxi", "master", "simulate")
 
@@ -139,12 +139,6 @@ def _parse_loads(text: str) -> dict[str, tuple[float, float, float, float]]:
             raise InvalidRequest(f"Cannot parse line {line!r} of utilisation data.") from error
         loads[fields[0]] = (cpu, memory, disk, network)
     return loads
-
-
-def common_suffix(cluster: Snapshot) -> str:
-    """The longest domain that all names have; without it they are shown."""
-    nodes, instances = cluster.columns
-    return common_domain([*nodes.names, *instances.names])
 
 
 def with_offline(cluster: Snapshot, options: Parsed) -> Snapshot:

@@ -62,23 +62,22 @@ def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
     if request.group is not None:
         group, outcome = groups[0], found.groups[0]
         if outcome.problem == NOT_CONNECTED:
-            raise Refused(not_connected(f"The group {group.name}", request))
+            raise Refused(_not_connected(f"The group {group.name}", request))
         if outcome.problem:
             raise Refused(_too_few(request))
         info = f"{_headed(group)}: {_described(outcome)}"
         if found.best is None:
             raise NothingFits(info, refused=found.refused)
         return Placed(_nodes(outcome, model), info, found.refused)
-    messages = [
-        not_connected(f"group {group.name}", request)
-        for group, outcome in zip(groups, found.groups, strict=True)
-        if outcome.problem == NOT_CONNECTED
-    ]
+    apart, others = [], []
     for group, outcome in zip(groups, found.groups, strict=True):
         if not outcome.problem:
-            messages.append(f"{_headed(group)}: {_described(outcome)}")
-        elif outcome.problem != NOT_CONNECTED:
-            messages.append(f"Group {group.name}: error {_too_few(request)}")
+            others.append(f"{_headed(group)}: {_described(outcome)}")
+        elif outcome.problem == NOT_CONNECTED:
+            apart.append(_not_connected(f"group {group.name}", request))
+        else:
+            others.append(f"Group {group.name}: error {_too_few(request)}")
+    messages = [*apart, *others]
     if not groups:
         messages.append(_no_groups(cluster, request))
     if found.best is None:
@@ -129,7 +128,7 @@ def _try_dedicated(
     model: ClusterModel, request: Allocate, group: Group, index: int
 ) -> tuple[str, DedicatedOutcome | None]:
     if not request.networks <= set(group.networks):
-        return not_connected(f"The group {group.name}", request), None
+        return _not_connected(f"The group {group.name}", request), None
     among = request.among
     candidates = [
         node
@@ -143,8 +142,8 @@ def _try_dedicated(
     return "", choose_dedicated(model, request, candidates)
 
 
-def not_connected(group: str, request: Allocate) -> str:
-    return f"{group} is not connected to a network required by instance {request.instance.name}"
+def _not_connected(group: str, request: Allocate) -> str:
+    return show.not_connected(group, request.instance.name)
 
 
 def _too_few(request: Allocate) -> str:
@@ -177,11 +176,8 @@ def _nodes(outcome: GroupOutcome, model: ClusterModel) -> tuple[int, ...]:
 
 
 def _no_groups(cluster: Snapshot, request: Allocate) -> str:
-    inhabited = {node.group for node in cluster.nodes}
-    allowed = "Nothing"
+    allowed, every = "Nothing", {node.group for node in cluster.nodes}
     if request.groups is not None:
         allowed = f"Just [{','.join(map(str, sorted(request.groups)))}]"
-    return (
-        f"no groups for evacuation: allowed groups was {allowed}, "
-        f"all groups: {show.groups(cluster.groups, inhabited)}"
-    )
+    shown = show.groups(cluster.groups, every)
+    return f"no groups for evacuation: allowed groups was {allowed}, all groups: {shown}"

@@ -1,8 +1,20 @@
 """Names as operators shorten them: without the domain that all nodes and instances share."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
 from common.errors import InvalidRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from coordinator.allocator.snapshot import Snapshot
+
+
+def common_suffix(cluster: Snapshot) -> str:
+    """The longest domain that all names of nodes and instances have; "" if there is none."""
+    nodes, instances = cluster.columns
+    return common_domain([*nodes.names, *instances.names])
 
 
 def common_domain(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from common.errors import InvalidRequest
 from common.record import Record
 from coordinator.iallocator.cluster import read_instance
 from coordinator.iallocator.fields import Fields, an_object, list_of, one_of, text, texts, whole
-from coordinator.iallocator.names import common_domain, find_one
+from coordinator.iallocator.names import common_suffix, find_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,9 +111,8 @@ def read_request(fields: Fields, cluster: Snapshot) -> Request:
             instance = _exact_instance(name, cluster)
             required = fields.get("required_nodes", whole)
             leaving = fields.get("relocate_from", texts)
-            nodes, aliases = _names_of_nodes(cluster)
             return RelocateOne(
-                instance, required, tuple(find_one(node, nodes, aliases) for node in leaving)
+                instance, required, _found(leaving, cluster.columns[0].names, cluster)
             )
         case "node-evacuate":
             instances = _instances(fields, cluster)
@@ -167,21 +166,14 @@ def _exact_instance(name: str, cluster: Snapshot) -> int:
     return names.index(name)
 
 
-def _domain(cluster: Snapshot) -> str:
-    nodes, instances = cluster.columns
-    return common_domain([*nodes.names, *instances.names])
-
-
 def _instances(fields: Fields, cluster: Snapshot) -> tuple[int, ...]:
-    wanted = fields.get("instances", texts)
-    domain = _domain(cluster)
-    names = cluster.columns[1].names
-    aliases = [name.removesuffix(domain) for name in names]
+    found = _found(fields.get("instances", texts), cluster.columns[1].names, cluster)
     # One that is named twice is moved once: the second move would take it back.
-    return tuple(dict.fromkeys(find_one(name, names, aliases) for name in wanted))
+    return tuple(dict.fromkeys(found))
 
 
-def _names_of_nodes(cluster: Snapshot) -> tuple[Sequence[str], Sequence[str]]:
-    domain = _domain(cluster)
-    names = cluster.columns[0].names
-    return names, [name.removesuffix(domain) for name in names]
+def _found(wanted: Sequence[str], names: Sequence[str], cluster: Snapshot) -> tuple[int, ...]:
+    """Which nodes or instances are meant, by their names, which may be shortened."""
+    domain = common_suffix(cluster)
+    aliases = [name.removesuffix(domain) for name in names]
+    return tuple(find_one(name, names, aliases) for name in wanted)

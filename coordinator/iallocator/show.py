@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from _json import encode_basestring_ascii
+from _json import encode_basestring_ascii as _quoted
 
+from common.record import fields_of, values_of
 from coordinator.iallocator.jsontext import written
 
 TYPE_CHECKING = False
@@ -27,6 +28,8 @@ TEMPLATES = {
     "plain": "DTPlain", "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd",
     "ext": "DTExt", "gluster": "DTGluster",
 }  # fmt: skip
+
+
 _POLICIES = {
     "preferred": "AllocPreferred",
     "last_resort": "AllocLastResort",
@@ -81,7 +84,7 @@ def groups(some: Sequence[Group], wanted: Container[int]) -> str:
 
 def _group(index: int, group: Group) -> str:
     return (
-        f"Group {{name = {_string(group.name)}, uuid = {_string(group.uuid)}, idx = {index}, "
+        f"Group {{name = {_quoted(group.name)}, uuid = {_quoted(group.uuid)}, idx = {index}, "
         f"allocPolicy = {_POLICIES[group.alloc_policy]}, networks = {_strings(group.networks)}, "
         f"iPolicy = {policy(group.policy)}, allTags = {_strings(group.tags)}}}"
     )
@@ -103,21 +106,13 @@ def policy(shown: InstancePolicy) -> str:
 
 
 def _spec(spec: Spec) -> str:
-    figures = (
-        ("MemorySize", spec.memory_size),
-        ("CpuCount", spec.cpu_count),
-        ("DiskSize", spec.disk_size),
-        ("DiskCount", spec.disk_count),
-        ("NicCount", spec.nic_count),
-        ("SpindleUse", spec.spindle_use),
+    figures = zip(fields_of(type(spec)), values_of(spec), strict=True)
+    shown = (
+        f"iSpec{name.title().replace('_', '')} = {f'({value})' if value < 0 else value}"
+        for name, value in figures
     )
-    shown = (f"iSpec{name} = {f'({value})' if value < 0 else value}" for name, value in figures)
     return f"ISpec {{{', '.join(shown)}}}"
 
 
-def _string(text: str) -> str:
-    return encode_basestring_ascii(text)
-
-
 def _strings(texts: Collection[str]) -> str:
-    return f"[{','.join(map(_string, texts))}]"
+    return f"[{','.join(map(_quoted, texts))}]"

@@ -65,6 +65,19 @@ def _in_order(table: Table, read: Callable[[Table], T]) -> T:
         raise
 
 
+_FIGURES = (
+    ("free_spindles", "free_spindles", whole),
+    ("total_memory", "total_memory", real),
+    ("own_memory", "reserved_memory", whole),
+    ("free_memory", "free_memory", whole),
+    ("total_disk", "total_disk", real),
+    ("free_disk", "free_disk", whole),
+    ("total_cpus", "total_cpus", real),
+    ("own_cpus", "reserved_cpus", whole),
+)
+"""What a node tells if it is live: the column, the key, and how it is read; in hail's order."""
+
+
 def _nodes(table: Table, groups: Mapping[str, int]) -> NodeColumns:
     offline, drained = table.get("offline", flag), table.get("drained", flag)
     uuids = table.get("group", text)
@@ -78,68 +91,44 @@ def _nodes(table: Table, groups: Mapping[str, int]) -> NodeColumns:
     live = [able and not off for able, off in zip(capable, offline, strict=True)]
     shared = [not alone for alone in exclusive]
     own_spindles = [on and alone for on, alone in zip(live, exclusive, strict=True)]
-    total_spindles = table.get("total_spindles", whole, own_spindles)
-    free_spindles = table.get("free_spindles", whole, live)
-    total_memory = table.get("total_memory", real, live)
-    own_memory = table.get("reserved_memory", whole, live)
-    free_memory = table.get("free_memory", whole, live)
-    total_disk = table.get("total_disk", real, live)
-    free_disk = table.get("free_disk", whole, live)
-    total_cpus = table.get("total_cpus", real, live)
-    own_cpus = table.get("reserved_cpus", whole, live)
+    reported = table.get("total_spindles", whole, own_spindles)
+    figures = {column: table.get(key, read, live) for column, key, read in _FIGURES}
     counted = parameters.get("spindle_count", whole, shared)
     return NodeColumns(
         names=table.names,
         group=[groups[uuid] for uuid in uuids],
-        total_memory=total_memory,
-        own_memory=own_memory,
-        free_memory=free_memory,
-        total_disk=total_disk,
-        free_disk=free_disk,
-        total_cpus=total_cpus,
-        own_cpus=own_cpus,
         speed=[1.0] * len(live),
         offline=offline,
         drained=drained,
         vm_capable=capable,
-        spindles=[own + some for own, some in zip(total_spindles, counted, strict=True)],
-        free_spindles=free_spindles,
+        spindles=[own + some for own, some in zip(reported, counted, strict=True)],
         exclusive=exclusive,
         tags=tags,
+        **figures,
     )
 
 
 def _instances(table: Table, nodes: Mapping[str, int] | None) -> InstanceColumns:
-    disk = table.get("disk_space_total", whole)
-    disks = table.inner("disks")
+    """Read instances; the order in which columns are read is hail's."""
+    disk, disks = table.get("disk_space_total", whole), table.inner("disks")
     sizes = disks.by_owner(disks.get("size", whole))
     spindles = disks.by_owner(disks.find("spindles", whole))
-    memory, vcpus = table.get("memory", whole), table.get("vcpus", whole)
+    amounts = {name: table.get(name, whole) for name in ("memory", "vcpus")}
     tags, kinds = table.get("tags", texts), table.get("disk_template", template)
-    use = table.get("spindle_use", whole)
-    nics = table.inner("nics")
+    use, nics = table.get("spindle_use", whole), table.inner("nics")
     networks = nics.by_owner(_in_order(nics, _networks))
-    primary, secondary = [_NOWHERE] * len(memory), [_NOWHERE] * len(memory)
-    if nodes is not None:
-        homes = table.get("nodes", texts)
-        try:
-            primary = [nodes[some[0]] for some in homes]
-            secondary = [nodes[some[1]] if len(some) > 1 else _NOWHERE for some in homes]
-        except LookupError:
-            raise _homeless(table.names, homes, nodes) from None
+    primary, secondary = _homes(table, nodes)
     # What cannot be read is as good as absent in these two; hail does not complain.
     states = [row.get("admin_state") for row in table.rows]
     forthcoming = [row.get("forthcoming") is True for row in table.rows]
     return InstanceColumns(
         names=table.names,
-        memory=memory,
         disk=disk,
-        vcpus=vcpus,
         status=[_STATUS.get(s, "running") if isinstance(s, str) else "running" for s in states],
         primary=primary,
         secondary=secondary,
         template=kinds,
-        auto_balance=[True] * len(memory),
+        auto_balance=[True] * len(disk),
         tags=tags,
         spindle_use=use,
         disk_spindles=[None if None in some else sum(some) for some in spindles],
@@ -147,7 +136,21 @@ def _instances(table: Table, nodes: Mapping[str, int] | None) -> InstanceColumns
         disks=sizes,
         load=None,
         networks=[frozenset(filter(None, some)) if any(some) else _NONE for some in networks],
+        **amounts,
     )
+
+
+def _homes(table: Table, nodes: Mapping[str, int] | None) -> tuple[list[int], list[int]]:
+    """Primary and secondary nodes; new instances, for which ``nodes`` is None, are nowhere."""
+    nowhere = [_NOWHERE] * len(table.rows)
+    if nodes is None:
+        return nowhere, nowhere
+    homes = table.get("nodes", texts)
+    try:
+        primary = [nodes[some[0]] for some in homes]
+        return primary, [nodes[some[1]] if len(some) > 1 else _NOWHERE for some in homes]
+    except LookupError:
+        raise _homeless(table.names, homes, nodes) from None
 
 
 def _homeless(
