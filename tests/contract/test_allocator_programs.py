@@ -170,7 +170,7 @@ async def asked(program: Path, look: Look, request: dict[str, object]) -> list[s
         f"--{key}={value}" for key, value in look.config.cluster.default_iallocator_params.items()
     ]
     told = read_response(await run_program(program, options, message_of(look, request)))
-    return list(read_nodes(told.result, 1)) if told.success else None
+    return list(read_nodes(told, 1)) if told.success else None
 
 
 async def check_same(program: Path, rng: Random, memory: int) -> None:
@@ -241,7 +241,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
             chosen.append((str(new.instance.name), (str(name),)))
             promise = promise_of(look.config, new, [look.config.node(name)])
             look = replace(look, promised=(*look.promised, promise))
-        assert read_allocations(answer.result).placed == tuple(chosen)
+        assert read_allocations(answer).placed == tuple(chosen)
         return True
 
     async def all_of_them() -> int:
@@ -262,7 +262,7 @@ def test_debians_hail_evacuates_as_our_engine_does() -> None:
         )
         answer = read_response(told)
         assert answer.success
-        assert read_moves(answer.result) == solve_here("hail", look, question, Options())
+        assert read_moves(answer) == solve_here("hail", look, question, Options())
 
     async def all_of_them() -> None:
         for seed in range(25):

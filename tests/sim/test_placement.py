@@ -559,7 +559,7 @@ def test_a_program_s_choice_is_checked() -> None:
                 "it names “nowhere”, which is no node",
                 "it names gamma, which takes no instances",
                 r"it names 2 node\(s\) where 1 are needed",
-                "its answer has no list “result”",
+                "Cannot read its answer: result is a list",
             ):
                 with pytest.raises(AllocatorFailed, match=complaint):
                     await cluster.run(order("web1", iallocator="odd"))

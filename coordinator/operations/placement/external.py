@@ -27,7 +27,7 @@ async def ask_program(
     """
     response = await run(cluster, name, program, look, request)
     try:
-        nodes = read_nodes(response.result, request["required_nodes"])
+        nodes = read_nodes(response, request["required_nodes"])
         for node in nodes:
             check_usable(look.config, node)
     except InvalidRequest as error:
@@ -59,7 +59,8 @@ async def run(
 
 def nonsense(name: str, error: InvalidRequest) -> AllocatorFailed:
     """Return the error for a program whose answer is none."""
-    return AllocatorFailed(f"Can't compute nodes using iallocator '{name}': {error.message}.")
+    why = error.message.removesuffix(".")
+    return AllocatorFailed(f"Can't compute nodes using iallocator '{name}': {why}.")
 
 
 def check_usable(config: Config, name: str) -> None:

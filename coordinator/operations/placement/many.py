@@ -1,7 +1,7 @@
 """Have nodes chosen for many new instances in one go, each on what the others leave."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from common.errors import InvalidRequest, NoCapacity
 from common.model.nic import Nic
@@ -15,6 +15,9 @@ from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.space import nodes_but, shortages
+
+if TYPE_CHECKING:
+    from coordinator.iallocator.response import Response
 
 
 class PlacementRequest(NamedTuple):
@@ -50,7 +53,7 @@ async def place_many(
             async with cluster.placing.turn:
                 look = await look_about(cluster, disks)
                 response = await run(cluster, name, program, look, _ask(look, wanted))
-                chosen = _read(name, look, response.result, wanted)
+                chosen = _read(name, look, response, wanted)
         promises = (_promise(look, one.planned, chosen) for one in wanted)
         cluster.promise(*(promise for promise in promises if promise))
         for instance, nodes in chosen.items():
@@ -103,7 +106,7 @@ def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
 
 
 def _read(
-    name: str, look: Look, result: object, wanted: Sequence[PlacementRequest]
+    name: str, look: Look, response: "Response", wanted: Sequence[PlacementRequest]
 ) -> dict[str, Nodes]:
     from coordinator.iallocator.response import check_number, read_allocations
 
@@ -111,7 +114,7 @@ def _read(
         one.planned.instance.name: one.planned.instance.disk_template.traits.nodes for one in wanted
     }
     try:
-        placed = dict(read_allocations(result).placed)
+        placed = dict(read_allocations(response).placed)
         for instance, nodes in placed.items():
             check_number(nodes, count.get(instance, 0))
             for node in nodes:

@@ -11,7 +11,7 @@ from common.model.instance import AdminState, Instance
 from common.names import MiB
 from coordinator.iallocator.answers import Moves, Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
-from coordinator.iallocator.response import read_moves
+from coordinator.iallocator.response import Response, read_moves
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.choose import look_and_tell
@@ -123,7 +123,7 @@ async def plan_moves(
             async with cluster.placing.turn:
                 look = _about(await look_and_tell(cluster), question)
                 response = await run(cluster, name, program, look, question.message())
-                moves = _read(name, look, response.result)
+                moves = _read(name, look, response)
                 cluster.promise(*promises_of(look.config, moves))
         for instance, group, nodes in moves.moved:
             where = f"{', '.join(nodes)} (group {group})"
@@ -163,9 +163,9 @@ def _new_nodes(config: Config, instance: str, nodes: Sequence[str]) -> Sequence[
     return [nodes[0] if nodes else "", *others]
 
 
-def _read(name: str, look: Look, result: Any) -> Moves:
+def _read(name: str, look: Look, response: Response) -> Moves:
     try:
-        moves = read_moves(result)
+        moves = read_moves(response)
         for instance, _, nodes in moves.moved:
             for node in _new_nodes(look.config, instance, nodes):
                 check_usable(look.config, node)
