@@ -16,6 +16,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.model.state import State
+from coordinator.allocator.packing.room import room_of_singles
 from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
@@ -150,29 +151,11 @@ def _room(resources: NodeResources, policy: InstancePolicy) -> Ints:
             spindle_use=spec.spindle_use,
             disk_spindles=0,
         )
-        rows.append(_count(resources, sample))
+        # Of what takes nothing there would be no end.
+        is_something = max(sample.memory, sample.disk, sample.vcpus) > 0
+        rows.append(room_of_singles(resources, sample) * is_something)
     size = len(resources.memory)
     return np.array(rows, dtype=np.int64).reshape(len(rows), size)
-
-
-def _count(resources: NodeResources, sample: Instance) -> Ints:
-    """How many times ``sample`` can be added to each node, one after the other."""
-    counts = np.zeros(len(resources.memory), dtype=np.int64)
-    if max(sample.memory, sample.disk, sample.vcpus) <= 0:
-        return counts  # there would be no end
-    nothing, left = np.zeros_like(counts), np.arange(len(counts))
-    while len(left):
-        codes, resources = add_primary(
-            resources,
-            asked_arrays(sample),
-            clashes=nothing[left],
-            location=nothing[left],
-            force=False,
-        )
-        fits = codes == 0
-        left, resources = left[fits], resources.at(np.flatnonzero(fits))
-        counts[left] += 1
-    return counts
 
 
 def _last_least(lost: Ints, disk: Ints) -> int:

@@ -10,6 +10,16 @@ from coordinator.allocator.snapshot import Instance
 NO_LIMIT = np.int64(1) << 60
 
 
+def room_of_singles(resources: NodeResources, demand: Instance) -> Ints:
+    """Per node: how many fit that are not mirrored; one that fails N+1 may go on doing so."""
+    kept = np.where(resources.fails_n1, np.int64(-1) << 60, resources.reserved)
+    spare, used = resources.memory - kept - 1, demand.used_memory
+    times = np.maximum(0, spare // used) if used > 0 else (spare >= 0) * NO_LIMIT
+    rooms = [times, room_of_primaries(resources, demand), room_of_disks(resources, demand)]
+    room: Ints = np.minimum.reduce(rooms)
+    return room
+
+
 def room_of_primaries(resources: NodeResources, demand: Instance) -> Ints:
     """Per node: how many find memory and processors, which only primaries take."""
     room: Ints = np.minimum.reduce(

@@ -8,7 +8,7 @@ from coordinator.allocator.arrays import Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
-from coordinator.allocator.packing.room import room_of_disks, room_of_primaries
+from coordinator.allocator.packing.room import room_of_singles
 from coordinator.allocator.packing.standing import RESERVED, Figures
 from coordinator.allocator.rank import from_best
 from coordinator.allocator.snapshot import Instance
@@ -33,14 +33,7 @@ class SingleFill:
         self._figures = Figures(resources, demand, crowding)
         self._nodes = candidates
         self._rows = np.searchsorted(self._figures.nodes, candidates)
-        a = resources.at(candidates)
-        kept = np.where(a.fails_n1, np.int64(-1) << 60, a.reserved)
-        spare = a.memory - kept - 1
-        used = demand.used_memory
-        times = np.maximum(0, spare // used) if used > 0 else (spare >= 0) * (np.int64(1) << 60)
-        self.left: Ints = np.minimum.reduce(
-            [times, room_of_primaries(a, demand), room_of_disks(a, demand)]
-        )
+        self.left: Ints = room_of_singles(resources.at(candidates), demand)
         self.left[ints(model.forbidden(demand, candidates.tolist())) > 0] = 0
         self.firsts = np.zeros(model.size, dtype=np.int64)
 
