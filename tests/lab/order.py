@@ -12,9 +12,9 @@ class Order:
 
     def __init__(self, stage: Stage, command: str) -> None:
         self._stage = stage
-        number = re.search(r"\d+", said(stage.alpha, f"gnt-instance {command}"))
+        number = re.search(r"JobID: (\d+)", said(stage.alpha, f"gnt-instance {command}"))
         assert number
-        self.number = int(number[0])
+        self.number = int(number[1])
 
     @property
     def status(self) -> str:
@@ -42,11 +42,14 @@ class Order:
 
     def kill_coordinator_at_every_step(self) -> int:
         """Kill the coordinator whenever another step has begun; return how often."""
-        seen = killed = 0
-        while self.status in (*OPEN, ""):
-            steps = len(self.steps)
-            if steps > seen:
-                seen, killed = steps, killed + 1
-                kill = "systemctl kill --kill-whom=main --signal=KILL gantry-coordinator"
+        kill = "systemctl kill --kill-whom=main --signal=KILL gantry-coordinator"
+        killed_at: set[int] = set()
+
+        def has_ended() -> bool:
+            if (steps := len(self.steps)) > max(killed_at, default=0):
+                killed_at.add(steps)
                 self._stage.alpha.run(kill)
-        return killed
+            return self.status not in (*OPEN, "")
+
+        until(has_ended, f"job {self.number} to end", seconds=400)
+        return len(killed_at)
