@@ -44,7 +44,7 @@ OF_COPIES = (
     Fault(
         "disk in use copied", "a disk that a guest uses is not copied",
         "noded/copies/driver.py",
-        "        claim(descriptor, disk.backing.paths[0], to_write=mode is Mode.READ_WRITE)\n", "",
+        "        claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)\n", "",
         (CONTRACT,),
     ),
     Fault(
