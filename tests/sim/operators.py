@@ -18,8 +18,11 @@ from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.remove_snapshot import RemoveSnapshot
 from coordinator.operations.instance.replace_disks import ReplaceDisks
+from coordinator.operations.instance.rollback import RollBack
 from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.evacuate import EvacuateNode
@@ -87,14 +90,18 @@ class Operators:
     def _of_an_instance(self) -> Order:
         name = InstanceName(f"web{self._random.randrange(4)}")
         target = self._random.choice(self._cluster.names)
-        template = self._random.choice((DiskTemplate.FILE, DiskTemplate.SHAREDFILE))
+        templates = (DiskTemplate.FILE, DiskTemplate.SHAREDFILE, DiskTemplate.PLAIN)
+        template = self._random.choice(templates)
         make: list[Callable[[], Order]] = [
             lambda: create(name),
             lambda: create(name, template=DiskTemplate.DRBD),
             lambda: create(name, template=DiskTemplate.FILE),
+            lambda: create(name, template=DiskTemplate.PLAIN),
             lambda: MoveInstance(instance_name=name, target_node=NodeName(target)),
             lambda: ModifyInstance(instance_name=name, disk_template=template),
             lambda: ExportInstance(instance_name=name, target_node=target),
+            lambda: ExportInstance(instance_name=name, target_node=target, shutdown=False),
+            lambda: self._of_snapshots(name),
             lambda: MigrateInstance(instance_name=name),
             lambda: MigrateInstance(instance_name=name, target_node=target),
             lambda: MigrateInstance(instance_name=name, cleanup=True),
@@ -111,6 +118,10 @@ class Operators:
             lambda: Delay(duration=self._random.uniform(0, 10)),
         ]
         return self._random.choice(make)()
+
+    def _of_snapshots(self, name: InstanceName) -> Order:
+        kind = self._random.choice((TakeSnapshot, RollBack, RemoveSnapshot))
+        return kind(instance_name=name, name=f"kept{self._random.randrange(2)}")
 
     def _of_disks(self, name: InstanceName) -> Order:
         """Give an instance a disk, take one, or detach one; attach what has been detached."""
