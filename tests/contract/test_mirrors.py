@@ -371,6 +371,27 @@ def test_new_volumes_get_the_data_while_the_guest_goes_on(pair: Pair) -> None:
     pair.run(story())
 
 
+def test_a_copy_that_has_lost_one_volume_is_made_anew(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        written = await pair.write(one)
+        await one.attach(Access.STANDBY)
+        devices = one.storage.devices
+        mirror = devices.read(one.disk)
+        await devices.module.detach(mirror.minor)
+        await devices.volumes.ensure_absent([mirror.data])  # gone with what it was on
+        for _ in range(2):
+            await one.upkeep.set_aside(one.disk)
+        assert await devices.volumes.find(mirror.volumes) == (None, None)
+        await one.storage.ensure_present(one.disk)
+        await one.attach(Access.STANDBY)
+        await other.is_whole()
+        await one.attach(Access.SOLE)
+        assert await pair.has(one, written)
+
+    pair.run(story())
+
+
 def test_old_volumes_are_taken_back(pair: Pair) -> None:
     async def story() -> None:
         one, _ = await begun(pair)

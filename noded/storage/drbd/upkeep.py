@@ -128,6 +128,10 @@ class MirrorUpkeep:
             )
         if device.volumes is not None:
             await self._module.detach(mirror.minor)
+        if None in await self._volumes.find(mirror.volumes):
+            # One has gone with what it was on, and the other one by itself is of no use.
+            await self._volumes.ensure_absent(mirror.volumes)
+            return
         # The metadata goes first, and comes back last: there must be none beside other data, which
         # it would call a good copy.
         for volume, aside in zip(reversed(mirror.volumes), reversed(mirror.set_aside), strict=True):
