@@ -48,4 +48,5 @@ class Cluster(Entity, kw_only=True):
     delete_jobs_after_s: float | None = 21 * 86_400.0  # from the archive; None: never
     queue_drained: bool = False
     watcher_pause: float | None = None  # seconds since 1970
+    self_repair: bool = False  # of storage, by the watcher
     overrides: tuple[Override, ...] = ()

@@ -33,10 +33,14 @@ class Side(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """``text`` goes on from “disk 0 ”; it is empty where nothing is wrong."""
+    """``text`` goes on from “disk 0 ”; it is empty where nothing is wrong.
+
+    ``is_faulty``: a copy has lost what is below it.
+    """
 
     state: MirrorState
     text: str = ""
+    is_faulty: bool = False
 
 
 class Mark(NamedTuple):
@@ -78,6 +82,7 @@ def diagnose(name: InstanceName, disk: Disk, home: Side, second: Side) -> Findin
         return Finding(
             MirrorState.DEGRADED,
             f"has lost a volume: {both}; “gnt-instance replace-disks --auto {name}” makes it anew",
+            is_faulty=True,
         )
     if all(report and report.link is Link.CONNECTED for report in reports):
         if line := progress(reports[:1]):

@@ -134,6 +134,7 @@ _ENTRIES = (
         help="give a group another name",
         route="PUT /2/groups/{group_name}/rename",
     ),
+    Entry("OP_GROUP_REPAIR_STORAGE", "group.repair_storage"),
     Entry(
         "OP_GROUP_SET_PARAMS",
         "group.modify",

@@ -81,6 +81,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "max_running_jobs": cluster.max_running_jobs,
         "archive_jobs_after": cluster.archive_jobs_after_s,  # these two are ours; seconds
         "delete_jobs_after": cluster.delete_jobs_after_s,
+        "self_repair": cluster.self_repair,  # ours
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,

@@ -61,6 +61,11 @@ class InstanceRow:
         """Whether something is to be noted of the copies."""
         return bool(self._sides) and any(mark(disk, *self._sides) for disk in self.disks)
 
+    @property
+    def mirror_faulty(self) -> bool:
+        """Whether a copy has lost its volume."""
+        return any(finding.is_faulty for finding in self.findings)
+
     @cached_property
     def _sides(self) -> "tuple[Side, Side] | tuple[()]":
         if not self.entity.disk_template.traits.is_mirrored:

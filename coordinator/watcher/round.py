@@ -21,6 +21,7 @@ PRIORITY = 10  # low: what an operator orders goes first
 DOWN = ["&", ["==", "admin_state", "up"], ["==", "status", "ERROR_down"]]
 NOT_WHOLE = ["|", ["==", "mirror_news", True], ["==", "mirror_state", "parted"]]
 TEND_S = 300.0  # between two jobs that connect the copies of one instance
+REPAIR_S = 3600.0  # between two attempts to repair the storage of a group
 _ENDED = ("success", "error", "canceled")
 
 
@@ -56,12 +57,15 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     Returns:
         What there is to say about it.
     """
-    pause, drained = yield Request("QueryConfigValues", (["watcher_pause", "drain_flag"],))
+    asked = ["watcher_pause", "drain_flag", "self_repair"]
+    pause, drained, repairs = yield Request("QueryConfigValues", (asked,))
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
     if not drained:
         told += yield from _tend_mirrors(now)
+    if repairs and not drained:
+        told += yield from _repair_storage(now)
     archived, _ = yield Request(
         "AutoArchiveJobs", (None, ARCHIVE_PATIENCE_S)
     )  # as the cluster is set
@@ -126,6 +130,33 @@ def _tend_mirrors(now: float) -> Round:
     ]
 
 
+def _repair_storage(now: float) -> Round:
+    """Have nodes do without devices that they have lost, and copies made anew that were on them.
+
+    What does not help is not done again before a while: an operator has been told by then.
+    """
+    fields, faulty = ["pnode.group", "snodes.group"], ["==", "mirror_faulty", True]
+    rows = list(_rows((yield Request("Query", ("instance", fields, faulty)))))
+    if not rows:
+        return []
+    lately = [">=", "received_ts", now - REPAIR_S]
+    jobs = _rows((yield Request("Query", ("job", ["ops"], lately))))
+    tried = {op.get("group_name") for (ops,) in jobs for op in ops if op["OP_ID"] == _REPAIR}
+    groups = sorted({group for home, others in rows for group in (home, *others)} - tried)
+    if not groups:
+        return []
+    orders = [[_order(_REPAIR, "group_name", group, _FAULTY, now)] for group in groups]
+    answers = yield Request("SubmitManyJobs", (orders,))
+    return [
+        Told(Weight.WARNING, f"Group {group}: {_FAULTY}; job {told} looks what can be repaired.")
+        if accepted
+        else Told(Weight.WARNING, f"Group {group}: {_FAULTY}, and nobody looks: {told}")
+        for group, (accepted, told) in zip(groups, answers, strict=True)
+    ]
+
+
+_REPAIR = "OP_GROUP_REPAIR_STORAGE"
+_FAULTY = "copies of mirrored disks have lost their volumes"
 _NEWS = "copies of mirrored disks fell behind, or are up to date again, which is noted"
 _PARTED = "the copies of its disks are parted, and are connected again"
 

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import Cancelled, Conflict, NoCapacity, NodeFailure
 from common.model.disk import DrbdBacking
-from common.model.job import Status
+from common.model.job import Job, Status
 from common.model.template import DiskTemplate
 from common.names import JobId, MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
@@ -620,5 +620,56 @@ def test_the_watcher_has_it_noted_when_a_copy_falls_behind() -> None:
         await at_rest(cluster)
         assert behind(cluster) == ["beta"]
         assert await mirror_state(cluster) != "whole"
+
+    tell(story)
+
+
+async def lose_its_device(cluster: SimulatedCluster, node: str) -> None:
+    (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+    cluster.machines[node].physical.lose(f"/dev/{GROUP}")
+    cluster.machines[node].drbd.fail_volumes(f"gantry-{disk.uuid}")
+
+
+def repairs(cluster: SimulatedCluster) -> list[Job]:
+    """Return the jobs that looked whether storage can be repaired."""
+    jobs = cluster.state.jobs.values()
+    return [job for job in jobs if job.ops[0].input["OP_ID"] == "OP_GROUP_REPAIR_STORAGE"]
+
+
+def test_a_node_that_loses_a_device_is_repaired_if_the_operator_has_allowed_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose_its_device(cluster, "gamma")
+        await watch(cluster)
+        await at_rest(cluster)
+        assert not all(end.has_good_copy for end in cluster.pairs.ends), "nobody has allowed it"
+        await cluster.run(ModifyCluster(self_repair=True))
+        told = await watch(cluster)
+        assert any("copies of mirrored disks have lost their volumes" in t.text for t in told)
+        await at_rest(cluster)
+        await at_rest(cluster)  # of what it has found
+        assert all(end.has_good_copy for end in cluster.pairs.ends)
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], [])
+        assert not any("lost" in each.text for each in await watch(cluster))
+
+    tell(story)
+
+
+def test_several_nodes_that_lose_devices_at_once_are_left_to_an_operator() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyCluster(self_repair=True))
+        await lose_its_device(cluster, "gamma")
+        cluster.machines["alpha"].physical.lose(f"/dev/{GROUP}")
+        before = {n: m.physical.told for n, m in cluster.machines.items()}
+        await watch(cluster)
+        await at_rest(cluster)
+        assert {n: m.physical.told for n, m in cluster.machines.items()} == before
+        (looked,) = [
+            job for job in cluster.state.jobs.values() if "OP_GROUP_REPAIR" in str(job.ops)
+        ]
+        assert any("alpha, gamma" in entry.message for entry in looked.ops[0].log)
+        await watch(cluster)  # and is not asked again at once
+        await at_rest(cluster)
+        assert len(repairs(cluster)) == 1
 
     tell(story)

@@ -107,6 +107,14 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     max_running_jobs: Annotated[
         int | None, option("--max-running-jobs", metavar="N", help="how many run at once")
     ] = None
+    self_repair: Annotated[
+        bool | None,
+        option(
+            "--self-repair",
+            help="whether the watcher has a node do without devices that it has lost",
+            syntax=Syntax.YES_NO,
+        ),
+    ] = None
     archive_jobs_after: Annotated[
         str | None,
         option(
@@ -231,6 +239,8 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             }
             params = _merged(present.default_iallocator_params, given_params)
             changes["default_iallocator_params"] = params
+        if self.self_repair is not None:
+            changes["self_repair"] = self.self_repair
         if self.archive_jobs_after is not None:
             changes["archive_jobs_after_s"] = parse_duration(self.archive_jobs_after)
         if self.delete_jobs_after is not None:

@@ -8,6 +8,7 @@ from coordinator.operations.group.evacuate import EvacuateGroup
 from coordinator.operations.group.modify import ModifyGroup
 from coordinator.operations.group.remove import RemoveGroup
 from coordinator.operations.group.rename import RenameGroup
+from coordinator.operations.group.repair_storage import RepairStorageOfGroup
 from tests.sim.settings import BETA, DELTA, GAMMA, create
 from tests.support.cluster import SimulatedCluster
 from tests.support.story import Story
@@ -48,6 +49,7 @@ STORIES = {
     ),
     "assign nodes": Story(AssignNodes(group_name=OTHER, nodes=(BETA, GAMMA)), another_group),
     "remove a group": Story(RemoveGroup(group_name=OTHER), another_group),
+    "find nothing to repair": Story(RepairStorageOfGroup(group_name=GroupName("default"))),
     "evacuate a group": Story(
         EvacuateGroup(group_name=GroupName("default")), another_group_of_two, nodes=4
     ),

@@ -23,6 +23,7 @@ OURS = {
         "hv/accelerator",
         "last_known",
         "maybe_on",
+        "mirror_faulty",
         "mirror_news",
         "mirror_state",
     },

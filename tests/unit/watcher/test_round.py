@@ -44,7 +44,7 @@ class Answering:
     def _answer(self, method: str, args: tuple[Any, ...]) -> Any:
         match method, *args:
             case "QueryConfigValues", _:
-                return [self.pause, self.drained]
+                return [self.pause, self.drained, False]
             case "Query", "instance", fields, *_ if "mirror_state" in fields:
                 return _table(self.mirrors)
             case "Query", "instance", *_:

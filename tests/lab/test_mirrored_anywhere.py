@@ -1,0 +1,41 @@
+"""A mirrored guest goes to a node that has no copy, and its copies are given up and made again."""
+
+from tests.lab.mirrored import make, remove
+from tests.lab.stage import Stage
+
+
+def test_a_mirrored_guest_moves_to_any_node_and_loses_nothing(stage: Stage) -> None:
+    try:
+        ledger = make(stage)
+        alpha, beta, gamma = stage.nodes
+        with ledger.witness(beta) as before:
+            ledger.order("migrate --force -n alpha")
+            ledger.goes_on(alpha)
+        ledger.becomes("whole")
+        assert ledger.homes == (alpha, beta)
+        assert "/dev/drbd" not in gamma.run("ls /dev/drbd* 2>/dev/null; true")
+        ledger.order("migrate --force --non-live")
+        ledger.goes_on(beta)
+        assert ledger.on_disk(beta).whole_to >= before.last > 0
+    finally:
+        remove(stage)
+
+
+def test_a_second_copy_is_given_up_and_made_again_around_the_data(stage: Stage) -> None:
+    try:
+        ledger = make(stage)
+        _, beta, gamma = stage.nodes
+        with ledger.witness(beta) as told:
+            ledger.goes_on(beta)
+            ledger.order("shutdown --timeout 0")
+        ledger.order("modify -t plain")
+        assert not gamma.run("lvs --noheadings gantry").strip()
+        ledger.order("modify -t drbd -n gamma")
+        ledger.order("startup")
+        ledger.goes_on(beta)
+        ledger.becomes("whole")
+        ledger.order("failover --force --shutdown-timeout 0")
+        ledger.goes_on(gamma)
+        assert ledger.on_disk(gamma).whole_to >= told.last > 0
+    finally:
+        remove(stage)
