@@ -42,7 +42,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, make_target, side_of
+from coordinator.operations.steps.copies import DiskCopy, Side, copy_all, side_of
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
@@ -178,10 +178,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             yield take_snapshots(cluster, f"snapshots of {name}", plan.node, plan.snapshots)
             if plan.stops:
                 yield restart
-        for copy in plan.copies:
-            yield make_target(cluster, copy)
-        for copy in plan.copies:
-            yield copy_disk(cluster, copy)
+        yield from copy_all(cluster, plan.copies)
         yield Step(
             f"put the export of {name} in its place on {plan.target}",
             do=lambda: exports.finish(export=name, config=plan.description),

@@ -17,16 +17,14 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
 from coordinator.operations.instance.second_copy import check_good_copy, find_cast
-from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.instance.whereabouts import settled_home
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import (
     check_answers,
-    check_has_disks,
     check_not_elsewhere,
-    check_online,
     find_guest,
     is_alive,
 )
@@ -67,10 +65,7 @@ class ActivateDisks(Operation[None, ActivatePlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> ActivatePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
-        check_has_disks(instance)
-        check_settled(cluster, instance)
-        node = config.nodes[instance.primary_node]
-        check_online(node)
+        node = settled_home(cluster, instance)
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
         runs = is_alive(found)

@@ -15,12 +15,12 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
-from coordinator.operations.instance.whereabouts import check_settled
+from coordinator.operations.instance.whereabouts import settled_home
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
-from coordinator.operations.steps.checks import check_has_disks, check_online, find_guest, may_run
+from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.operations.steps.disks import hold, homes
 from coordinator.operations.steps.edits import set_disks_active
 from coordinator.operations.steps.mirrors import mirrored, part_copies
@@ -58,10 +58,7 @@ class DeactivateDisks(Operation[None, DeactivatePlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> DeactivatePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
-        check_has_disks(instance)
-        check_settled(cluster, instance)
-        node = config.nodes[instance.primary_node]
-        check_online(node)
+        node = settled_home(cluster, instance)
         if not self.force and may_run(await find_guest(cluster, instance, node)):
             raise Conflict(
                 f"Instance {instance.name} runs and uses its disks; stop it with “gnt-instance "

@@ -1,13 +1,11 @@
 """Change an instance's parameters, nics and disks, and how its disks are kept."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
-from common.messages import Order
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
@@ -24,8 +22,6 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.instance.convert import (
     Conversion,
-    delete_old,
-    make_and_fill,
     plan_conversion,
 )
 from coordinator.operations.instance.disk_changes import (
@@ -38,16 +34,9 @@ from coordinator.operations.instance.disk_changes import (
 )
 from coordinator.operations.instance.disk_steps import (
     AtOnce,
-    DiskPlan,
-    delete_removed,
-    make_and_plug,
     plan_disks,
 )
-from coordinator.operations.instance.modified import (
-    disks_in_words,
-    layer_in_words,
-    nics_in_words,
-)
+from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
@@ -57,7 +46,7 @@ from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Step
-from coordinator.operations.steps.changes import change, differing
+from coordinator.operations.steps.changes import differing
 from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
@@ -65,18 +54,8 @@ from coordinator.state.rows import Put
 _OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
 
 
-class ModifyInstancePlan(Order, kw_only=True):
-    before: Instance
-    after: Instance
-    conversion: Conversion | None = None  # of its disks
-    disks: DiskPlan | None = None
-    nics_before: tuple[Nic, ...]
-    nics_after: tuple[Nic, ...]
-    now: float
-
-
 @operation("OP_INSTANCE_SET_PARAMS")
-class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
+class ModifyInstance(Operation[None, Modification], kw_only=True):
     """Change an instance's parameters, nics and disks.
 
     A guest that runs gets them when it next starts, but for disks with --hotplug.
@@ -182,7 +161,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
         name = self.instance_name
         return f"Delete disk {which} of {name}, with all the data on it?" if gone else ""
 
-    async def prepare(self, cluster: Cluster, _: None) -> ModifyInstancePlan:
+    async def prepare(self, cluster: Cluster, _: None) -> Modification:
         config = cluster.config
         before = config.instance(self.instance_name)
         node = config.nodes[before.primary_node]
@@ -223,7 +202,7 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
                 f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
                 "within the guest is not enough."
             )
-        return ModifyInstancePlan(
+        return Modification(
             before=before,
             after=after,
             conversion=conversion,
@@ -233,46 +212,15 @@ class ModifyInstance(Operation[None, ModifyInstancePlan], kw_only=True):
             now=cluster.now(),
         )
 
-    def promises(self, plan: ModifyInstancePlan) -> Iterable[Promise]:
-        if plan.disks and plan.disks.changes.made:
-            return [promise_of_space(PlannedInstance(plan.after, plan.disks.changes.disks))]
-        if plan.conversion is None:
-            return ()
-        planned = PlannedInstance(plan.after, plan.conversion.after)
-        return [Promise(plan.after.uuid, plan.after.primary_node, planned=planned)]
+    def promises(self, plan: Modification) -> Iterable[Promise]:
+        return plan.promises
 
-    def recipe(self, cluster: Cluster, plan: ModifyInstancePlan) -> Iterator[Step]:
-        title, conversion = f"record the change of {plan.before.name}", plan.conversion
-        before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
-        if disks := plan.disks:
-            yield from make_and_plug(cluster, disks)
-            before, after = (*before, *disks.changes.before), (*after, *disks.changes.after)
-            recorded = change(title, before, after, plan.now)
-            removes = bool(disks.changes.removed)
-            yield dataclasses.replace(recorded, point_of_no_return=removes)
-            yield from delete_removed(cluster, disks)
-            return
-        if conversion is None:
-            yield change(title, before, after, plan.now)
-            return
-        yield from make_and_fill(cluster, conversion)
-        before, after = (*before, *conversion.before), (*after, *conversion.after)
-        yield dataclasses.replace(change(title, before, after, plan.now), point_of_no_return=True)
-        yield from delete_old(cluster, conversion)
+    def recipe(self, cluster: Cluster, plan: Modification) -> Iterator[Step]:
+        return modify(cluster, plan)
 
-    def result(self, plan: ModifyInstancePlan) -> list[list[Any]]:
+    def result(self, plan: Modification) -> list[list[Any]]:
         """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
-        return [
-            *layer_in_words("be", plan.before.beparams, plan.after.beparams),
-            *layer_in_words("hv", plan.before.hvparams, plan.after.hvparams),
-            *layer_in_words("os", plan.before.osparams, plan.after.osparams),
-            *([["os", plan.after.os]] if plan.after.os != plan.before.os else []),
-            *([["disk_template", plan.after.disk_template]] if plan.conversion else []),
-            *nics_in_words(plan.nics_before, plan.nics_after),
-            *(disks_in_words(plan.disks.changes) if plan.disks else []),
-            *([["admin_state", plan.after.admin_state]]
-              if plan.after.admin_state != plan.before.admin_state else []),
-        ]  # fmt: skip
+        return plan.in_words()
 
     async def _converted(self, cluster: Cluster, instance: Instance) -> tuple[Instance, Conversion]:
         assert self.disk_template

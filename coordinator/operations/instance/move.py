@@ -41,7 +41,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import DiskCopy, copy_disk, make_target, side_of
+from coordinator.operations.steps.copies import DiskCopy, copy_all, side_of
 from coordinator.operations.steps.disks import delete_left_disk
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
 from coordinator.operations.steps.snapshots import check_no_snapshots
@@ -149,10 +149,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
             wait_s=plan.wait_s,
             was_running=plan.was_running,
         )
-        for copy in plan.copies:
-            yield make_target(cluster, copy)
-        for copy in plan.copies:
-            yield copy_disk(cluster, copy)
+        yield from copy_all(cluster, plan.copies)
         title = f"record that {plan.guest.name} is on {plan.target}"
         before = (plan.instance_before, *plan.disks_before)
         recorded = change(title, before, (plan.instance, *plan.disks), plan.now)

@@ -9,7 +9,7 @@ from common.model.node import Node, NodeRef
 from common.names import NodeId, TaskId
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.steps.checks import check_answers
+from coordinator.operations.steps.checks import check_answers, check_has_disks, check_online
 
 
 class Found(NamedTuple):
@@ -103,6 +103,19 @@ def check_settled(cluster: Cluster, instance: Instance) -> None:
             instance=instance.name,
             nodes=names,
         )
+
+
+def settled_home(cluster: Cluster, instance: Instance) -> Node:
+    """Return the node on which an instance's disks can be attached and detached.
+
+    Raises:
+        Conflict: it has none, it is not known where it is, or its node is marked offline.
+    """
+    check_has_disks(instance)
+    check_settled(cluster, instance)
+    node = cluster.config.nodes[instance.primary_node]
+    check_online(node)
+    return node
 
 
 def others(cluster: Cluster, instance: Instance) -> tuple[NodeRef, ...]:

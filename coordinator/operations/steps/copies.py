@@ -1,6 +1,6 @@
 """Copying what is on a disk onto another one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -66,6 +66,14 @@ def make_target(cluster: Cluster, copy: DiskCopy) -> Step:
 
     step = create_disk(cluster, copy.index, side.disk, (side.node,))
     return replace(step, undo=undo) if side.may_be_left else step
+
+
+def copy_all(cluster: Cluster, copies: Sequence[DiskCopy]) -> Iterator[Step]:
+    """Create all disks that are going to be filled, where one node has each; then fill them."""
+    for copy in copies:
+        yield make_target(cluster, copy)
+    for copy in copies:
+        yield copy_disk(cluster, copy)
 
 
 def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:

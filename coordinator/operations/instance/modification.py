@@ -1,0 +1,76 @@
+"""An instance as it was and as it is going to be, and what has to be done for that."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from common.messages import Order
+from common.model.instance import Instance
+from common.model.nic import Nic
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.convert import Conversion, delete_old, make_and_fill
+from coordinator.operations.instance.disk_steps import DiskPlan, delete_removed, make_and_plug
+from coordinator.operations.instance.modified import (
+    disks_in_words,
+    layer_in_words,
+    nics_in_words,
+)
+from coordinator.operations.placement.growth import promise_of_space
+from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.step import Step
+from coordinator.operations.steps.changes import change
+
+
+class Modification(Order, kw_only=True):
+    before: Instance
+    after: Instance
+    conversion: Conversion | None = None  # of its disks
+    disks: DiskPlan | None = None
+    nics_before: tuple[Nic, ...]
+    nics_after: tuple[Nic, ...]
+    now: float
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """Return what the instance takes that it has not taken before."""
+        if self.disks and self.disks.changes.made:
+            return (promise_of_space(PlannedInstance(self.after, self.disks.changes.disks)),)
+        if self.conversion is None:
+            return ()
+        planned = PlannedInstance(self.after, self.conversion.after)
+        return (Promise(self.after.uuid, self.after.primary_node, planned=planned),)
+
+    def in_words(self) -> list[list[Any]]:
+        """Return what changes, as pairs of a name and a value, in Ganeti's words."""
+        return [
+            *layer_in_words("be", self.before.beparams, self.after.beparams),
+            *layer_in_words("hv", self.before.hvparams, self.after.hvparams),
+            *layer_in_words("os", self.before.osparams, self.after.osparams),
+            *([["os", self.after.os]] if self.after.os != self.before.os else []),
+            *([["disk_template", self.after.disk_template]] if self.conversion else []),
+            *nics_in_words(self.nics_before, self.nics_after),
+            *(disks_in_words(self.disks.changes) if self.disks else []),
+            *([["admin_state", self.after.admin_state]]
+              if self.after.admin_state != self.before.admin_state else []),
+        ]  # fmt: skip
+
+
+def modify(cluster: Cluster, plan: Modification) -> Iterator[Step]:
+    """Have an instance be as it is going to be."""
+    title, conversion = f"record the change of {plan.before.name}", plan.conversion
+    before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
+    if disks := plan.disks:
+        yield from make_and_plug(cluster, disks)
+        before, after = (*before, *disks.changes.before), (*after, *disks.changes.after)
+        recorded = change(title, before, after, plan.now)
+        removes = bool(disks.changes.removed)
+        yield dataclasses.replace(recorded, point_of_no_return=removes)
+        yield from delete_removed(cluster, disks)
+        return
+    if conversion is None:
+        yield change(title, before, after, plan.now)
+        return
+    yield from make_and_fill(cluster, conversion)
+    before, after = (*before, *conversion.before), (*after, *conversion.after)
+    yield dataclasses.replace(change(title, before, after, plan.now), point_of_no_return=True)
+    yield from delete_old(cluster, conversion)
