@@ -4,8 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from common.names import InstanceName
 from coordinator.operations.cluster.modify import ModifyCluster, OsListing
 from coordinator.operations.instance.reinstall import ReinstallInstance
+from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.os.diagnose import DiagnoseOperatingSystems
 from tests.sim.settings import WEB1, create, mirrored, web1_mirrored
 from tests.support.cluster import SimulatedCluster
@@ -46,7 +48,12 @@ STORIES = {
     ),
 }
 
+RENAMING = RenameInstance(instance_name=WEB1, new_name=InstanceName("shop"))
+
 _IN_DETAIL = {
+    "rename on its disks, too": Story(
+        RENAMING, installed_with(), again=None, uncertain=frozenset({"contents shared"})
+    ),
     "install on mirrored disks": Story(replace(mirrored(), os_type=DEBIAN)),
     "install on mirrored disks anew": Story(
         ANOTHER,
