@@ -428,7 +428,7 @@ def test_without_a_script_only_the_name_is_changed(
             await cluster.run(renamed(**wish))
             words = cluster.shared.contents.values()
             assert list(words) == [f"{os} for web1"]
-            assert cluster.config.instance("shop")
+            assert cluster.config.find_instance("shop") is not None
 
     simulate(story())
 

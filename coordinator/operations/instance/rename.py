@@ -27,7 +27,7 @@ from coordinator.operations.steps.scripts import complete, put_script_away, run_
 from coordinator.state.config import Config
 
 
-class RenamePlan(Order):
+class RenamePlan(Order, kw_only=True):
     before: Instance
     after: Instance
     script: ScriptPlan | None = None
