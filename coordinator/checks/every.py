@@ -21,6 +21,7 @@ from coordinator.checks.nodes import (
     check_setup,
     check_versions,
 )
+from coordinator.checks.operating_systems import check_systems
 from coordinator.checks.parameters import check_stored_parameters
 from coordinator.checks.volumes import (
     check_groups,
@@ -35,7 +36,7 @@ OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
     "Verifying the configuration": (check_references, check_roles, check_stored_parameters),
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
-    "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup),
+    "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup, check_systems),
     "Verifying mastership and copies of the state": (check_obedience, check_rosters, check_files),
     "Verifying instances": (
         check_states,

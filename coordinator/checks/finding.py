@@ -15,6 +15,7 @@ from common.noderpc.instances import GuestReport
 from common.noderpc.mastership import Ballot
 from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
+from common.noderpc.operating_systems import DefinitionReport
 from common.noderpc.roster import Roster
 from coordinator.disks.diagnosis import Told
 from coordinator.state.config import Config
@@ -53,6 +54,7 @@ class NodeReport(NamedTuple):
     links: Mapping[str, bool]
     mirrors: Told
     devices: Sequence[MirrorDevice]
+    systems: Sequence[DefinitionReport]
     asked_at: float  # our clock, half-way between question and answer
 
 

@@ -17,6 +17,7 @@ from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
 from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
+from common.noderpc.operating_systems import OperatingSystems
 from common.noderpc.roster import Rosters
 from common.version import VERSION
 from coordinator.checks.every import OF_GROUP
@@ -128,6 +129,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         links=dict(zip(links, present, strict=True)),
         mirrors=await ask_mirrors(cluster, node),
         devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
+        systems=await cluster.call(OperatingSystems, node).definitions(),
         asked_at=(before + after) / 2,
     )
 

@@ -40,6 +40,7 @@ from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mastership import Ballot
 from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
+from common.noderpc.operating_systems import DefinitionReport
 from common.noderpc.roster import Roster
 from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
@@ -57,6 +58,7 @@ PATH = "/srv/shared/web1/disk.raw"
 WEB1, DISK, NIC = InstanceId("web1"), DiskId("disk"), NicId("nic")
 GUEST = GuestReport(id=WEB1, name=InstanceName("web1"), state=GuestState.RUNNING,
                     memory=MiB(128), vcpus=1, nics=(NIC,))  # fmt: skip
+DEBIAN = DefinitionReport(name="debian", variants=("stable",), api_versions=(20,))
 TAP = TapReport(name="gntnic", nic=NIC, instance=WEB1, link="br0")
 
 
@@ -79,6 +81,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
+        systems=(DEBIAN,),
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -185,6 +188,20 @@ FLAWS = {
     "two nodes hold the state": Flaw(
         "ECLUSTERCFG", "only alpha and beta hold the state",
         (Delete(_node("gamma")), Delete(_node("delta"))), severity=Severity.WARNING,
+    ),
+    "a node lacks an operating system": Flaw(
+        "ENODEOS", "lacks the operating system debian, which alpha has", beta={"systems": ()},
+        severity=Severity.WARNING,
+    ),
+    "a node cannot install an operating system": Flaw(
+        "ENODEOS", "cannot install the operating system debian: It has no script “create”.",
+        beta={"systems": (replace(DEBIAN, problem="It has no script “create”."),)},
+        severity=Severity.WARNING,
+    ),
+    "a node has another definition of an operating system": Flaw(
+        "ENODEOS", "has other versions of the interface and variants of the operating system",
+        beta={"systems": (replace(DEBIAN, variants=("sid",), api_versions=(15,)),)},
+        severity=Severity.WARNING,
     ),
     "an instance's node is unknown": Flaw(
         "ECLUSTERDANGLINGINST", "its node is unknown",
