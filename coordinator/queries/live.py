@@ -12,6 +12,7 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
 from common.noderpc.mirrors import MirrorReport
+from common.noderpc.operating_systems import DefinitionReport
 from coordinator.disks.diagnosis import Told as MirrorsTold
 from coordinator.disks.kinds import mirrored_on, pools_of
 from coordinator.nodes.heard import Heard, Told
@@ -27,6 +28,8 @@ class Asker(Protocol):
     """Asks several nodes at once, each one call; an answer or an error for each."""
 
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]: ...
+
+    async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]: ...
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]: ...
 

@@ -11,10 +11,12 @@ from common.noderpc.exports import Exports
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
 from common.noderpc.mirrors import MirrorReport, Mirrors
+from common.noderpc.operating_systems import DefinitionReport, OperatingSystems
 from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.nodes.heard import Heard
+from coordinator.operating_systems.known import KnownOs
 from coordinator.queries.live import Answers, Asker, Specs
 from coordinator.state.archive import Archive
 from coordinator.state.state import State
@@ -31,6 +33,7 @@ class Source:
     heard: Heard = field(default_factory=Heard)  # what nodes told before
     archive: Archive | None = None
     exports: Mapping[NodeName, tuple[str, ...] | None] = field(default_factory=dict)  # if asked for
+    systems: tuple[KnownOs, ...] = ()  # likewise
     archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 
 
@@ -42,6 +45,10 @@ class NodeAsker:
 
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]:
         return await each({n.uuid: self.nodes.service(Instances, n).guests() for n in nodes})
+
+    async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]:
+        calls = {n.uuid: self.nodes.service(OperatingSystems, n).definitions() for n in nodes}
+        return await each(calls)
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         return await each({n.uuid: self.nodes.service(Exports, n).exports() for n in nodes})

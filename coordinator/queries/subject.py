@@ -20,6 +20,7 @@ from coordinator.queries.live import Live
 from coordinator.queries.lock_fields import LOCK_FIELDS
 from coordinator.queries.lock_names import named
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
+from coordinator.queries.operating_systems import OS_FIELDS, os_rows
 from coordinator.queries.source import Source
 from coordinator.state import kinds
 from coordinator.state.config import Config
@@ -103,6 +104,7 @@ SUBJECTS: dict[str, Subject] = {
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
     "lock": Subject(LOCK_FIELDS, "name", _locks),
     "node": _of(kinds.NODE, NODE_FIELDS, NodeRow),
+    "os": Subject(OS_FIELDS, "name", lambda source, _: os_rows(source)),
 }
 # fmt: on
 

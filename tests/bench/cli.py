@@ -36,6 +36,7 @@ from common.names import (
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mirrors import MirrorReport
+from common.noderpc.operating_systems import DefinitionReport
 from common.paths import Paths
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.queries.live import Answers, Specs
@@ -92,6 +93,9 @@ class RunningEverywhere:
             )
             for node in nodes
         }  # fmt: skip
+
+    async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]:
+        return {node.uuid: () for node in nodes}
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         return {}

@@ -33,6 +33,7 @@ from common.names import (
 from common.noderpc.facts import Facts, NodeFacts, StorageReport
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from common.noderpc.mirrors import MirrorReport
+from common.noderpc.operating_systems import DefinitionReport
 from common.rpc.envelope import answer
 from common.rpc.server import Reply
 from coordinator.locks.names import Level, LockName, Mode, Owner
@@ -157,6 +158,12 @@ class RecordedAsker:
         chosen = list(nodes)
         self.asked.append(("guests", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, self.running.get(n.uuid, ())) for n in chosen}
+
+    async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]:
+        chosen = list(nodes)
+        self.asked.append(("definitions", [node.name for node in chosen]))
+        noop = DefinitionReport(name="noop", path="/srv/os/noop", api_versions=(10,))
+        return {n.uuid: self._or_dead(n, (noop,)) for n in chosen}
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         chosen = list(nodes)

@@ -250,6 +250,16 @@ def test_exports_are_told_by_node_and_a_silent_node_is_told_as_such() -> None:
     assert answer["data"] == [[(0, "beta"), (2, None)]]
 
 
+def test_operating_systems_are_told_by_those_who_answer() -> None:
+    asked = source(RecordedAsker(dead=[BETA]))
+    fields = ["name", "valid", "api_versions", "node_status", "nonsense"]
+    answer = asyncio.run(query("os", fields, None, asked))
+    there = {"alpha": [["/srv/os/noop", True, "", [], [], [10], True]]}
+    assert answer["data"] == [[(0, "noop"), (0, True), (0, [10]), (0, there), (1, None)]]
+    none = asyncio.run(query("os", ["name"], ["==", "name", "plan9"], asked))
+    assert none["data"] == []
+
+
 def test_values_tags_and_info() -> None:
     config = STATE.config
     assert config_values(["master_node", "cluster_name"], config) == ["alpha", "test"]
