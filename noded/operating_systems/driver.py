@@ -29,6 +29,7 @@ from noded.operating_systems.definition import (
 from noded.operating_systems.environment import environment
 from noded.operating_systems.home import RESULT, Home, Run, read_lines
 from noded.operating_systems.interface import OsDriver
+from noded.operating_systems.leftovers import layers_on, release
 from noded.operating_systems.logs import last_lines, log_path
 from noded.operating_systems.orders import Task
 from noded.system.execute import execute
@@ -125,6 +126,8 @@ class ProcessOsDriver(OsDriver):
         elif found := home.process():
             with found:
                 await found.stop(STOP_WAIT_S)
+        if about := home.run():
+            await release(about.disks, about.layers)
         await in_thread(home.remove)
 
     def _home(self, run: str) -> Home:
@@ -145,10 +148,20 @@ class ProcessOsDriver(OsDriver):
             home.remove()
             home.prepare()
             log = log_path(self._places.logs, order, time.time())
-            home.keep(Run(script=about, instance=subject.id, log=str(log)))
+            places = [_place(each) for each in disks]
+            paths = tuple(path for path, _ in places)
+            home.keep(
+                Run(
+                    script=about,
+                    instance=subject.id,
+                    log=str(log),
+                    disks=paths,
+                    layers=layers_on(paths),
+                )
+            )
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             ours.callback(os.close, output)
-            told = environment(order, definition, [_place(each) for each in disks])
+            told = environment(order, definition, places)
             task = Task(
                 argv=definition.scripts[order.script],
                 directory=definition.path or "/",

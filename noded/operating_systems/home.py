@@ -12,11 +12,21 @@ RESULT = "result.json"
 
 
 class Run(Order):
-    """``script`` says what it is, for messages: “create of debootstrap+default for web1”."""
+    """A script that was begun.
+
+    Attributes:
+        script: what it is, for messages: “create of debootstrap+default for web1”.
+        instance: whose disks it works on.
+        log: where its output goes.
+        disks: their paths.
+        layers: the devices that were on top of those before it began.
+    """
 
     script: str
     instance: InstanceId
     log: str
+    disks: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 class Result(Report):

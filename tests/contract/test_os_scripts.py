@@ -21,6 +21,7 @@ from noded.copies.device import claim
 from noded.operating_systems.driver import Places, ProcessOsDriver
 from noded.operating_systems.fake import FakeOsDriver
 from noded.operating_systems.interface import OsDriver
+from noded.operating_systems.leftovers import layers_on
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
@@ -384,6 +385,24 @@ def test_a_script_that_is_told_to_end_clears_up(real: ProcessRig) -> None:
     assert (real.root / "cleared").read_text() == "clear\n"
     claim(descriptor := os.open(real.path, os.O_RDWR), "disk", to_write=True)
     os.close(descriptor)
+
+
+def test_devices_that_a_script_has_left_on_its_disk_are_taken_away(real: ProcessRig) -> None:
+    script_of(real, "losetup --show -f $DISK_0_PATH\necho ready\nwhile :; do sleep 0.1; done")
+
+    async def story() -> tuple[str, ...]:
+        await attached(real)
+        await begun(real)
+        while "ready" not in (await real.driver.look(RUN, 0)).text:
+            pass
+        path = str(real.path)
+        there = layers_on([path])
+        await real.driver.end(RUN)
+        assert layers_on([path]) == ()
+        return there
+
+    (loop,) = run_really(story())
+    assert loop.startswith("/dev/loop")
 
 
 def test_a_script_ends_with_the_process_that_runs_it(real: ProcessRig) -> None:
