@@ -4,14 +4,15 @@ The maps of states share what stays the same: an object that is not the very sam
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
 from common.errors import GntError
-from common.names import InstanceId, MiB, NodeId
+from common.model.job import Job
+from common.names import InstanceId, JobId, MiB, NodeId
 from common.noderpc.instances import GuestReport
 from coordinator.queries.live import Live
 from coordinator.state import kinds
@@ -28,10 +29,18 @@ Found = defaultdict[str, set[Any]]  # keys by kind
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The state, and what nodes told last."""
+    """The state, what nodes told last, and the jobs of it that have not ended."""
 
     state: State = field(default_factory=State)
     live: Live = field(default_factory=Live)
+    open_jobs: frozenset[JobId] = frozenset()
+
+    def next(self, state: State, live: Live) -> "Moment":
+        """Return a later one."""
+        jobs = self.open_jobs | changed_jobs(self, state)
+        ended = (job for number in jobs if (job := state.jobs.get(number)) and is_over(job))
+        gone = {number for number in jobs if number not in state.jobs}
+        return Moment(state, live, jobs - gone - {job.id for job in ended})
 
 
 def changed_rows(before: Moment, now: Moment) -> Mapping[str, set[Any]]:
@@ -42,17 +51,60 @@ def changed_rows(before: Moment, now: Moment) -> Mapping[str, set[Any]]:
         _find_configured(old, new, found)
     if before.live is not now.live:
         _find_told(before.live, now.live, new, found)
-    found[JOB] |= _differing(before.state.jobs, now.state.jobs)
+    found[JOB] |= changed_jobs(before, now.state)
     return found
 
 
-def has_ended(before: State, now: State) -> bool:
-    """Tell whether a job has ended since."""
-    for number in _differing(before.jobs, now.jobs):
-        old, new = before.jobs.get(number), now.jobs.get(number)
-        if new is not None and new.status.is_final and not (old and old.status.is_final):
-            return True
-    return False
+def changed_jobs(before: Moment, now: State) -> set[JobId]:
+    """Return the jobs that are others, new or gone.
+
+    There are many, and those that have ended stay as they are until they are archived: only if
+    their number is not what it should be, all are looked at.
+    """
+    old, new = before.state.jobs, now.jobs
+    if old is new:
+        return set()
+    candidates = {*before.open_jobs, *_numbers_after(before.state, now)}
+    found = {JobId(each) for each in candidates if old.get(each) is not new.get(each)}
+    grown = sum((each in new) - (each in old) for each in found)
+    return found if len(new) == len(old) + grown else _differing(old, new)
+
+
+def is_over(job: Job) -> bool:
+    return job.status.is_final
+
+
+def ended_on(before: Moment, now: State) -> set[NodeId] | None:
+    """Return the nodes of which jobs that have ended since may have changed something.
+
+    Those are what their operations name, and where the instances are or were that they name. None:
+    no job has ended.
+    """
+    jobs = [now.jobs.get(number) for number in changed_jobs(before, now) & before.open_jobs]
+    jobs += [now.jobs.get(number) for number in _numbers_after(before.state, now)]
+    ended = [job for job in jobs if job is not None and is_over(job)]
+    if not ended:
+        return None
+    nodes: set[NodeId] = set()
+    for name in {name for job in ended for op in job.ops for name in _names(op.input)}:
+        for config in (before.state.config, now.config):
+            if (node := config.find_node(name)) is not None:
+                nodes.add(node.uuid)
+            if (instance := config.find_instance(name)) is not None:
+                nodes.update(config.nodes_of(instance))
+    return {node for node in nodes if node in now.config.nodes}
+
+
+def _numbers_after(before: State, now: State) -> Iterator[JobId]:
+    return (JobId(each) for each in range(before.newest_job + 1, now.newest_job + 1))
+
+
+def _names(given: Mapping[str, Any]) -> Iterator[str]:
+    for value in given.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (each for each in value if isinstance(each, str))
 
 
 def _find_configured(old: Config, new: Config, found: Found) -> None:

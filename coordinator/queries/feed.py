@@ -6,7 +6,7 @@ answer comes when something is. What it has not fetched yet is not kept for it: 
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -14,9 +14,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from common.errors import GntError, InvalidRequest, NotFound
+from common.errors import InvalidRequest, NotFound
 from common.messages import to_json
-from coordinator.queries.changes import CLUSTER, JOB, KINDS, Moment, changed_rows, has_ended
+from common.names import NodeId
+from coordinator.disks.kinds import pools_of
+from coordinator.queries.changes import CLUSTER, JOB, KINDS, Moment, changed_rows, ended_on
 from coordinator.queries.cluster_info import cluster_info
 from coordinator.queries.field import Field, Missing, Needs
 from coordinator.queries.live import Live
@@ -28,11 +30,13 @@ from coordinator.state.store import Store
 LOOK_S = 10.0  # between looks at all nodes, while somebody listens
 PATIENCE_S = 2.0  # of who hears that a job has ended, for what it did to be seen
 GAP_S = 0.1  # between answers, however much goes on
+SHARE = 0.05  # of the coordinator's time that a subscriber may take
+LONGEST_REST_S = 1.0
 TICK_S = 0.2  # until it is seen what a running job says that is not stored yet
 LONGEST_WAIT_S = 60.0
 LEFT_S = 3 * LONGEST_WAIT_S  # a subscriber that has not asked for so long has left
 MOST = 16  # subscribers
-AT_ONCE = 250  # rows of an answer: some 50 ms, after which others get their turn
+AT_ONCE, TURN = 250, 10  # rows of an answer, and after how many others get their turn
 ORDER = (CLUSTER, *(kind.name for kind in KINDS), JOB)  # what a job did comes before its end
 
 
@@ -44,6 +48,7 @@ class _Subscription:
         self.told: dict[tuple[str, Any], int] = {}  # sums of rows
         self.stored: State | None = None  # what was stored then
         self.answered_s = asyncio.get_running_loop().time()
+        self.rests_s = 0.0  # until it is looked for news again
         self.is_busy = False
 
 
@@ -55,21 +60,24 @@ class Feed:
         self._subscriptions: OrderedDict[int, _Subscription] = OrderedDict()
         self._last = 0
         self._live = Live()
-        self._looked_s = -inf  # when the last look began
+        self._asked_s: dict[NodeId, float] = {}  # when each node was asked for what is known
+        self._looked_s = -inf  # when the last look at all nodes began
         self._wanted = asyncio.Event()
-        self._seen = asyncio.Event()  # replaced after each look
+        self._seen = asyncio.Event()  # all nodes have been looked at
 
     async def run(self) -> None:
-        """Look at all nodes every few seconds, and at once when a job has ended."""
+        """Look at all nodes every few seconds, while there are subscribers."""
         while True:
             await self._wanted.wait()
+            while self._subscriptions:
+                begun_s = asyncio.get_running_loop().time()
+                await self._look(self._source().state.config.nodes)
+                self._looked_s = begun_s
+                self._seen.set()
+                await asyncio.sleep(LOOK_S)
+                self._forget_who_left()
             self._wanted.clear()
-            await self._look()
-            self._forget_who_left()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S if self._subscriptions else None):
-                    await self._wanted.wait()
-            self._wanted.set()
+            self._seen.clear()
 
     def subscribe(self, fields: Mapping[str, Sequence[str]]) -> int:
         """Begin a subscription and return its number; everything there is counts as changed.
@@ -110,47 +118,61 @@ class Feed:
         finally:
             mine.is_busy = False
             mine.answered_s = asyncio.get_running_loop().time()
-        rows = self._rows(mine)
+        begun_s = asyncio.get_running_loop().time()
+        rows = await self._rows(mine)
+        mine.rests_s += (asyncio.get_running_loop().time() - begun_s) / SHARE
         age_s = asyncio.get_running_loop().time() - self._looked_s
         age = None if age_s == inf else round(age_s, 3)
         return {"rows": rows, "more": bool(mine.due), "age": age}
 
     async def _find_news(self, mine: _Subscription) -> None:
         """Wait a little for something that has changed, and put it down as due."""
+        loop = asyncio.get_running_loop()
         if mine.stored is not None:
-            await asyncio.sleep(mine.answered_s + GAP_S - asyncio.get_running_loop().time())
+            await asyncio.sleep(
+                mine.answered_s + min(max(GAP_S, mine.rests_s), LONGEST_REST_S) - loop.time()
+            )
             if mine.moment.live is self._live:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_S):
                         await self._store.changed(mine.stored)
-        if self._looked_s == -inf or has_ended(mine.moment.state, self._source().state):
-            await self._fresh()
-        stored, now = self._store.state, Moment(self._source().state, self._live)
+        begun_s = loop.time()
+        nodes = ended_on(mine.moment, self._source().state) if mine.stored else None
+        mine.rests_s = (loop.time() - begun_s) / SHARE
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._seen.wait()
+                if nodes:
+                    await self._look(nodes)
+        begun_s = loop.time()
+        stored, state = self._store.state, self._source().state
+        now = mine.moment.next(state, self._live)
         found = changed_rows(mine.moment, now)
         mine.stored, mine.moment = stored, now
         mine.due.extend(
             (kind, key) for kind in ORDER if kind in mine.fields for key in sorted(found[kind])
         )
+        mine.rests_s += (loop.time() - begun_s) / SHARE
 
-    async def _fresh(self) -> None:
-        """Wait for a look at the nodes that begins from now on, for a while."""
-        begun_s = asyncio.get_running_loop().time()
-        self._wanted.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
-                while self._looked_s < begun_s:
-                    await self._seen.wait()
-
-    async def _look(self) -> None:
-        source, live = self._source(), Live()
-        begun_s = asyncio.get_running_loop().time()
-        with suppress(GntError):
-            config = source.state.config
-            needs = (Needs.GUESTS, Needs.FACTS)
-            await live.ask(needs, config.sorted_nodes(), config, source.asker)
-            self._live, self._looked_s = live, begun_s
-        self._seen.set()
-        self._seen = asyncio.Event()
+    async def _look(self, nodes: Container[NodeId]) -> None:
+        """Ask some nodes what they have; what is younger already stays."""
+        source, begun_s = self._source(), asyncio.get_running_loop().time()
+        config = source.state.config
+        asked = [n for n in config.sorted_nodes() if n.uuid in nodes and not n.offline]
+        hosts = [node for node in asked if node.vm_capable]
+        async with asyncio.TaskGroup() as group:
+            guests = group.create_task(source.asker.guests(hosts))
+            facts = group.create_task(source.asker.facts(asked, storage=pools_of(config)))
+        news = {n.uuid for n in asked if self._asked_s.get(n.uuid, -inf) <= begun_s}
+        self._asked_s = {
+            node: begun_s if node in news else told_s
+            for node, told_s in {**dict.fromkeys(news, begun_s), **self._asked_s}.items()
+            if node in config.nodes
+        }
+        self._live = self._live.and_of(
+            {node: told for node, told in guests.result().items() if node in news},
+            {node: told for node, told in facts.result().items() if node in news},
+        )
 
     def _forget_who_left(self) -> None:
         now_s = asyncio.get_running_loop().time()
@@ -158,11 +180,13 @@ class Feed:
             if now_s - each.answered_s > LEFT_S and not each.is_busy:
                 del self._subscriptions[number]
 
-    def _rows(self, mine: _Subscription) -> list[tuple[str, Any, Any]]:
+    async def _rows(self, mine: _Subscription) -> list[tuple[str, Any, Any]]:
         """Take some of what is due."""
         source = replace(self._source(), state=mine.moment.state)
         rows: list[tuple[str, Any, Any]] = []
-        while mine.due and len(rows) < AT_ONCE:
+        for number in range(min(AT_ONCE, len(mine.due))):
+            if number % TURN == 0:
+                await asyncio.sleep(0)
             kind, key = mine.due.popleft()
             row = _row(kind, key, mine.fields[kind], source, mine.moment.live)
             if row is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from common.errors import GntError
 from common.model.node import Node
@@ -98,6 +98,11 @@ class Live:
             },
             _where=_by_guest(guests),
         )
+
+    def and_of(self, node_guests: Answers[Any], node_facts: Answers[Any]) -> "Live":
+        """Return this with what some nodes have answered since."""
+        guests = {**self.guests, **node_guests}
+        return Live(guests=guests, facts={**self.facts, **node_facts}, _where=_by_guest(guests))
 
     def hosts_of(self, instance: InstanceId) -> Mapping[NodeId, GuestReport]:
         """Return the nodes that have a guest for the instance, usually one."""

@@ -140,12 +140,12 @@ class Config(Objects):
 
     @cached_property
     def _secondaries(self) -> dict[NodeId, tuple[Instance, ...]]:
-        found: dict[NodeId, tuple[Instance, ...]] = {}
+        found: dict[NodeId, list[Instance]] = {}
         for instance in self.sorted_instances():
             if instance.disk_template.traits.is_mirrored:
                 for node in self.secondary_nodes(instance):
-                    found[node] = (*found.get(node, ()), instance)
-        return found
+                    found.setdefault(node, []).append(instance)
+        return {node: tuple(instances) for node, instances in found.items()}
 
     @cached_property
     def used_pools(self) -> tuple[Pool, ...]:
