@@ -21,9 +21,12 @@ class ServerCertificate:
     Args:
         certificate: PEM; the key may be in it, too.
         key: PEM, where it is in a file of its own.
+        clients: certificates of who signs those of users; None asks for no certificate.
     """
 
-    def __init__(self, certificate: Path, key: Path | None = None) -> None:
+    def __init__(
+        self, certificate: Path, key: Path | None = None, clients: Path | None = None
+    ) -> None:
         """Read the files.
 
         Raises:
@@ -34,6 +37,8 @@ class ServerCertificate:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._seen = self._stamps()
         self._load()
+        if clients is not None:
+            self._trust(clients)
 
     def refresh(self) -> None:
         """Use the files for new connections if they have changed; bad ones are told in the log."""
@@ -51,6 +56,13 @@ class ServerCertificate:
             return [((found := each.stat()).st_mtime_ns, found.st_ino) for each in files]
         except OSError as error:
             raise InvalidRequest(f"Cannot use {error.filename}: {error.strerror}.") from error
+
+    def _trust(self, clients: Path) -> None:
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            self.context.load_verify_locations(clients)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidRequest(f"Cannot use the certificates in {clients}: {error}.") from error
 
     def _load(self) -> None:
         try:

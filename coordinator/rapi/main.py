@@ -6,6 +6,7 @@ import logging
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,7 +77,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     service = Service(
         Sources(copy, luxi),
         events,
-        UsersFile(options.users or paths.rapi_users),
+        UsersFile(options.users or paths.rapi_users, time.time),
         Limits(options.requests_per_second, loop.time),
         lambda: where(paths.ssconf, here, copy.trouble),
         note,
@@ -110,7 +111,8 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
 def _certificate(paths: Paths, options: argparse.Namespace, here: str) -> ServerCertificate:
     if options.ssl_cert is None:
         ensure_certificate(paths.rapi_certificate, here)
-    return ServerCertificate(options.ssl_cert or paths.rapi_certificate, options.ssl_key)
+    shown = options.ssl_cert or paths.rapi_certificate
+    return ServerCertificate(shown, options.ssl_key, options.client_ca)
 
 
 async def _listen(
@@ -157,6 +159,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "-K", "--ssl-key", type=Path, metavar="FILE", help="its key, if it is not in the same file"
+    )
+    parser.add_argument(
+        "--client-ca",
+        type=Path,
+        metavar="FILE",
+        help="let users log in by certificates that these have signed; PEM",
     )
     parser.add_argument(
         "--users", type=Path, metavar="FILE", help="who may do what, in Ganeti's format"

@@ -19,6 +19,7 @@ from coordinator.rapi.users import Access
 
 JSON = "application/json"
 DESCRIPTION = "/openapi.json"
+JOB_CHANGES = frozenset({"/2/jobs/{job}", "/2/jobs/{job}/wait"})
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import msgspec
 from common import web
 from common.errors import Bug, GntError
 from common.messages import to_json
+from common.rest_users import REALM, User
 from coordinator.rapi.call import BAD, Call, parse_query
 from coordinator.rapi.conditions import check_acceptable, check_unchanged, is_known, sum_of
 from coordinator.rapi.events import MEDIA, Events, stream
@@ -18,9 +19,10 @@ from coordinator.rapi.failures import Refusal, refused, status_of, told
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.manual import HTML, Manual, page
 from coordinator.rapi.reads import Sources, Told
+from coordinator.rapi.rights import REASON, may
 from coordinator.rapi.routes import DESCRIPTION, JSON, Route, Router
 from coordinator.rapi.sending import send
-from coordinator.rapi.users import REALM, Access, User, UsersFile, credentials
+from coordinator.rapi.users import Access, UsersFile
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +68,18 @@ class Service:
             source = request.remote or ""
             self._limits.check(source)
             route, named = self._router.find(request.method, request.path)
-            user = self._user(request, route, source) or "-"
+            known = self._user(request, route, source)
+            user = known.name if known else "-"
             call = Call(
                 method=route.method,
                 path=request.path,
                 named=named,
                 query=parse_query(request.query_string),
                 body=await _body(request),
-                user="" if user == "-" else user,
+                user=known.name if known else "",
                 source=source,
             )
+            self._check_may(known, route, call)
             if route.path == "/" and HTML in request.headers.get("Accept", ""):
                 body, headers = page()
                 return await send(request, status, body, HTML, headers)
@@ -143,33 +147,38 @@ class Service:
         operations = [each | reason for each in route.takes.operations(route.opcode, call)]
         return int(await self._sources.luxi.call("SubmitJob", operations))
 
-    def _user(self, request: web.BaseRequest, route: Route, source: str) -> str:
-        """Return who asks; nobody where that is not asked and not told.
+    def _user(self, request: web.BaseRequest, route: Route, source: str) -> User | None:
+        """Return who asks; None where that is not asked and not told.
 
         Raises:
-            Refusal: the user is none, or may not do this.
+            Refusal: the user is none.
         """
         header = request.headers.get("Authorization")
-        access = Access.READ if self._is_closed and route.access is Access.OPEN else route.access
-        if header is None and access is Access.OPEN:
-            return ""
-        user = self._log_in(header or "")
-        if user is None:
-            if header is not None:
-                self._limits.failed(source)
-            raise refused(
-                HTTPStatus.UNAUTHORIZED,
-                "No permission -- see authorization schemes",
-                WWW_Authenticate=f'Basic realm="{REALM}"',
-            )
-        if not user.may(access):
-            raise refused(HTTPStatus.FORBIDDEN, f"User {user.name} may not do this.")
-        return user.name
+        if header is not None:
+            user = self._users.log_in(header)
+        else:
+            transport = request.transport
+            shown = transport.get_extra_info("peercert") if transport else None
+            user = self._users.certified(shown)
+        if user is not None or (header is None and self._is_open(route)):
+            return user
+        if header is not None:
+            self._limits.failed(source)
+        raise refused(
+            HTTPStatus.UNAUTHORIZED,
+            "No permission -- see authorization schemes",
+            WWW_Authenticate=f'Basic realm="{REALM}"',
+        )
 
-    def _log_in(self, header: str) -> User | None:
-        found = credentials(header)
-        user = self._users.find(found[0]) if found else None
-        return user if found and user and user.has_password(found[1]) else None
+    def _check_may(self, user: User | None, route: Route, call: Call) -> None:
+        if user is None:
+            return
+        copy = self._sources.copy
+        if not may(user, route, call, copy, is_closed=not self._is_open(route)):
+            raise refused(HTTPStatus.FORBIDDEN, f"User {user.name} may not do this.")
+
+    def _is_open(self, route: Route) -> bool:
+        return route.access is Access.OPEN and not self._is_closed
 
 
 async def _body(request: web.BaseRequest) -> Any:
@@ -201,5 +210,5 @@ def _reason(route: Route, call: Call) -> dict[str, Any]:
     if text := call.text("reason"):
         trail.append(("gnt:user", text, now_ns))
     trail.append((f"gnt:library:rlib2:{route.handler}", "", now_ns))
-    trail.append(("gantry:rapi", f"{call.user} from {call.source}", now_ns))
+    trail.append((REASON, f"{call.user} from {call.source}", now_ns))
     return {"reason": trail}

@@ -1,99 +1,51 @@
-"""Who may use the REST interface: Ganeti's file of users, and what their passwords are compared by.
-
-A line is ``NAME PASSWORD [OPTION,…]``. A password is as it is, or ``{cleartext}`` and the password,
-or ``{HA1}`` and the MD5 of ``NAME:Ganeti Remote API:PASSWORD`` in hexadecimal.
-
-Source: http/auth.py of Ganeti 3.0; H(A1) of RFC 2617, 3.2.2.2.
-"""
+"""Who asks: by a password, a token or a certificate, of those in the file of users."""
 
 import base64
 import binascii
-import hashlib
-import hmac
 import logging
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+from common.rest_users import CERTIFICATE, User, parse_users
 
 log = logging.getLogger(__name__)
 
-REALM = "Ganeti Remote API"
-READ, WRITE = "read", "write"
-
 
 class Access(Enum):
-    """What a request takes: nothing, or one of some options of a user."""
+    """What a request takes of who makes it; ``rights.py`` says who has it."""
 
-    OPEN = frozenset[str]()
-    READ = frozenset({READ, WRITE})
-    WRITE = frozenset({WRITE})
-
-
-class User(NamedTuple):
-    name: str
-    password: str  # as it is in the file
-    options: frozenset[str]
-
-    def may(self, access: Access) -> bool:
-        return access is Access.OPEN or not self.options.isdisjoint(access.value)
-
-    def has_password(self, given: str) -> bool:
-        scheme, closed, rest = self.password.partition("}")
-        if not scheme.startswith("{"):
-            return _equal(self.password, given)
-        match f"{scheme}{closed}".upper():
-            case "{CLEARTEXT}":
-                return _equal(rest, given)
-            case "{HA1}":
-                text = f"{self.name}:{REALM}:{given}".encode()
-                digest = hashlib.md5(text, usedforsecurity=False).hexdigest()
-                return _equal(rest.lower(), digest)
-            case unknown:
-                log.warning("the password of user %s is of no known kind: %s", self.name, unknown)
-                return False
-
-
-def parse_users(text: str) -> dict[str, User]:
-    """Read a file of users; lines that are none are told of in the log and left out."""
-    users = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split(None, 2)
-        if not words or words[0].startswith("#"):
-            continue
-        if len(words) < 2:
-            log.warning("line %d of the users is left out: it has no password", number)
-            continue
-        options = words[2].split(",") if len(words) > 2 else ()
-        users[words[0]] = User(words[0], words[1], frozenset(each.strip() for each in options))
-    return users
-
-
-def credentials(header: str) -> tuple[str, str] | None:
-    """Return the name and the password of an Authorization header; None if it has none."""
-    scheme, _, coded = header.strip().partition(" ")
-    if scheme.lower() != "basic":
-        return None
-    try:
-        text = base64.b64decode(coded.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        return None
-    name, colon, password = text.partition(":")
-    return (name, password) if colon else None
+    OPEN = auto()  # nothing, unless reading takes a user, too
+    READ = auto()
+    WRITE = auto()
 
 
 class UsersFile:
     """The users of a file, read again when it has changed."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, now: Callable[[], float]) -> None:
+        self._path, self._now = path, now
         self._seen: tuple[int, int, int] | None = None
         self._users: Mapping[str, User] = {}
 
+    def log_in(self, header: str) -> User | None:
+        """Return the user of an Authorization header; None if that opens nothing."""
+        found = credentials(header)
+        user = self.find(found[0]) if found else None
+        return user if found and user and user.has_password(found[1]) else None
+
+    def certified(self, certificate: Mapping[str, Any] | None) -> User | None:
+        """Return the user of a certificate that was checked; None if there is none."""
+        name = common_name(certificate)
+        user = self.find(name) if name else None
+        return user if user and user.password.upper() == CERTIFICATE else None
+
     def find(self, name: str) -> User | None:
-        """Return a user; the file as it is now counts."""
+        """Return a user whose time is not over; the file as it is now counts."""
         self._refresh()
-        return self._users.get(name)
+        user = self._users.get(name)
+        return user if user and self._now() < user.expires_s else None
 
     def _refresh(self) -> None:
         try:
@@ -110,5 +62,29 @@ class UsersFile:
         self._seen = seen
 
 
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+def credentials(header: str) -> tuple[str, str] | None:
+    """Return the name and the password of an Authorization header; None if it has none.
+
+    A bearer's token is both, with a dot between them.
+    """
+    scheme, _, coded = header.strip().partition(" ")
+    if scheme.lower() == "bearer":
+        name, dot, token = coded.strip().rpartition(".")
+        return (name, token) if dot else None
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = base64.b64decode(coded.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        return None
+    name, colon, password = text.partition(":")
+    return (name, password) if colon else None
+
+
+def common_name(certificate: Mapping[str, Any] | None) -> str | None:
+    """Return the name that a certificate is in, as Python's ``ssl`` tells it."""
+    for part in (certificate or {}).get("subject", ()):
+        for kind, value in part:
+            if kind == "commonName":
+                return str(value)
+    return None

@@ -177,7 +177,7 @@ async def rest_of(
         Service(
             Sources(copy, luxi),
             events,
-            UsersFile(folder / "users"),
+            UsersFile(folder / "users", cluster.now),
             Limits(per_s, loop.time),
             troubled,
             lambda request, user, status, _: noted.append((request.path, user, status)),

@@ -6,11 +6,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.rest_users import parse_users
 from coordinator.rapi.call import Call, parse_query
 from coordinator.rapi.conditions import accepts, check_unchanged, is_known
 from coordinator.rapi.failures import Refusal
 from coordinator.rapi.routes import ROUTES, Router
-from coordinator.rapi.users import credentials, parse_users
+from coordinator.rapi.users import credentials
 
 KEYS = st.sampled_from(
     ["name", "os", "instances", "disks", "hvparams", "usb_devices", "__version__", "mode", "live",
@@ -71,3 +72,5 @@ def test_any_header_is_read(text: str) -> None:
 def test_any_file_of_users_is_read(text: str, password: str) -> None:
     for user in parse_users(text).values():
         user.has_password(password)
+        assert user.role
+        assert user.expires_s is not None

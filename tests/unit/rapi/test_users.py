@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.rapi.users import REALM, Access, UsersFile, credentials, parse_users
+from common.rest_users import REALM, hashed, options_for, parse_users, without
+from coordinator.rapi.users import UsersFile, common_name, credentials
 
 HA1 = hashlib.md5(f"carol:{REALM}:secret".encode()).hexdigest()
 TEXT = f"""# who may what
@@ -37,17 +38,56 @@ def test_lines_without_a_password_are_left_out() -> None:
 
 
 def test_options_say_what_a_user_may() -> None:
-    users = parse_users(TEXT)
-    told = {name: [a.name for a in Access if user.may(a)] for name, user in users.items()}
-    assert told["alice"] == ["OPEN", "READ", "WRITE"]
-    assert told["bob"] == ["OPEN", "READ"]
-    assert told["carol"] == ["OPEN", "READ", "WRITE"]
-    assert told["dave"] == ["OPEN"]
+    users = parse_users(TEXT + "fay x operator\ngil x owner=shop,owner=lab\n")
+    roles = {name: user.role for name, user in users.items()}
+    assert roles == {
+        "alice": "admin", "bob": "read-only", "carol": "admin", "dave": "nobody", "eve": "admin",
+        "fay": "operator", "gil": "owner",
+    }  # fmt: skip
+    assert users["gil"].owns == {"shop", "lab"}
+    for role in ("admin", "read-only", "operator"):
+        assert any(user.options == options_for(role) for user in users.values()) or role == "admin"
+
+
+def test_a_token_is_known_until_it_expires(tmp_path: Path) -> None:
+    now_s = [1_000_000_000.0]
+    path = tmp_path / "users"
+    options = ",".join(options_for("operator", expires_s=now_s[0] + 60))
+    path.write_text(f"ci {hashed('word')} {options}\nold x write,expires=yesterday\n")
+    users = UsersFile(path, lambda: now_s[0])
+    assert users.log_in("Bearer ci.word") is not None
+    assert users.log_in("Bearer ci.other") is None
+    assert users.log_in("Bearer word") is None
+    assert users.find("old") is None
+    now_s[0] += 61
+    assert users.log_in("Bearer ci.word") is None
+
+
+def test_a_certificate_stands_for_a_password_only_where_the_file_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    path.write_text("alice {CERTIFICATE} write\nbob word write\n")
+    users = UsersFile(path, lambda: 0.0)
+
+    def shown(name: str) -> dict[str, object]:
+        return {"subject": ((("countryName", "DE"),), (("commonName", name),))}
+
+    assert users.certified(shown("alice")) is not None
+    assert users.certified(shown("bob")) is None
+    assert users.certified(shown("eve")) is None
+    assert users.certified(None) is None
+    assert common_name({"subject": ()}) is None
+    assert not parse_users(path.read_text())["alice"].has_password("{CERTIFICATE}")
+
+
+def test_a_line_is_removed_and_all_others_stay() -> None:
+    assert "bob" not in parse_users(without(TEXT, "bob"))
+    assert parse_users(without(TEXT, "bob")).keys() == parse_users(TEXT).keys() - {"bob"}
+    assert without(TEXT, "bob").startswith("# who may what")
 
 
 def test_a_changed_file_counts_at_once(tmp_path: Path) -> None:
     path = tmp_path / "users"
-    users = UsersFile(path)
+    users = UsersFile(path, lambda: 0.0)
     assert users.find("alice") is None
     path.write_text("alice one write\n")
     assert users.find("alice") is not None
