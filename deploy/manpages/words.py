@@ -75,6 +75,10 @@ INTRODUCTIONS = {
 EXAMPLES = {
     "gantry": [
         ("gantry join-token", "On a machine that is to join: print its token."),
+        (
+            "gantry add-rest-user --role owner --tag shop --expires 30d shop",
+            "Let a program start and stop the instances with the tag shop, for a month.",
+        ),
         ("gantry instance list --json", "List instances, for a program."),
     ],
     "gnt-cluster": [
@@ -199,6 +203,11 @@ DAEMONS = {
             "is read or write; the password is as it is, {cleartext}PASSWORD, or {HA1} and the "
             "MD5 sum of NAME:Ganeti Remote API:PASSWORD. Changes count at once, as do those of "
             "the certificate within seconds.",
+            "Besides, OPTIONS may be operator (start, stop, move and export instances, cancel "
+            "jobs), owner=TAG (see, start, stop, reboot and reinstall instances that have the "
+            "tag), and expires=TIME. gantry add-rest-user writes such lines, with a token instead "
+            "of a password, to be sent as Authorization: Bearer. With --client-ca, users whose "
+            "password is {CERTIFICATE} log in by a certificate in their name.",
             "Lists that are read with bulk=1 tell what nodes said last; the header Age says how "
             "many seconds ago that was. The end of a job is told after what it did.",
         ],
