@@ -13,10 +13,10 @@ from contextlib import suppress
 
 from common import web
 from common.places import Places, source_of
+from common.porch import Porch
+from common.refusals import Refusals
 from common.tasks import Background
 from common.tls.context import Peer, read_peer
-from noded.daemon.porch import Porch
-from noded.daemon.refusals import Refusals
 
 # Each connection past the porch is a third of a MiB, nearly all of it buffers for TLS.
 MOST_SHAKING = 8

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+import common.porch as porch_module
 import noded.daemon.gate as gate_module
-import noded.daemon.porch as porch_module
 import noded.daemon.server as server_module
 from common.noderpc.mastership import Mastership
 from common.tls.context import client_context

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from common.places import Places, source_of
-from noded.daemon.refusals import Refusals
+from common.refusals import Refusals
 
 MOST_WAITING, MOST_FROM_ONE = 512, 64
 SILENCE_S = 10.0  # until a connection is closed whose first message is not there
