@@ -20,7 +20,7 @@ from coordinator.rapi.fields import BRIEF, FIELDS, JOB
 from coordinator.rapi.luxi import Luxi
 
 RETRY_S = 0.5
-WAIT_S = 30.0  # for news
+WAIT_S = 10.0  # for news
 SLACK_S = 15.0
 
 log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from coordinator.rapi.failures import Refusal, refused
 
 MOST_SOURCES = 10_000
 GUESSES, GUESSES_PER_S = 20.0, 0.5  # passwords that may be wrong, and how soon others may be
+JOBS, JOBS_PER_S = 10.0, 0.5  # likewise of jobs that somebody has submitted, nobody knows who
 
 
 class Bucket:
@@ -37,6 +38,7 @@ class Limits:
         self._per_s, self._now_s = per_s, now_s
         self._requests: OrderedDict[str, Bucket] = OrderedDict()
         self._guesses: OrderedDict[str, Bucket] = OrderedDict()
+        self._jobs: OrderedDict[str, Bucket] = OrderedDict()
 
     def check(self, address: str) -> None:
         """Count a request.
@@ -51,12 +53,24 @@ class Limits:
             if guesses.level < 1:
                 raise _too_many("wrong passwords", (1 - guesses.level) / GUESSES_PER_S)
         if self._per_s:
-            size = 2 * self._per_s
-            bucket = _bucket(self._requests, source, size, self._now_s())
-            bucket.refill(size, self._per_s, self._now_s())
-            if bucket.level < 1:
-                raise _too_many("requests", (1 - bucket.level) / self._per_s)
-            bucket.level -= 1
+            self._take(self._requests, source, 2 * self._per_s, self._per_s, "requests")
+
+    def check_job(self, address: str) -> None:
+        """Count a job that somebody submits without having logged in: some only look.
+
+        Raises:
+            Refusal: that is one too many.
+        """
+        self._take(self._jobs, source_of(address), JOBS, JOBS_PER_S, "jobs of nobody")
+
+    def _take(
+        self, buckets: OrderedDict[str, Bucket], source: str, size: float, per_s: float, what: str
+    ) -> None:
+        bucket = _bucket(buckets, source, size, self._now_s())
+        bucket.refill(size, per_s, self._now_s())
+        if bucket.level < 1:
+            raise _too_many(what, (1 - bucket.level) / per_s)
+        bucket.level -= 1
 
     def failed(self, address: str) -> None:
         """Note a wrong password."""

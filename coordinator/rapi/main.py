@@ -7,13 +7,14 @@ import signal
 import socket
 import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import uvloop
 
 from common import web
-from common.errors import GntError, NodeFailure
+from common.errors import GntError
 from common.log_lines import LineFormatter
 from common.paths import Paths
 from common.ports import own_port
@@ -24,6 +25,7 @@ from common.version import VERSION
 from coordinator.rapi.access_log import AccessLog, common_line
 from coordinator.rapi.certificate import ServerCertificate, ensure_certificate
 from coordinator.rapi.copy import Copy
+from coordinator.rapi.door import Door, bound
 from coordinator.rapi.events import Events
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.luxi import Luxi
@@ -34,9 +36,7 @@ from coordinator.rapi.users import UsersFile
 from coordinator.rapi.whereabouts import where
 
 PORT = 5080  # of Ganeti's
-BACKLOG = 1024
 REFRESH_S = 5.0  # between looks at the certificate's files
-HANDSHAKE_S = 10.0
 
 log = logging.getLogger("gantry.rapi")
 
@@ -72,7 +72,8 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     def note(request: web.BaseRequest, user: str, status: int, size: int) -> None:
         version = request.version
         asked = f"{request.method} {request.path_qs} HTTP/{version.major}.{version.minor}"
-        access.note(common_line(request.remote or "", user, asked, status, size))
+        host = (request.remote or "").removeprefix("::ffff:")
+        access.note(common_line(host, user, asked, status, size))
 
     service = Service(
         Sources(copy, luxi),
@@ -84,23 +85,23 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
         is_closed=options.require_authentication,
     )
     http = Clients(service.handle, options.max_clients)
-    server = await _listen(http, options, certificate)
+    listener = bound(options.bind, options.port)
+    port = listener.getsockname()[1]
     supervisor = Supervisor()
     try:
-        background.start(copy.run(), name="copy")
-        background.start(supervisor.tell_alive(), name="tell systemd that we are alive")
-        port = server.sockets[0].getsockname()[1]
-        ready = f"gantry-rapi {VERSION} listens on port {port}"
-        print(ready, flush=True)  # noqa: T201 -- the one line a starting daemon says
-        supervisor.tell("READY=1", f"STATUS={ready}")
-        while not stop.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), REFRESH_S)
-            if certificate is not None:
-                certificate.refresh()
-        supervisor.tell("STOPPING=1")
+        async with _open(http, listener, certificate):
+            background.start(copy.run(), name="copy")
+            background.start(supervisor.tell_alive(), name="tell systemd that we are alive")
+            ready = f"gantry-rapi {VERSION} listens on port {port}"
+            print(ready, flush=True)  # noqa: T201 -- the one line a starting daemon says
+            supervisor.tell("READY=1", f"STATUS={ready}")
+            while not stop.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), REFRESH_S)
+                if certificate is not None:
+                    certificate.refresh()
+            supervisor.tell("STOPPING=1")
     finally:
-        server.close()
         await http.shutdown(0)
         await background.close()
         await luxi.close()
@@ -115,21 +116,24 @@ def _certificate(paths: Paths, options: argparse.Namespace, here: str) -> Server
     return ServerCertificate(shown, options.ssl_key, options.client_ca)
 
 
-async def _listen(
-    http: Clients, options: argparse.Namespace, certificate: ServerCertificate | None
-) -> asyncio.Server:
+@asynccontextmanager
+async def _open(
+    http: Clients, listener: socket.socket, certificate: ServerCertificate | None
+) -> AsyncIterator[None]:
+    """Let clients in for the length of a block."""
+    if certificate is None:
+        server = await asyncio.get_running_loop().create_server(http, sock=listener)
+        try:
+            yield
+        finally:
+            server.close()
+        return
+    door = Door(listener, http, certificate.context)
+    door.open()
     try:
-        return await asyncio.get_running_loop().create_server(
-            http,
-            options.bind,
-            options.port,
-            backlog=BACKLOG,
-            ssl=certificate.context if certificate else None,
-            ssl_handshake_timeout=HANDSHAKE_S if certificate else None,
-        )
-    except OSError as error:
-        shown = f"{options.bind or 'all addresses'} port {options.port}"
-        raise NodeFailure(f"Cannot listen on {shown}: {error.strerror or error}.") from error
+        yield
+    finally:
+        await door.close()
 
 
 def _rate(text: str) -> float:

@@ -65,7 +65,7 @@ class Service:
         headers: dict[str, str] = {}
         status = HTTPStatus.OK
         try:
-            source = request.remote or ""
+            source = (request.remote or "").removeprefix("::ffff:")  # IPv4 on a socket for both
             self._limits.check(source)
             route, named = self._router.find(request.method, request.path)
             known = self._user(request, route, source)
@@ -108,6 +108,8 @@ class Service:
     async def _answer(self, route: Route, call: Call, headers: dict[str, str]) -> bytes:
         if route.path not in _FREE and route.read is not None and route.access is Access.OPEN:
             headers["Age"] = str(int(self._sources.copy.age_s))
+        if route.opcode and not call.user:
+            self._limits.check_job(call.source)
         if route.is_submission:
             number = await self._submit(route, call)
             headers["Location"] = f"/2/jobs/{number}"

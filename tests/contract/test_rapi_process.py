@@ -140,6 +140,18 @@ def test_bad_requests_are_refused_in_json(rapi: RapiProcess, request_text: bytes
     assert answer.value["code"] == 400
 
 
+def test_strangers_who_do_not_shake_hands_keep_nobody_out(rapi: RapiProcess) -> None:
+    hello = bytes.fromhex("1603010200") + b"\x01" * 100  # and no more of it
+    silent = [socket.create_connection(("127.0.0.1", rapi.port)) for _ in range(400)]
+    try:
+        for each in silent[::2]:
+            each.sendall(hello)
+        assert ask(rapi, "/version").text == b"2"
+    finally:
+        for each in silent:
+            each.close()
+
+
 def test_a_client_that_takes_no_answer_costs_the_others_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         server = LuxiServer(tmp_path / "luxi")

@@ -5,7 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from coordinator.rapi.failures import Refusal
-from coordinator.rapi.limits import GUESSES, Limits
+from coordinator.rapi.limits import GUESSES, JOBS, Limits
 
 
 class Clock:
@@ -40,6 +40,16 @@ def test_whoever_guesses_passwords_has_to_wait() -> None:
         limits.check("192.0.2.1")
     limits.check("192.0.2.2")
     clock.now_s = 2
+    limits.check("192.0.2.1")
+
+
+def test_nobody_fills_the_queue_without_having_logged_in() -> None:
+    limits = Limits(0, Clock())
+    for _ in range(int(JOBS)):
+        limits.check_job("192.0.2.1")
+    with pytest.raises(Refusal, match="jobs of nobody"):
+        limits.check_job("192.0.2.1")
+    limits.check_job("192.0.2.2")
     limits.check("192.0.2.1")
 
 
