@@ -177,8 +177,8 @@ class Mirrors(NodeService, prefix="mirrors"):
     async def set_aside(self, *, disks: tuple[DiskSpec, ...]) -> None:
         """Detach this node's volumes and give them other names, so that new ones can be made.
 
-        A guest of this node goes on with the other node's copy. If one of the volumes is not there any
-        more, what is left of them is deleted.
+        A guest of this node goes on with the other node's copy. If one of the volumes is not there
+        any more, what is left of them is deleted.
 
         Raises:
             NodeFailure: the other node does not have a good copy, or is not connected.
