@@ -19,20 +19,17 @@ class Departures:
         own: their nodes and those nodes' resources afterwards, targets not yet counted.
         fits: whether that works.
         strict: whether soft limits count on the target.
-        new_primary: where they run if not on the target; None if there.
-        peer: for whose failure the target keeps memory, if it becomes secondary.
+        new_primary: where they run if not on the target, which then keeps memory for the failure of
+            that node; None if there.
         dependent: resources of the first of ``own`` without them, if it keeps memory for the
-            target.
-        strict_dependent: whether soft limits count there.
+            target, and whether soft limits count there.
     """
 
     own: tuple[tuple[Ints, NodeResources], ...]
     fits: Bools
     strict: Bools
-    new_primary: Ints | None
-    peer: Ints
-    dependent: NodeResources | None = None
-    strict_dependent: Bools
+    new_primary: Ints | None = None
+    dependent: tuple[NodeResources, Bools] | None = None
 
 
 def leave(state: GroupState, kind: MoveKind, some: Ints, *, force: bool) -> Departures:
@@ -76,9 +73,6 @@ class _Departure:
             own=((self._home, self._less),),
             fits=np.ones(len(self._some), dtype=np.bool_),
             strict=self._strict,
-            new_primary=None,
-            peer=self._home,
-            strict_dependent=self._strict,
         )
 
     def by_replacing_secondary(self) -> Departures:
@@ -94,8 +88,6 @@ class _Departure:
             fits=codes == 0,
             strict=self._strict_replaced,
             new_primary=self._home,
-            peer=self._home,
-            strict_dependent=self._strict,
         )
 
     def by_replacing_and_failing_over(self) -> Departures:
@@ -104,10 +96,7 @@ class _Departure:
             own=((self._home, kept), (self._mirror, self._mirror_less)),
             fits=fits,
             strict=np.full(len(self._some), not self._force),
-            new_primary=None,
-            peer=self._home,
-            dependent=self._less,
-            strict_dependent=self._strict_replaced,
+            dependent=(self._less, self._strict_replaced),
         )
 
     def by_replacing_primary(self) -> Departures:
@@ -117,10 +106,7 @@ class _Departure:
             own=((self._mirror, kept), (self._home, self._less)),
             fits=runs & fits & self._may_fail_over,
             strict=self._strict,
-            new_primary=None,
-            peer=self._home,
-            dependent=self._mirror_less,
-            strict_dependent=self._strict,
+            dependent=(self._mirror_less, self._strict),
         )
 
     def by_failing_over_and_replacing(self) -> Departures:
@@ -130,8 +116,6 @@ class _Departure:
             fits=fits & self._may_fail_over,
             strict=self._strict,
             new_primary=self._mirror,
-            peer=self._mirror,
-            strict_dependent=self._strict,
         )
 
     @property

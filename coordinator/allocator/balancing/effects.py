@@ -30,16 +30,6 @@ class Spread:
     exclusive_scale: Floats | None
 
 
-def roughly(score: Score, nodes: Ints, after: Floats) -> Floats:
-    """Scores from changes of variance, not from all nodes."""
-    constant, squares, shifts = own_effects(score, nodes, after)
-    count = score.count
-    for term in SPREADS:
-        variance = score.variances[term] + squares[term] / count - (shifts[term] / count) ** 2
-        constant += WEIGHTS[term] * np.sqrt(np.maximum(variance, 0))
-    return constant
-
-
 def own_effects(score: Score, nodes: Ints, after: Floats) -> tuple[Floats, Floats, Floats]:
     """What changes on given nodes: the sums' part of the score, and of the spreads.
 

@@ -155,6 +155,11 @@ class GroupState:
         reserved: Ints = self.resources.reserved[secondary]
         return np.where(held >= reserved, np.maximum(others, left), reserved)
 
+    def location_at(self, some: Ints, primary: Ints, secondary: Ints) -> Ints:
+        """Per instance: location tags its nodes would share, and desired ones the first lacks."""
+        shared: Ints = np.where(secondary >= 0, self.shared_places[primary, secondary], 0)
+        return shared + self.unmet[some, primary]
+
     def clashes(self, some: Ints, nodes: Ints) -> Ints:
         """Per instance: how many of its exclusion tags are taken on its node."""
         found: Ints = (self.tagged[some] * (self.holders[:, nodes].T > 0)).sum(axis=1)

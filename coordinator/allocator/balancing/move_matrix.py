@@ -143,13 +143,13 @@ class MoveMatrix:
     def _holders(self, part: slice) -> Holders:
         """Who keeps memory free for a new peer: the targets, or the instances' own nodes."""
         step, left = self._step, self._left
-        if left.dependent is None:
-            promised = step.state.promised[step.targets][:, left.peer[part]].T
+        if left.new_primary is not None:
+            promised = step.state.promised[step.targets][:, left.new_primary[part]].T
             return Holders.of_targets(step, promised, left.strict[part])
+        assert left.dependent is not None, "one of the two keeps it"
         promised = step.state.promised[self._holder[part]][:, step.targets]
-        resources = left.dependent.at(part)
-        strict = left.strict_dependent[part]
-        return Holders.of_own(step, self._holder[part], resources, promised, strict)
+        resources, strict = left.dependent
+        return Holders.of_own(step, self._holder[part], resources.at(part), promised, strict[part])
 
     def _add_reserve(self, estimates: Floats, ok: Bools, part: slice) -> None:
         """What a node keeps free for its new peer, its part in the score and whether it can."""

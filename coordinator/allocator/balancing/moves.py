@@ -27,7 +27,7 @@ class Outcome:
     """Candidates of one kind, carried out.
 
     Attributes:
-        codes: of ``Reason``.
+        codes: 0 of what can be done.
         nodes: shape (nodes touched, candidates), the new primary's among them.
         resources: of those nodes, afterwards; one per row of ``nodes``.
         primary, secondary, location: of the instance, afterwards.

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.balancing.effects import roughly
 from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.move_matrix import Candidates as Candidates
 from coordinator.allocator.balancing.move_matrix import MoveMatrix
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.step import Step
-from coordinator.allocator.model.terms import WEIGHTS, Term
 
 _BLOCK = 1 << 15  # moves of a kind estimated at a time, so that the numbers stay in the cache
 
@@ -69,11 +67,8 @@ class Shortlist:
         outcome = simulate(
             self._step.state, MoveKind.FAILOVER, some, nowhere, force=self._step.allowed.force
         )
-        fits = outcome.codes == 0
-        changed = outcome.changed
-        value = np.full(len(some), np.inf)
-        value[fits] = roughly(self._step.score, changed.nodes[:, fits], changed.figures[:, :, fits])
-        value += WEIGHTS[Term.LOCATION_EXCLUSION_SCORE] * outcome.crowding
+        estimates = self._step.score.estimates(outcome.changed)
+        value = np.where(outcome.codes == 0, estimates, np.inf)
         yield Candidates(MoveKind.FAILOVER, some, nowhere, value)
 
     def _towards(self, kind: MoveKind, some: Ints) -> Iterator[Candidates]:
