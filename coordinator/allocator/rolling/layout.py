@@ -1,4 +1,4 @@
-"""What is where, and how much room it leaves, as values: trying a move changes nothing.
+"""What is where, and what it leaves of nodes, as values: trying a move changes nothing.
 
 Only what a node has to have counts: memory, disk, and spindles where storage is exclusive.
 """
@@ -10,24 +10,26 @@ from immutables import Map
 
 from common.record import Record, replace
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import UNKNOWN
+from coordinator.allocator.model.resources import NodeResources, asked
+from coordinator.allocator.model.shift import (
+    add_primary,
+    add_secondary,
+    remove_primary,
+    remove_secondary,
+)
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 class Place(Record):
-    """A node's room, and its real instances, the newest first; MiB.
+    """A node as it stands, and its real instances, the newest first.
 
     Attributes:
         index: of the node.
-        spindles: free ones; they count where storage is exclusive.
     """
 
     index: int
     group: int
-    memory: int
-    disk: int
-    spindles: int
-    exclusive: bool
+    resources: NodeResources
     primaries: tuple[int, ...]
     secondaries: tuple[int, ...]
 
@@ -42,7 +44,7 @@ class Layout:
 
 def layout_of(model: ClusterModel) -> Layout:
     """How things are at the start."""
-    snapshot, resources = model.snapshot, model.resources
+    snapshot = model.snapshot
     primaries: dict[int, list[int]] = {}
     secondaries: dict[int, list[int]] = {}
     for index in reversed(range(len(snapshot.instances))):
@@ -54,10 +56,7 @@ def layout_of(model: ClusterModel) -> Layout:
         index: Place(
             index=index,
             group=node.group,
-            memory=int(resources.memory[index]),
-            disk=int(resources.disk[index]),
-            spindles=int(resources.free_spindles[index]),
-            exclusive=node.exclusive,
+            resources=model.rows[index],
             primaries=tuple(primaries.get(index, ())),
             secondaries=tuple(secondaries.get(index, ())),
         )
@@ -71,59 +70,34 @@ def layout_of(model: ClusterModel) -> Layout:
 
 def with_primary(place: Place, index: int, one: Instance) -> Place | None:
     """The node running instance ``one``; None if there is no room."""
-    after = replace(
-        place,
-        memory=place.memory - (one.memory if one.uses_memory else 0),
-        disk=place.disk - (one.disk if one.is_local else 0),
-        spindles=_taken(place, one),
-        primaries=(index, *place.primaries),
-    )
-    crowded = one.is_local and (after.disk <= 0 or after.spindles < 0)
-    return None if after.memory <= 0 or crowded else after
+    refused, after = add_primary(place.resources, asked(one), clashes=0, location=0, force=True)
+    return None if refused else replace(place, resources=after, primaries=(index, *place.primaries))
 
 
 def without_primary(place: Place, index: int, one: Instance) -> Place:
     """The node once the instance runs elsewhere."""
-    return replace(
-        place,
-        memory=place.memory + (one.memory if one.uses_memory else 0),
-        disk=place.disk + (one.disk if one.is_local else 0),
-        spindles=_given_back(place, one),
-        primaries=tuple(each for each in place.primaries if each != index),
-    )
+    after = remove_primary(place.resources, asked(one), freed=0, location=0)
+    return replace(place, resources=after, primaries=_without(place.primaries, index))
 
 
 def with_secondary(place: Place, index: int, one: Instance) -> Place | None:
     """The node with a copy of the instance; None if there is no room, or it cannot be mirrored."""
-    after = replace(
-        place,
-        disk=place.disk - one.disk,
-        spindles=_taken(place, one),
-        secondaries=(index, *place.secondaries),
+    refused, after = add_secondary(place.resources, asked(one), promised=0, force=True)
+    return (
+        None
+        if refused
+        else replace(place, resources=after, secondaries=(index, *place.secondaries))
     )
-    is_refused = not one.is_mirrored or after.disk <= 0 or after.spindles < 0
-    return None if is_refused else after
 
 
 def without_secondary(place: Place, index: int, one: Instance) -> Place:
     """The node without its copy."""
-    return replace(
-        place,
-        disk=place.disk + (one.disk if one.is_local else 0),
-        spindles=_given_back(place, one),
-        secondaries=tuple(each for each in place.secondaries if each != index),
-    )
+    after = remove_secondary(place.resources, asked(one), reserved=0)
+    return replace(place, resources=after, secondaries=_without(place.secondaries, index))
 
 
-def _taken(place: Place, one: Instance) -> int:
-    """Free spindles with the instance; below 0 if it does not tell how many it needs."""
-    if not place.exclusive:
-        return 0
-    return UNKNOWN if one.disk_spindles is None else place.spindles - one.disk_spindles
-
-
-def _given_back(place: Place, one: Instance) -> int:
-    return place.spindles + (one.disk_spindles or 0) if place.exclusive else 0
+def _without(some: tuple[int, ...], index: int) -> tuple[int, ...]:
+    return tuple(each for each in some if each != index)
 
 
 def moves_between(

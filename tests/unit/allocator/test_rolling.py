@@ -118,7 +118,7 @@ def test_rounds_of_random_clusters(seed: int) -> None:
                 assert not mover.unmirrored(after, at)
             for index, new, _ in moves_between(snapshot.instances, layout, after):
                 assert new not in cleared
-                assert after.places[new].memory > 0
+                assert after.places[new].resources.memory > 0
                 one = snapshot.instances[index]
                 assert snapshot.nodes[new].group == snapshot.nodes[one.primary].group
     assert len(seen) == len(set(seen))
