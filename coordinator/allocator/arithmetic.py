@@ -42,6 +42,24 @@ def maximum(one: Any, other: Any) -> Any:
     return np.maximum(one, other)
 
 
+def minimum(one: Any, other: Any) -> Any:
+    """As ``np.minimum``; of whole numbers."""
+    if not is_array(one) and not is_array(other):
+        return min(one, other)
+    import numpy as np
+
+    return np.minimum(one, other)
+
+
+def whole(value: Any, *, most: float, unknown: float) -> Any:
+    """The whole part of a float, which may be more than ``most``, or no number at all."""
+    if not is_array(value):
+        return math.floor(unknown if value != value else min(value, most))
+    import numpy as np
+
+    return np.floor(np.minimum(np.where(np.isnan(value), unknown, value), most)).astype(np.int64)
+
+
 def has_any(flags: Any) -> bool:
     """As ``np.any``."""
     return bool(flags.any()) if is_array(flags) else flags

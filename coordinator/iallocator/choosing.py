@@ -137,7 +137,7 @@ def _try_dedicated(
     ]
     if len(candidates) < (2 if request.pair else 1):
         return _too_few(request), None
-    from coordinator.allocator.allocation.dedicated import choose_dedicated  # loads NumPy
+    from coordinator.allocator.allocation.dedicated import choose_dedicated  # seldom needed
 
     return "", choose_dedicated(model, request, candidates)
 

@@ -5,26 +5,29 @@ instance is. So nodes are compared by how many instances of each size that the p
 they could have taken, and cannot any more: the lost allocations; then by the disk space left.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import NodeResources, asked_arrays
+from common.record import Record, values_of
+from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.model.state import State
 from coordinator.allocator.packing.room import room_of_singles
-from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-@dataclass(frozen=True, slots=True, order=True)
-class Loss:
+    from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.model.resources import NodeResources
+    from coordinator.allocator.policy import InstancePolicy
+    from coordinator.allocator.request import Allocate
+
+
+class Loss(Record):
     """What a placement costs; less is better.
 
     Attributes:
@@ -35,9 +38,15 @@ class Loss:
     allocations: tuple[int, ...]
     disk: int
 
+    def __lt__(self, other: Loss) -> bool:
+        return values_of(self) < values_of(other)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DedicatedOutcome:
+    def __add__(self, other: Loss) -> Loss:
+        pairs = zip(self.allocations, other.allocations, strict=True)
+        return Loss(tuple(one + two for one, two in pairs), self.disk + other.disk)
+
+
+class DedicatedOutcome(Record):
     """What came of one group.
 
     Attributes:
@@ -45,10 +54,29 @@ class DedicatedOutcome:
         successes, failures: nodes or pairs, as in ``GroupOutcome``.
     """
 
+    failures: Counter[Reason]
     nodes: tuple[int, ...] = ()
     loss: Loss | None = None
     successes: int = 0
-    failures: Counter[Reason]
+
+
+class _Trial(Record):
+    """One node with the instance.
+
+    Attributes:
+        code: of the ``Reason`` why not.
+        loss: of meaning only if it is 0.
+        node: the index.
+    """
+
+    code: int
+    loss: Loss
+    node: int
+
+    @property
+    def rank(self) -> tuple[tuple[int, ...], int, int]:
+        """The least is the best, and among equals the last node."""
+        return self.loss.allocations, self.loss.disk, -self.node
 
 
 def choose_dedicated(
@@ -58,91 +86,107 @@ def choose_dedicated(
 
     Whether nodes could still be emptied plays no part. Among equals the last is taken.
     """
-    state, demand, candidates = State(model), request.instance, np.array(members)
-    policy = model.snapshot.groups[model.group_of[members[0]]].policy
-    resources = state.at(candidates)
-    force = request.ignore_soft_limits
-    clashes = np.array(state.clashes(demand, members))
-    codes, after = add_primary(
-        resources,
-        asked_arrays(demand),
-        clashes=clashes,
-        location=np.zeros_like(clashes),
-        force=force,
-    )
-    forbidden = np.array(model.forbidden(demand, members))
-    codes = np.where(forbidden > 0, forbidden, codes)
-    before = _room(resources, policy)
-    lost = before - _room(after, policy)
-    if not request.pair:
-        usable = np.flatnonzero(codes == 0)
-        failures = Counter(Reason(code) for code in codes.tolist() if code)
-        if not len(usable):
-            return DedicatedOutcome(failures=failures)
-        best = _last_least(lost[:, usable], after.disk[usable])
-        chosen = int(usable[best])
-        return DedicatedOutcome(
-            nodes=(int(candidates[chosen]),),
-            loss=_loss(lost[:, chosen], after.disk[chosen]),
-            successes=len(usable),
-            failures=failures,
-        )
-    return _choose_pair(state, request, candidates, codes, lost, after.disk, before, policy)
-
-
-def _choose_pair(
-    state: State,
-    request: Allocate,
-    candidates: Ints,
-    codes: Ints,
-    lost: Ints,
-    disk: Ints,
-    before: Ints,
-    policy: InstancePolicy,
-) -> DedicatedOutcome:
-    """Go through the primaries, all secondaries of each at once."""
-    resources, size = state.at(candidates), len(candidates)
-    failures: Counter[Reason] = Counter()
-    best: tuple[Loss, tuple[int, int]] | None = None
-    successes = 0
-    nothing = np.zeros(size, dtype=np.int64)
-    asks = asked_arrays(request.instance)
-    usual_codes, usual = add_secondary(resources, asks, promised=nothing, force=False)
-    usual_lost = before - _room(usual, policy)
-    for row, primary in enumerate(candidates.tolist()):
-        if codes[row]:
-            failures[Reason(int(codes[row]))] += size - 1
-            continue
-        promised = np.array(state.promised(candidates.tolist(), primary))
-        second_codes, second, second_lost = usual_codes, usual, usual_lost
-        if promised.any():
-            second_codes, second = add_secondary(resources, asks, promised=promised, force=False)
-            second_lost = before - _room(second, policy)
-        others: Bools = np.arange(size) != row
-        failures.update(Reason(code) for code in second_codes[others].tolist() if code)
-        usable = np.flatnonzero((second_codes == 0) & others)
-        successes += len(usable)
-        if len(usable):
-            together = lost[:, [row]] + second_lost[:, usable]
-            left = disk[row] + second.disk[usable]
-            choice = _last_least(together, left)
-            found = _loss(together[:, choice], left[choice])
-            if best is None or not best[0] < found:
-                best = found, (primary, int(candidates[usable[choice]]))
+    trials = _Trials(State(model), request, members)
+    firsts = trials.firsts(force=request.ignore_soft_limits)
+    if request.pair:
+        return _choose_pair(trials, firsts)
+    failures = Counter(Reason(one.code) for one in firsts if one.code)
+    usable = [one for one in firsts if not one.code]
+    if not usable:
+        return DedicatedOutcome(failures=failures)
+    best = min(usable, key=lambda one: one.rank)
     return DedicatedOutcome(
-        nodes=best[1] if best else (),
-        loss=best[0] if best else None,
-        successes=successes,
-        failures=failures,
+        nodes=(best.node,), loss=best.loss, successes=len(usable), failures=failures
     )
 
 
-def _room(resources: NodeResources, policy: InstancePolicy) -> Ints:
-    """How many instances of each size fit: shape (sizes, nodes), the largest disk first."""
-    smallest = [bounds.min for bounds in policy.minmax]
-    rows = []
-    for spec in sorted(smallest, key=lambda spec: -spec.disk_size):
-        sample = Instance(
+def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
+    """Try each primary with the best secondary.
+
+    What is lost on two nodes is the sum, so which secondary is best depends on the primary only
+    where a node keeps memory for that one already.
+    """
+    usual = {node: trials.second(node, 0) for node in trials.members}
+    by_rank = sorted((one for one in usual.values() if not one.code), key=lambda one: one.rank)
+    codes = Counter(one.code for one in usual.values())
+    failures: Counter[int] = Counter()
+    successes, best = 0, None
+    for first in firsts:
+        if first.code:
+            failures[first.code] += len(usual) - 1
+            continue
+        others = {
+            node: trials.second(node, held)
+            for node, held in trials.keepers.get(first.node, {}).items()
+            if node != first.node and held > 0
+        }
+        out = {first.node, *others}
+        found = codes + Counter(one.code for one in others.values())
+        found -= Counter(usual[node].code for node in out)
+        successes += found.pop(0, 0)
+        failures += found
+        near = next((one for one in by_rank if one.node not in out), None)
+        usable = [one for one in (near, *others.values()) if one and not one.code]
+        if usable:
+            second = min(usable, key=lambda one: one.rank)
+            loss = first.loss + second.loss
+            if best is None or not best[0] < loss:
+                best = loss, (first.node, second.node)
+    counts = Counter({Reason(code): count for code, count in failures.items()})
+    if best is None:
+        return DedicatedOutcome(failures=counts)
+    return DedicatedOutcome(loss=best[0], nodes=best[1], successes=successes, failures=counts)
+
+
+class _Trials:
+    """An instance on each node of a group.
+
+    Attributes:
+        keepers: by primary node: nodes that keep memory free for it, and how much.
+    """
+
+    def __init__(self, state: State, request: Allocate, members: Sequence[int]) -> None:
+        self.members = members
+        self._state, self._demand, self._asks = state, request.instance, asked(request.instance)
+        self._sizes = _sizes(state.model.snapshot.groups[state.model.group_of[members[0]]].policy)
+        self._before = {node: self._room(state.row(node)) for node in members}
+        self.keepers: dict[int, dict[int, int]] = {}
+        for node in members:
+            for primary, held in state.held(node).items():
+                self.keepers.setdefault(primary, {})[node] = held
+
+    def firsts(self, *, force: bool) -> list[_Trial]:
+        """The instance as primary on each node; with ``force`` soft limits do not count."""
+        clashes = self._state.clashes(self._demand, self.members)
+        forbidden = self._state.model.forbidden(self._demand, self.members)
+        trials = []
+        for node, clash, why in zip(self.members, clashes, forbidden, strict=True):
+            row = self._state.row(node)
+            code, after = add_primary(row, self._asks, clashes=clash, location=0, force=force)
+            trials.append(self._tried(node, why or code, after))
+        return trials
+
+    def second(self, node: int, promised: int) -> _Trial:
+        """The instance's copy on a node, which keeps so much for the primary one already."""
+        row = self._state.row(node)
+        code, after = add_secondary(row, self._asks, promised=promised, force=False)
+        return self._tried(node, code, after)
+
+    def _tried(self, node: int, code: int, after: NodeResources) -> _Trial:
+        if code:
+            return _Trial(code, Loss((), 0), node)
+        rooms = zip(self._before[node], self._room(after), strict=True)
+        return _Trial(code, Loss(tuple(was - now for was, now in rooms), int(after.disk)), node)
+
+    def _room(self, row: NodeResources) -> tuple[int, ...]:
+        return tuple(room_of_singles(row, size) for size in self._sizes)
+
+
+def _sizes(policy: InstancePolicy) -> list[Instance]:
+    """The smallest instances that a policy allows, the largest disk first."""
+    smallest = sorted((bounds.min for bounds in policy.minmax), key=lambda spec: -spec.disk_size)
+    return [
+        Instance(
             name="",
             template="plain",
             memory=spec.memory_size,
@@ -151,20 +195,6 @@ def _room(resources: NodeResources, policy: InstancePolicy) -> Ints:
             spindle_use=spec.spindle_use,
             disk_spindles=0,
         )
-        # Of what takes nothing there would be no end.
-        is_something = max(sample.memory, sample.disk, sample.vcpus) > 0
-        rows.append(room_of_singles(resources, sample) * is_something)
-    size = len(resources.memory)
-    return np.array(rows, dtype=np.int64).reshape(len(rows), size)
-
-
-def _last_least(lost: Ints, disk: Ints) -> int:
-    """The last of the columns that are least, compared row by row, then by disk."""
-    left = np.arange(len(disk))
-    for row in (*lost, disk):
-        left = left[row[left] == row[left].min()]
-    return int(left[-1])
-
-
-def _loss(lost: Ints, disk: int) -> Loss:
-    return Loss(tuple(lost.tolist()), int(disk))
+        for spec in smallest
+        if max(spec.memory_size, spec.cpu_count, spec.disk_size) > 0  # else there is no end
+    ]

@@ -49,16 +49,23 @@ def test_answers_are_the_same_with_arrays(kind: str, monkeypatch: pytest.MonkeyP
 
 
 def test_no_request_to_few_nodes_loads_what_takes_long() -> None:
-    """All kinds that Ganeti asks, and how many fit; a balancing looks at all moves at once."""
+    """All kinds that Ganeti asks, storage that is exclusive, and how many fit.
+
+    A balancing looks at all moves at once.
+    """
     texts = []
     for kind in KINDS:
         message = random_message(Random(f"{kind}3"), kind, nodes=20)
-        for node in message["nodes"].values():  # all exclusive storage goes by losses instead
-            node["ndparams"]["exclusive_storage"] = False
         texts.append(json.dumps(message))
         if kind == "allocate":
             capacity = message["request"] | {"type": "capacity", "limit": 3}
             texts.append(json.dumps(message | {"request": capacity}))
+            for node in message["nodes"].values():
+                node["ndparams"]["exclusive_storage"] = True
+                node["total_spindles"] = node["free_spindles"] = 12
+            for template, count in (("plain", 1), ("drbd", 2)):
+                message["request"] |= {"disk_template": template, "required_nodes": count}
+                texts.append(json.dumps(message))
     program = (
         "import io, sys\n"
         "class Blocker:\n"
