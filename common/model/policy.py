@@ -12,9 +12,9 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from common.errors import InvalidRequest
-from common.messages import from_builtins
+from common.messages import from_builtins, to_builtins
 from common.model.parameters import DEFAULT
-from common.model.stored import Part
+from common.model.stored import UNKNOWN, Part
 from common.model.template import DiskTemplate
 from common.names import LARGEST_COUNT, MiB
 
@@ -154,6 +154,19 @@ def _read(given: Mapping[str, Any], whose: str) -> PolicyLayer:
 
 def _sizes() -> Iterator[str]:
     return (name for name in Spec.__struct_fields__ if name != "unknown")
+
+
+def wire_policy(policy: InstancePolicy | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a policy, or what is set of one, as Ganeti writes it: with dashes in its keys."""
+    wire: dict[str, Any] = _dashed(to_builtins(policy))
+    return wire
+
+
+def _dashed(value: Any) -> Any:
+    if isinstance(value, dict):
+        known = ((key, inner) for key, inner in value.items() if key != UNKNOWN)
+        return {key.replace("_", "-"): _dashed(inner) for key, inner in known}
+    return [_dashed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _underscored(value: Any) -> Any:

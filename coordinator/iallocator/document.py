@@ -16,8 +16,7 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicParameters, NodeParameters, filled
-from common.model.policy import InstancePolicy
-from common.model.stored import UNKNOWN
+from common.model.policy import InstancePolicy, wire_policy
 from coordinator.allocator.snapshot import Instance as Demand
 from coordinator.allocator.snapshot import Node as Shown
 
@@ -41,7 +40,7 @@ def write_message(cluster: Cluster, parts: Mapping[str, Json], request: Json) ->
         "cluster_name": cluster.name,
         "cluster_tags": list(cluster.tags),
         "enabled_hypervisors": list(cluster.enabled_hypervisors),
-        "ipolicy": write_policy(cluster.ipolicy),
+        "ipolicy": wire_policy(cluster.ipolicy),
         **parts,
         "request": request,
     }
@@ -54,15 +53,9 @@ def write_group(group: Group, policy: InstancePolicy) -> Json:
         "name": group.name,
         "alloc_policy": str(group.alloc_policy),
         "networks": [],
-        "ipolicy": write_policy(policy),
+        "ipolicy": wire_policy(policy),
         "tags": list(group.tags),
     }
-
-
-def write_policy(policy: InstancePolicy) -> Json:
-    """Write a policy with Ganeti's dashes in its keys."""
-    dashed: Json = _dashed(to_builtins(policy))
-    return dashed
 
 
 def write_node(
@@ -202,12 +195,3 @@ def _nic(nic: Nic) -> Json:
     parameters = filled(NicParameters, nic.nicparams, what="a nic")
     fields: Json = {"mac": nic.mac, "ip": nic.ip or None, **to_builtins(parameters)}
     return fields | {"bridge": parameters.link} if parameters.mode == "bridged" else fields
-
-
-def _dashed(value: Any) -> Any:
-    if isinstance(value, dict):
-        known = ((key, inner) for key, inner in value.items() if key != UNKNOWN)
-        return {key.replace("_", "-"): _dashed(inner) for key, inner in known}
-    if isinstance(value, list | tuple):
-        return [_dashed(inner) for inner in value]
-    return value

@@ -7,10 +7,10 @@ from common.model.disk import Disk
 from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters, settled
+from common.model.policy import wire_policy
 from common.version import VERSION
 from coordinator.checks.parameters import bad_of_cluster
 from coordinator.queries.cluster_fields import CONFIG_VERSION, OS_API_VERSION
-from coordinator.queries.group_fields import wire_policy
 from coordinator.state.config import Config
 
 # What Ganeti's clients expect to find of things that we do not have, or not yet.

@@ -9,8 +9,7 @@ from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node
 from common.model.parameters import NodeParameters, settled
-from common.model.policy import InstancePolicy
-from common.model.stored import UNKNOWN
+from common.model.policy import wire_policy
 from common.model.template import DiskTemplate
 from coordinator.disks.parameters import disk_parameters
 from coordinator.queries.field import Field, Kind, entity_fields, table
@@ -51,23 +50,9 @@ class GroupRow:
         }
 
 
-def wire_policy(policy: InstancePolicy) -> dict[str, Any]:
-    """Return an instance policy as Ganeti writes it: with dashes in its keys."""
-    return _dashed(to_builtins(policy))  # type: ignore[no-any-return]
-
-
-def _dashed(value: Any) -> Any:
-    if isinstance(value, dict):
-        known = ((key, inner) for key, inner in value.items() if key != UNKNOWN)
-        return {key.replace("_", "-"): _dashed(inner) for key, inner in known}
-    if isinstance(value, list | tuple):
-        return [_dashed(inner) for inner in value]
-    return value
-
-
 def _custom_policy(row: GroupRow) -> dict[str, Any]:
     own = row.entity.ipolicy
-    return {} if own is None else _dashed(to_builtins(own.given()))
+    return {} if own is None else wire_policy(own.given())
 
 
 # fmt: off

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coordinator.allocator.policy import InstancePolicy, Spec
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
+from tests.unit.allocator.hail import wire_policy
 
 _END = b"\3"
 _NORMAL, _OFFLINE, _UNKNOWN = 0, 4, 1  # status of a field
@@ -64,7 +64,7 @@ class Answering:
     def _info(self) -> dict[str, Any]:
         return {
             "tags": list(self.cluster.tags),
-            "ipolicy": _policy(self.cluster.policy),
+            "ipolicy": wire_policy(self.cluster.policy),
             "master": next((node.name for node in self.cluster.nodes if node.is_master), ""),
             "default_hypervisor": self.hypervisor,
             "enabled_hypervisors": [self.hypervisor],
@@ -73,7 +73,7 @@ class Answering:
     def _groups(self) -> list[dict[str, list[Any]]]:
         return [
             _row(uuid=group.uuid, name=group.name, alloc_policy=str(group.alloc_policy),
-                 ipolicy=_policy(group.policy), tags=list(group.tags))
+                 ipolicy=wire_policy(group.policy), tags=list(group.tags))
             for group in self.cluster.groups
         ]  # fmt: skip
 
@@ -128,24 +128,6 @@ def _nested(row: dict[str, list[Any]], prefix: str, name: str) -> dict[str, Any]
     values = _values(row)
     inner = {key.removeprefix(prefix): values.pop(key) for key in row if key.startswith(prefix)}
     return {**values, name: inner}
-
-
-def _policy(policy: InstancePolicy) -> dict[str, Any]:
-    return {
-        "minmax": [{"min": _spec(pair.min), "max": _spec(pair.max)} for pair in policy.minmax],
-        "std": _spec(policy.std),
-        "disk-templates": list(policy.disk_templates),
-        "vcpu-ratio": policy.vcpu_ratio,
-        "spindle-ratio": policy.spindle_ratio,
-    }
-
-
-def _spec(spec: Spec) -> dict[str, int]:
-    return {
-        "memory-size": spec.memory_size, "cpu-count": spec.cpu_count,
-        "disk-size": spec.disk_size, "disk-count": spec.disk_count,
-        "nic-count": spec.nic_count, "spindle-use": spec.spindle_use,
-    }  # fmt: skip
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common.record import fields_of, values_of
 from coordinator.allocator.policy import InstancePolicy, Spec
 from coordinator.allocator.request import Allocate, Relocate
 from coordinator.allocator.snapshot import STATUS_OF, Group, Instance, Node, Snapshot
@@ -159,12 +160,13 @@ def _group(group: Group) -> dict[str, Any]:
         "name": group.name,
         "alloc_policy": str(group.alloc_policy),
         "networks": sorted(group.networks),
-        "ipolicy": _policy(group.policy),
+        "ipolicy": wire_policy(group.policy),
         "tags": [],
     }
 
 
-def _policy(policy: InstancePolicy) -> dict[str, Any]:
+def wire_policy(policy: InstancePolicy) -> dict[str, Any]:
+    """As Ganeti writes it."""
     return {
         "minmax": [{"min": _spec(pair.min), "max": _spec(pair.max)} for pair in policy.minmax],
         "std": _spec(policy.std),
@@ -175,14 +177,8 @@ def _policy(policy: InstancePolicy) -> dict[str, Any]:
 
 
 def _spec(spec: Spec) -> dict[str, int]:
-    return {
-        "memory-size": spec.memory_size,
-        "cpu-count": spec.cpu_count,
-        "disk-size": spec.disk_size,
-        "disk-count": spec.disk_count,
-        "nic-count": spec.nic_count,
-        "spindle-use": spec.spindle_use,
-    }
+    values = zip(fields_of(Spec), values_of(spec), strict=True)
+    return {name.replace("_", "-"): value for name, value in values}
 
 
 def show(score: float) -> str:
