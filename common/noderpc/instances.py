@@ -83,6 +83,7 @@ class GuestReport(Report):
     move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
     arrived: bool = False  # INCOMING: all of its memory is here
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
+    lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
 
 
 class Reception(Report):
@@ -112,6 +113,8 @@ class Instances(NodeService, prefix="instances"):
     @abstractmethod
     async def ensure_running(self, *, guest: GuestSpec) -> None:
         """Start a guest and its taps; one that runs already is left alone.
+
+        One that stands still because a write found no room writes again.
 
         Raises:
             Conflict: a shell of it is here, or it does not say whether it runs.

@@ -7,6 +7,7 @@ from coordinator.checks.disks import check_left_over, check_missing, check_missi
 from coordinator.checks.finding import Finding, Seen
 from coordinator.checks.instances import (
     check_silence,
+    check_space,
     check_states,
     check_strangers,
     check_whereabouts,
@@ -41,6 +42,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying instances": (
         check_states,
         check_silence,
+        check_space,
         check_whereabouts,
         check_strangers,
     ),

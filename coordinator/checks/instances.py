@@ -57,6 +57,19 @@ def check_silence(seen: Seen) -> Iterator[Finding]:
                 yield Finding("EINSTANCEDOWN", "instance", known.name, message)
 
 
+def check_space(seen: Seen) -> Iterator[Finding]:
+    """Name guests that stand still because what they wrote found no room."""
+    for node, report in seen.answered():
+        for guest in report.guests:
+            if guest.lacks_space:
+                known = seen.config.instances.get(guest.id, guest)
+                message = (
+                    f"stands still on {node.name}, as what it wrote found no room; make some where "
+                    f"its disks are, then “gnt-instance startup {known.name}” has it go on"
+                )
+                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
+
+
 def check_whereabouts(seen: Seen) -> Iterator[Finding]:
     """Name instances of which a migration has left open where they are."""
     for instance in seen.config.sorted_instances():

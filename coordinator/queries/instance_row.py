@@ -146,6 +146,8 @@ class InstanceRow:
         here = self.live.hosts_of(self.entity.uuid).get(self.entity.primary_node)
         if here is None:
             return "absent"
+        if here.lacks_space:
+            return f"{here.state}, as what it wrote found no room"
         silent = f", silent for {here.silent_s:.0f} s" if here.silent_s else ""
         return f"{here.state}{silent}"
 

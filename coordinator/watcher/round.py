@@ -18,7 +18,12 @@ PRIORITY = 10  # low: what an operator orders goes first
 
 # A node that is offline or does not answer makes another status than ERROR_down: whether its
 # guests run is not known, so they are left alone.
-DOWN = ["&", ["==", "admin_state", "up"], ["==", "status", "ERROR_down"]]
+LACKS_SPACE = "paused, as what it wrote found no room"
+DOWN = [
+    "&",
+    ["==", "admin_state", "up"],
+    ["|", ["==", "status", "ERROR_down"], ["==", "guest_state", LACKS_SPACE]],
+]
 NOT_WHOLE = ["|", ["==", "mirror_news", True], ["==", "mirror_state", "parted"]]
 TEND_S = 300.0  # between two jobs that connect the copies of one instance
 REPAIR_S = 3600.0  # between two attempts to repair the storage of a group

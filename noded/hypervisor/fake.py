@@ -60,6 +60,7 @@ class FakeHypervisor:
         match await self._look(guest.id):
             case GuestState.RUNNING | GuestState.PAUSED if self._guests[guest.id].off_at is None:
                 await self.go_on(guest.id)
+                self._write_again(self._guests[guest.id])
             case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
                 raise Conflict(
                     f"{guest.name} cannot be started here: it is {state}.",
@@ -245,6 +246,12 @@ class FakeHypervisor:
         spec = self._guests[instance].spec
         return {spec.slots[disk.id]: disk.size for disk in spec.disks}
 
+    def fill(self, instance: InstanceId) -> None:
+        """Have what a guest writes find no room, until it tries again."""
+        guest = self._guests[instance]
+        guest.counted, guest.since = guest.number(_now()), _now()
+        guest.state, guest.lacks_space = GuestState.PAUSED, True
+
     def deafen(self, instance: InstanceId) -> None:
         """Have a guest ignore what it is asked for."""
         self._guests[instance].is_deaf = True
@@ -307,6 +314,10 @@ class FakeHypervisor:
                 self._end(guest)
             self._moves.settle(guest)
 
+    def _write_again(self, guest: Guest) -> None:
+        if guest.lacks_space:
+            guest.state, guest.since, guest.lacks_space = GuestState.RUNNING, _now(), False
+
     def _end(self, guest: Guest) -> None:
         guest.counted = guest.number(_now())
         guest.break_off("the guest has ended", _now())
@@ -358,6 +369,7 @@ class FakeHypervisor:
             move=guest.move,
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
+            lacks_space=guest.lacks_space,
         )
 
 

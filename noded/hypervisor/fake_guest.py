@@ -74,6 +74,7 @@ class Guest:
     missed_at: float | None = None  # when somebody found that it does not answer
     has_told_left: bool = False  # which is written down then, and true whether it answers or not
     has_process: bool = True
+    lacks_space: bool = False  # it stands still because of that
     is_deaf: bool = False  # lets go of no disk that it is asked for
 
     def is_off(self, now: float) -> bool:

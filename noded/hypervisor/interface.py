@@ -56,6 +56,8 @@ class Hypervisor(Protocol):
     async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
         """Return when the guest runs; one that runs or is paused already is left alone.
 
+        One that stands still because a write found no room writes again.
+
         One whose power button was pressed would end any moment: it is given some seconds for
         that, then killed, and started anew.
 

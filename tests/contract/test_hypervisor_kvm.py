@@ -51,7 +51,7 @@ from tests.support.hypervisors import (
 from tests.support.namespace import in_new_network
 from tests.support.relay import relay
 from tests.support.sequence import check
-from tests.support.tiny_guest import numbers
+from tests.support.tiny_guest import DISK_MIB, SECTOR, kernel, numbers
 
 pytestmark = pytest.mark.skipif(
     not has_qemu, reason="QEMU IS NOT INSTALLED: the driver for real guests was not tested"
@@ -595,3 +595,43 @@ def test_machine_without_kvm_uses_tcg() -> None:
         assert report.pinned == {"accelerator": "tcg"}
 
     run_kvm(scenario)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_guest_whose_disk_finds_no_room_stands_still_and_goes_on_when_there_is_some() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        room = rig.root / "room"
+        room.mkdir()
+        await mount("-t", "tmpfs", "-o", "size=16k,mode=755", "room", str(room))
+        try:
+            rig.rules.write_text(f"image {rig.root}\n")
+            image = room / "thin.img"
+            image.write_bytes(kernel()[:SECTOR])  # as make_disk, but thin
+            os.truncate(image, DISK_MIB << 20)
+            thin = rig.spec(disks=(file_disk("d", str(image)),))
+            alpha = rig.nodes["alpha"]
+            await alpha.ensure_running(thin, ())
+            await until(lambda: lacks_space(rig))
+            assert await state_of(alpha) is GuestState.PAUSED
+            before = rig.number("alpha")
+            await alpha.ensure_running(thin, ())  # in vain
+            await until(lambda: lacks_space(rig))
+            await mount("-o", "remount,size=4m", str(room))
+            await alpha.ensure_running(thin, ())
+            assert await goes_on(rig, "alpha") >= before
+            written = check(image.read_bytes())
+            assert (written.wrong, written.starts) == ((), 1)
+            await alpha.ensure_gone(WEB1)
+        finally:
+            await execute("umount", "--lazy", str(room), timeout_s=10)
+
+    run_kvm(scenario)
+
+
+async def lacks_space(rig: KvmRig) -> bool:
+    found = await report_of(rig.nodes["alpha"])
+    return found is not None and found.lacks_space
+
+
+async def mount(*words: str) -> None:
+    await execute("mount", *words, timeout_s=10)

@@ -10,6 +10,7 @@ import pytest
 from common.errors import GntError
 from common.model.job import Job, Status
 from common.names import JobId
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -91,6 +92,23 @@ def test_guests_of_a_node_that_was_rebooted_are_started_once() -> None:
                 "alpha": {}, "beta": {"web3": "running"},
                 "gamma": {"web1": "running", "web2": "running"},
             }  # fmt: skip
+
+    simulate(scenario())
+
+
+def test_a_guest_whose_disk_found_no_room_goes_on_by_itself_and_is_named_until_then() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma"))
+            web1 = cluster.config.instance("web1").uuid
+            cluster.machines["gamma"].guests.fill(web1)
+            found = await cluster.run(VerifyGroup(group_name="default", findings=True))
+            assert any("“gnt-instance startup web1” has it go on" in f["message"] for f in found)
+            await watch(cluster)
+            await at_rest(cluster)
+            before = cluster.machines["gamma"].guests.number(web1)
+            await asyncio.sleep(10)
+            assert cluster.machines["gamma"].guests.number(web1) > before
 
     simulate(scenario())
 

@@ -21,7 +21,7 @@ from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher, parameters_of
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
-from noded.hypervisor.kvm.parse import Transfer, parse_version
+from noded.hypervisor.kvm.parse import Transfer, lacks_space, parse_version
 from noded.hypervisor.kvm.plugging import settle_disks
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.hypervisor.kvm.report import report
@@ -92,6 +92,7 @@ class KvmHypervisor:
                         await self._start(home, guest, taps)
                     else:
                         await self._go_on(home)
+                        await self._write_again(home)
                 case GuestState.STOPPED | None:
                     await self._start(home, guest, taps)
                 case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
@@ -285,6 +286,12 @@ class KvmHypervisor:
             case GuestState.INCOMING | GuestState.MIGRATED | GuestState.STOPPED | None:
                 pass  # it must not, or cannot
         home.go_on()
+
+    async def _write_again(self, home: Home) -> None:
+        """Have a guest go on whose last write found no room; it waits again if there is none."""
+        async with monitor(home.qmp_socket, _name(home)) as session:
+            if lacks_space(await session.ask("query-status")):
+                await session.ask("cont")
 
     async def _clear(self, home: Home) -> None:
         """Kill what runs and forget the guest; the caller has its turn."""

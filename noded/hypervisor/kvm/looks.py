@@ -8,7 +8,7 @@ from common.noderpc.instances import GuestState
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.migration import has_arrived, has_left
 from noded.hypervisor.kvm.monitor import HungUp, Monitor, Silent, monitor
-from noded.hypervisor.kvm.parse import parse_state
+from noded.hypervisor.kvm.parse import lacks_space, parse_state
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.system.process import Process
 
@@ -16,10 +16,16 @@ ENDING_S = 2.0  # between the end of a QEMU's monitor and that of its process
 
 
 class Seen(NamedTuple):
-    """``arrived``: all memory is here of a guest that comes."""
+    """A guest as it is.
+
+    Attributes:
+        arrived: all memory is here of a guest that comes.
+        lacks_space: it stands still, as what it wrote found no room.
+    """
 
     state: GuestState
     arrived: bool = False
+    lacks_space: bool = False
 
 
 async def look(home: Home, pulses: Pulses, *, listing: bool = False) -> Seen | None:
@@ -76,10 +82,11 @@ async def _ends(found: Process) -> bool:
 
 
 async def _question(session: Monitor, home: Home, *, waits: bool) -> Seen:
-    state = parse_state(await session.ask("query-status"))
+    status = await session.ask("query-status")
+    state = parse_state(status)
     if waits:
         # Whatever QEMU calls it: it has not been told to run.
         return Seen(GuestState.INCOMING, arrived=await has_arrived(session))
     if state is GuestState.MIGRATED and not await has_left(session, home):
         return Seen(GuestState.PAUSED)
-    return Seen(state)
+    return Seen(state, lacks_space=lacks_space(status))

@@ -134,6 +134,15 @@ def parse_state(status: Mapping[str, Any]) -> GuestState:
             raise UnexpectedOutput(f"QEMU's status is “{str(status)[:200]}”.")
 
 
+def lacks_space(status: Mapping[str, Any]) -> bool:
+    """Tell from the answer of ``query-status`` whether a write found no room.
+
+    That is what QEMU stops a guest for; other errors it passes on. Source: qemu-system-x86_64(1),
+    “werror”, whose default is “enospc”.
+    """
+    return status.get("status") == "io-error"
+
+
 def parse_progress(answer: Mapping[str, Any]) -> Progress:
     """Read the answer of ``query-migrate``, of a source or of a target.
 

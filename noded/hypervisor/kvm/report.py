@@ -42,6 +42,7 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         display_wants_password=record.display_wants_password,
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
+        lacks_space=seen.lacks_space,
         silent_s=silent_s,
     )
 

@@ -320,6 +320,10 @@ FLAWS = {
         "EINSTANCEDOWN", "its process on alpha has not answered for 7 s; its state is unknown",
         alpha={"guests": (replace(GUEST, state=GuestState.UNKNOWN, silent_s=7.0),)},
     ),
+    "a write found no room": Flaw(
+        "EINSTANCEDOWN", "stands still on alpha, as what it wrote found no room; make some where",
+        alpha={"guests": (replace(GUEST, state=GuestState.PAUSED, lacks_space=True),)},
+    ),
     "it is open where an instance is": Flaw(
         "EINSTANCEWRONGNODE", "may be on alpha or beta; unless a job is moving it just now",
         (Put(replace(INSTANCE, maybe_on=(NodeId("alpha"), NodeId("beta")))),),
