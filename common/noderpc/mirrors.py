@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from common.errors import NodeFailure
 from common.messages import Report
 from common.names import Count, DiskId, Few, Word
 from common.noderpc.disks import DiskSpec
@@ -76,6 +77,12 @@ class MirrorDevice(Report):
     resource: Word  # its name
     minor: Few  # its number
     disk: DiskId | None  # whose it is by its name; None: none of ours
+
+
+class Parted(NodeFailure):
+    """A copy cannot be used by itself, as the other one, which cannot be asked, may be newer."""
+
+    code = "node-failure.parted"
 
 
 class Mirrors(NodeService, prefix="mirrors"):

@@ -10,6 +10,7 @@ from common.model.disk import DrbdBacking
 from common.model.job import Job, Status
 from common.model.template import DiskTemplate
 from common.names import JobId, MiB, NodeName
+from common.noderpc.mirrors import Parted
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
@@ -303,7 +304,7 @@ def test_it_runs_again_where_it_was_if_the_link_is_lost_while_it_is_failed_over(
 def test_it_starts_though_its_nodes_do_not_reach_each_other_if_told_so() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.cut("gamma", "beta")
-        with pytest.raises(NodeFailure, match="not connected to its other copy"):
+        with pytest.raises(Parted, match=r"not connected to its other.*startup --force web1”"):
             await cluster.run(StartInstance(instance_name=WEB1))
         await cluster.run(StartInstance(instance_name=WEB1, force=True))
         assert await guests(cluster) == {"gamma": {"web1": "running"}}

@@ -1,5 +1,6 @@
 """Start an instance."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from common.model.instance import AdminState
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
+from common.noderpc.mirrors import Parted
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
@@ -151,10 +153,28 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
         yield from fall_behind(plan.guest, plan.lost, plan.now)
         if plan.may_part:
             yield meet(cluster, plan.guest, plan.nodes, plan.now, plan.attach.undo)
-        yield start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)
+        yield _start(cluster, plan)
         if plan.disks_active:
             yield record(
                 f"record that the disks are attached because {plan.guest.name} runs",
                 set_disks_active(plan.instance, plan.now, active=False),
                 undo=set_disks_active(plan.instance, plan.now, active=True),
             )
+
+
+def _start(cluster: Cluster, plan: StartPlan) -> Step:
+    step = start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)
+
+    async def start() -> None:
+        assert step.do
+        try:
+            await step.do()
+        except Parted as error:
+            raise Parted(
+                f"{error.message} Mend the network between its nodes; “gnt-instance startup "
+                f"--force {plan.guest.name}” starts it without, and what it writes is on "
+                f"{plan.node} alone then.",
+                **error.detail,
+            ) from error
+
+    return dataclasses.replace(step, do=start)

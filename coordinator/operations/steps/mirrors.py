@@ -7,7 +7,7 @@ from common.model.node import Node, NodeRef
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from common.noderpc.mirrors import Mirrors
+from common.noderpc.mirrors import Mirrors, Parted
 from coordinator.disks.diagnosis import Told
 from coordinator.disks.holding import Hold, alone, none, standby
 from coordinator.disks.kinds import mirrored_on
@@ -120,11 +120,11 @@ async def take_back(
     copy is behind, and that this one lacks nothing that was written there meanwhile.
 
     Raises:
-        NodeFailure: it may lack something.
+        Parted: it may lack something.
     """
     try:
         await hold(cluster, guest, holds)
-    except NodeFailure:
+    except Parted:
         disks = mirrored(guest)
         noted = (cluster.config.disks[disk.id].behind for disk in disks)
         if not disks or not all(other.uuid in behind for behind in noted):

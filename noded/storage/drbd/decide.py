@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport, Parted
 from noded.storage.drbd.mirror import OURS, Mirror
 from noded.storage.drbd.module import Device
 from noded.storage.lvm.device import mapper_path
@@ -68,6 +68,7 @@ def check_promotion(report: MirrorReport, name: str, *, alone: bool) -> bool:
 
     Raises:
         NodeFailure: neither copy is known to be the newest.
+        Parted: the other one cannot be asked.
     """
     if report.link is Link.CONNECTED:
         if CopyState.UP_TO_DATE in (report.own, report.peer):
@@ -79,7 +80,7 @@ def check_promotion(report: MirrorReport, name: str, *, alone: bool) -> bool:
             peer=report.peer,
         )
     if not alone:
-        raise NodeFailure(
+        raise Parted(
             f"The disk {name} cannot be used: it is not connected to its other copy, so nobody "
             f"knows whether this one, {report.own}, is the newest.",
             own=report.own,
