@@ -84,7 +84,10 @@ def join_copies(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) 
 
 def let_go(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) -> Step:
     """Have nodes detach the disks of a guest that does not run."""
-    return act(f"detach the disks of {guest.name}", lambda: hold(cluster, guest, none(*nodes)))
+    return act(
+        f"detach the disks of {guest.name}",
+        lambda: at_once(cluster, {node.uuid: hold(cluster, guest, none(node)) for node in nodes}),
+    )
 
 
 def part_copies(

@@ -17,6 +17,9 @@ from noded.storage.lvm.volumes import NewVolume, Volume
 OURS = "gantry-"
 PORTS = range(1024, 2**16)
 SECRET = 64  # characters at most: the module's own limit
+# Metadata of a former disk would be believed, and begins with a superblock. Behind that it is bits,
+# which DRBD writes before it reads them; no guest sees any of it.
+SUPERBLOCK = MiB(1)
 LARGEST = MiB((META_SIZE - 1) * 32 * 1024)  # a bit for each 4 KiB, and some more
 
 
@@ -56,7 +59,12 @@ class Mirror:
         """Return its volumes as they are made."""
         return (
             NewVolume(volume=self.data, size=self.disk.size, stripes=self.parameters.data_stripes),
-            NewVolume(volume=self.meta, size=META_SIZE, stripes=self.parameters.meta_stripes),
+            NewVolume(
+                volume=self.meta,
+                size=META_SIZE,
+                stripes=self.parameters.meta_stripes,
+                zeros=SUPERBLOCK,
+            ),
         )
 
 

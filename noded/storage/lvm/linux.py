@@ -45,7 +45,8 @@ class LinuxVolumes(Volumes):
             async with self._turns.of(group):
                 fresh += await make(its, await lvm.look_at(group))
         if fresh:
-            await self._zeroing.have_zeros(dict.fromkeys(fresh, MiB(0)))
+            ends = {new.volume: new.zeros for new in wanted if new.zeros is not None}
+            await self._zeroing.have_zeros(dict.fromkeys(fresh, MiB(0)), ends)
             await lvm.change(commands.finish(fresh))
 
     async def ensure_absent(self, volumes: Sequence[Volume]) -> None:

@@ -36,12 +36,14 @@ class NewVolume:
         size: rounded up to whole extents of its group.
         stripes: over how many physical volumes its data is spread.
         stripe_kib: the size of a stripe; 0: as LVM prefers.
+        zeros: how much of its beginning has to be zeros; None: all, as guests may read it.
     """
 
     volume: Volume
     size: MiB
     stripes: int = 1
     stripe_kib: int = 0
+    zeros: MiB | None = None
 
 
 class NewSnapshot(NamedTuple):
@@ -107,7 +109,7 @@ class Volumes(Protocol):
     """
 
     async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
-        """Make volumes, all zeros and inactive; those that are there stay as they are.
+        """Make volumes, inactive, zeros as far as wanted; those that are there stay as they are.
 
         All that are made are put as near to one another as there is room: on one physical
         volume, if they fit; else each disk's on one. If one cannot be made, none of them is.

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from common.errors import NodeFailure
 from common.names import MiB
@@ -34,8 +35,14 @@ class Zeroing:
         self._going: dict[tuple[str, MiB], tuple[asyncio.Task[None], _Progress]] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def have_zeros(self, volumes: Mapping[Volume, MiB]) -> None:
+    async def have_zeros(
+        self, volumes: Mapping[Volume, MiB], ends: Mapping[Volume, MiB] = MappingProxyType({})
+    ) -> None:
         """Return when active volumes are zeros from where it is told, in MiB.
+
+        Args:
+            volumes: from where on.
+            ends: up to where, of those that need not be zeros to their end.
 
         Raises:
             Unfinished: it goes on; to be asked again.
@@ -43,7 +50,7 @@ class Zeroing:
         """
         if not volumes:
             return
-        works = {key: self._begin(*key) for key in volumes.items()}
+        works = {key: self._begin(*key, ends.get(key[0])) for key in volumes.items()}
         _, late = await asyncio.wait([task for task, _ in works.values()], timeout=WAIT_S)
         if late:
             done = MiB(sum(progress.done for _, progress in works.values()))
@@ -68,16 +75,20 @@ class Zeroing:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _begin(self, volume: Volume, start: MiB) -> tuple[asyncio.Task[None], _Progress]:
+    def _begin(
+        self, volume: Volume, start: MiB, end: MiB | None
+    ) -> tuple[asyncio.Task[None], _Progress]:
         key = (volume.name, start)
         if key not in self._going:
             progress = _Progress()
-            work = self._zero(volume, start, progress)
+            work = self._zero(volume, start, end, progress)
             task = self._background.start(work, name=f"zero {volume.name}")
             self._going[key] = task, progress
         return self._going[key]
 
-    async def _zero(self, volume: Volume, start: MiB, progress: _Progress) -> None:
+    async def _zero(
+        self, volume: Volume, start: MiB, upto: MiB | None, progress: _Progress
+    ) -> None:
         # What is new nobody else may have; what has grown, its guest may.
         access = os.O_RDWR | (0 if start else os.O_EXCL)
         opened: list[int] = []  # also where this is stopped while a thread opens it
@@ -85,7 +96,8 @@ class Zeroing:
             try:
                 await in_thread(lambda: opened.append(open_device(volume, access)))
                 (descriptor,) = opened
-                end = size_of(descriptor)
+                size = size_of(descriptor)
+                end = size if upto is None else min(size, upto)
                 progress.total = MiB(end - start)
                 for begin in range(start, end, PIECE):
                     await in_thread(zero, descriptor, MiB(begin), MiB(min(begin + PIECE, end)))

@@ -29,6 +29,11 @@ def test_disk_with_one_copy_has_no_connection() -> None:
     assert read_mirror(replace(DISK, ends=DISK.ends[:1]), A).connection is None
 
 
+def test_data_is_made_of_zeros_and_of_metadata_what_could_be_taken_for_a_disks() -> None:
+    data, meta = read_mirror(DISK, A).new_volumes
+    assert (data.zeros, meta.zeros) == (None, 1)
+
+
 def test_secret_is_not_shown() -> None:
     assert SECRET not in repr(read_mirror(DISK, A))
 

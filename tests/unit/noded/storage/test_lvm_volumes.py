@@ -153,6 +153,22 @@ async def _said_nothing(_: object) -> Finished:
     return Finished(b"", b"")
 
 
+@pytest.mark.parametrize("is_half_made", [False, True])
+def test_what_no_guest_reads_is_zeros_as_far_as_wanted_only(
+    program: Lvm, monkeypatch: pytest.MonkeyPatch, is_half_made: bool
+) -> None:
+    zeroed = []
+    monkeypatch.setattr(zeroing, "zero", lambda _, start, end: zeroed.append((start, end)))
+    if is_half_made:
+        tags = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.0"
+        program.volumes = [row(volume(), tags=tags)]
+        monkeypatch.setattr(lvm, "change_all", _said_nothing)
+    data, meta = NewVolume(volume(1), MiB(8)), NewVolume(volume(), MiB(8), zeros=MiB(1))
+    run(lambda v: v.ensure_present([meta] if is_half_made else [data, meta]))
+    assert sorted(zeroed) == ([(0, 1)] if is_half_made else [(0, 1), (0, 8)])
+    assert "--deltag gantry.zero-from.0" in program.changes[-1]
+
+
 def test_growth_that_was_cut_off_is_finished_before_a_guest_gets_it(program: Lvm) -> None:
     tags = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.4"
     program.volumes = [row(volume(), tags=tags)]
