@@ -83,6 +83,7 @@ class Progress:
     remaining: int = 0
     total: int = 0
     rounds: int = 0  # times all memory was gone through; what changed meanwhile is sent again
+    rate: float = 0.0  # a second
 
     @property
     def share(self) -> float | None:
@@ -94,7 +95,11 @@ class Progress:
         """Say how far it is, for an operator."""
         if not self.total:
             return "connecting"
-        return f"round {self.rounds}: {self.remaining >> 20} of {self.total >> 20} MiB left"
+        told = f"round {self.rounds}: {self.remaining >> 20} of {self.total >> 20} MiB left"
+        if self.rate < 1:
+            return told
+        left_s = self.remaining / self.rate  # of what changes meanwhile, nobody knows yet
+        return f"{told}, {self.rate / (1 << 20):.1f} MiB/s, {left_s:.0f} s to the end of the round"
 
 
 def parse_version(text: str) -> str:
@@ -161,6 +166,7 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
         remaining=int(ram.get("remaining", 0)),
         total=int(ram.get("total", 0)),
         rounds=int(ram.get("dirty-sync-count", 0)),
+        rate=float(ram.get("mbps", 0)) * 1e6 / 8,
     )
 
 
