@@ -43,6 +43,15 @@ EarlyRelease = Annotated[
 ]
 TargetNodeOption = Annotated[str | None, option("-n", "--target-node", help="node to move it to")]
 
+CleanupOption = Annotated[
+    bool,
+    option(
+        "--cleanup",
+        help="put right what a move left that was cut off: record where it runs, and clear it away "
+        "from other nodes",
+        syntax=Syntax.FLAG,
+    ),
+]
 MigrationModeOption = Annotated[
     MigrationMode | None,
     option("--migration-mode", help="whether what runs goes on meanwhile; else as configured"),

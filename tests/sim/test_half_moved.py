@@ -8,6 +8,7 @@ import pytest
 from common.errors import Conflict, NodeFailure
 from common.model.job import Status
 from common.names import InstanceId
+from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
@@ -30,6 +31,20 @@ def test_instance_is_not_settled_while_it_may_be_on_a_node_that_cannot_be_asked(
             with pytest.raises(NodeFailure, match="may be on gamma, which cannot be asked"):
                 await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
             assert cluster.config.instance("web1").maybe_on
+
+    simulate(scenario())
+
+
+def test_who_fails_over_can_put_right_what_was_cut_off_too() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _half_moved(cluster)
+            with pytest.raises(Conflict, match="may be on"):
+                await cluster.run(FailOverInstance(instance_name=WEB1, target_node=TARGET))
+            await cluster.run(FailOverInstance(instance_name=WEB1, cleanup=True))
+            assert not cluster.config.instance("web1").maybe_on
+            there = [name for name, m in cluster.machines.items() if m.guests.has(uuid)]
+            assert len(there) == 1
 
     simulate(scenario())
 

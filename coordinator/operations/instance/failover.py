@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from common.errors import Conflict, Unreachable
 from common.messages import Order
 from common.model.instance import AdminState, Instance
-from common.model.node import Node, NodeRef
-from common.names import InstanceId
-from common.noderpc.instances import GuestSpec, Instances
+from common.model.node import Node
+from common.noderpc.instances import Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
@@ -15,61 +14,46 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     AllocatorOption,
+    CleanupOption,
     IgnoreConsistency,
     InstanceArgument,
     ShutdownTimeout,
     TargetNodeOption,
 )
 from coordinator.operations.instance.anywhere import (
-    Pairing,
     find_base,
     plan_pairing,
-    prepare_target,
-    start_there,
 )
+from coordinator.operations.instance.cleanup import plan_cleanup, settle
+from coordinator.operations.instance.failing_over import FailoverPlan, fail_over
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
+from coordinator.operations.instance.transfer import MigratePlan
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Edit, Step, act, record
+from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.disks import detach_elsewhere, homes
-from coordinator.operations.steps.edits import note_copies, set_primary
-from coordinator.operations.steps.guests import shut_down_guest, start_guest
-from coordinator.operations.steps.mirrors import fall_behind, mirrored, take_back
+from coordinator.operations.steps.disks import homes
 from coordinator.state.config import Config
-from coordinator.state.rows import Put
-from coordinator.state.state import State
 
 
-class FailoverPlan(Order, kw_only=True):
-    instance: InstanceId
-    source: NodeRef
-    source_offline: bool
-    target: NodeRef
-    others: tuple[NodeRef, ...] = ()  # on which it might have been, too
-    guest: GuestSpec
-    detach: Handover  # from where it was
-    attach: Handover  # to where it is going to be
-    lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
-    declares: bool = False  # the target's copy good, whatever it lacks
-    pairing: Pairing | None = None  # where the target gets a copy that it has not
-    was_running: bool
-    start: bool
-    wait_s: float
-    now: float
+class Failover(Order):
+    """A failover, or what puts right where it is."""
+
+    move: FailoverPlan | None = None
+    cleanup: MigratePlan | None = None
 
 
 @operation("OP_INSTANCE_FAILOVER")
-class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
+class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
     """Move an instance to another node, stopping it on the way; its node may be dead.
 
     A node that does not answer has to be marked offline first: only the operator can say
@@ -81,19 +65,28 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
     iallocator: AllocatorOption = None
     shutdown_timeout: ShutdownTimeout = 120
     ignore_consistency: IgnoreConsistency = False
+    cleanup: CleanupOption = False
 
-    def locks(self, config: Config, place: Place) -> Wanted:
-        instance, target = config.instance(self.instance_name), place.node.uuid
-        nodes = [*config.nodes_of(instance), target]
-        return wanted(instance=instance.name, nodes=nodes, room=[target])
+    def locks(self, config: Config, place: Place | None) -> Wanted:
+        instance = config.instance(self.instance_name)
+        target = [place.node.uuid] if place else []
+        nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
+        return wanted(instance=instance.name, nodes=nodes, room=target)
 
-    async def choose(self, cluster: Cluster) -> Place:
+    async def choose(self, cluster: Cluster) -> Place | None:
+        if self.cleanup:
+            return None
         instance = cluster.config.instance(self.instance_name)
         return await choose_target(cluster, instance, self.target_node, self.iallocator)
 
-    async def prepare(self, cluster: Cluster, place: Place) -> FailoverPlan:
+    async def prepare(self, cluster: Cluster, place: Place | None) -> Failover:
+        instance = cluster.config.instance(self.instance_name)
+        if place is None:
+            return Failover(cleanup=await plan_cleanup(cluster, instance))
+        return Failover(move=await self._plan(cluster, instance, place))
+
+    async def _plan(self, cluster: Cluster, instance: Instance, place: Place) -> FailoverPlan:
         config = cluster.config
-        instance = config.instance(self.instance_name)
         with another_if_stale(cluster, place):
             is_mirrored = instance.disk_template.traits.is_mirrored
             source, target = check_can_move(config, instance, place, anywhere=is_mirrored)
@@ -176,47 +169,22 @@ class FailOverInstance(Operation[Place, FailoverPlan], kw_only=True):
             now=cluster.now(),
         )
 
-    def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
-        return room_for(cluster.config, self.instance_name, place)
+    def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
+        return room_for(cluster.config, self.instance_name, place) if place else ()
 
-    def promises(self, plan: FailoverPlan) -> Iterable[Promise]:
-        if plan.pairing:
-            return [plan.pairing.promise]
-        return [Promise(plan.instance, plan.target.uuid, plan.guest.memory)] if plan.start else []
+    def promises(self, plan: Failover) -> Iterable[Promise]:
+        if plan.move is None:
+            return ()
+        if plan.move.pairing:
+            return [plan.move.pairing.promise]
+        move = plan.move
+        return [Promise(move.instance, move.target.uuid, move.guest.memory)] if move.start else []
 
-    def recipe(self, cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
-        if plan.pairing:
-            yield from prepare_target(cluster, plan.pairing, plan.target)
-        if not plan.source_offline:
-            yield shut_down_guest(
-                cluster,
-                plan.guest,
-                plan.source,
-                plan.detach,
-                wait_s=plan.wait_s,
-                was_running=plan.was_running,
-                take_back=lambda: take_back(
-                    cluster, plan.guest, plan.source, plan.detach.undo, plan.target
-                ),
-            )
-        yield from detach_elsewhere(cluster, plan.guest, plan.others)
-        instances = cluster.call(Instances, plan.target)
-        yield act(
-            f"clear away what is left of {plan.guest.name} on {plan.target}",
-            lambda: instances.ensure_no_shell(instance=plan.guest.id),
-        )
-        if plan.pairing:
-            yield from start_there(cluster, plan.pairing, plan.target, plan.guest, plan.now)
-            return
-        good = (plan.target,) if plan.declares else ()
-        yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
-        yield record(
-            f"record that {plan.guest.name} is on {plan.target}",
-            set_primary(plan.instance, plan.target.uuid, plan.now),
-            undo=_back_on_source(plan),
-        )
-        if plan.start:
-            yield start_guest(cluster, plan.guest, plan.target, plan.attach)
+    def recipe(self, cluster: Cluster, plan: Failover) -> Iterator[Step]:
+        if plan.cleanup:
+            yield from settle(cluster, plan.cleanup)
+        if plan.move:
+            yield from fail_over(cluster, plan.move)
 
 
 def _detach(
@@ -227,18 +195,6 @@ def _detach(
     if stays and instance.admin_state is AdminState.UP:
         return kind.before_failover(nodes, was_running=is_alive)
     return kind.after_stop(nodes, was_running=is_alive)
-
-
-def _back_on_source(plan: FailoverPlan) -> Edit:
-    """Record that it stays where it was, which may have to go on without the target."""
-    disks = tuple(disk.id for disk in mirrored(plan.guest)) if plan.was_running else ()
-    lagging = note_copies(disks, plan.now, behind=(plan.target.uuid,))
-    primary = set_primary(plan.instance, plan.source.uuid, plan.now)
-
-    def edit(state: State) -> list[Put]:
-        return [*primary(state), *lagging(state)]
-
-    return edit
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:

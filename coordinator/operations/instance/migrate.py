@@ -15,6 +15,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     AllocatorOption,
+    CleanupOption,
     InstanceArgument,
     LiveOption,
     MigrationModeOption,
@@ -22,7 +23,7 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.instance.as_it_runs import as_it_runs, check_unchanged
 from coordinator.operations.instance.cleanup import plan_cleanup, settle
-from coordinator.operations.instance.failover import FailOverInstance, FailoverPlan
+from coordinator.operations.instance.failover import Failover, FailOverInstance
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.replacement import plan_new_secondary
@@ -65,7 +66,7 @@ class Migration(Order):
     """A move, or a failover where nothing runs that could be moved."""
 
     move: MigratePlan | None = None
-    failover: FailoverPlan | None = None
+    failover: Failover | None = None
 
 
 @operation("OP_INSTANCE_MIGRATE")
@@ -75,15 +76,7 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
     instance_name: InstanceArgument
     target_node: TargetNodeOption = None
     iallocator: AllocatorOption = None
-    cleanup: Annotated[
-        bool,
-        option(
-            "--cleanup",
-            help="put right what a migration left that was cut off: record where it runs, and "
-            "clear it away from other nodes",
-            syntax=Syntax.FLAG,
-        ),
-    ] = False
+    cleanup: CleanupOption = False
     allow_failover: Annotated[
         bool,
         option("--allow-failover", help="fail over what does not run", syntax=Syntax.FLAG),

@@ -1,0 +1,84 @@
+"""The steps by which an instance is stopped on one node, or dead there, and started on another."""
+
+from collections.abc import Iterator
+
+from common.messages import Order
+from common.model.node import NodeRef
+from common.names import InstanceId
+from common.noderpc.instances import GuestSpec, Instances
+from coordinator.disks.holding import Handover
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.anywhere import Pairing, prepare_target, start_there
+from coordinator.operations.step import Edit, Step, act, record
+from coordinator.operations.steps.disks import detach_elsewhere
+from coordinator.operations.steps.edits import note_copies, set_primary
+from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.mirrors import fall_behind, mirrored, take_back
+from coordinator.state.rows import Put
+from coordinator.state.state import State
+
+
+class FailoverPlan(Order, kw_only=True):
+    instance: InstanceId
+    source: NodeRef
+    source_offline: bool
+    target: NodeRef
+    others: tuple[NodeRef, ...] = ()  # on which it might have been, too
+    guest: GuestSpec
+    detach: Handover  # from where it was
+    attach: Handover  # to where it is going to be
+    lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
+    declares: bool = False  # the target's copy good, whatever it lacks
+    pairing: Pairing | None = None  # where the target gets a copy that it has not
+    was_running: bool
+    start: bool
+    wait_s: float
+    now: float
+
+
+def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
+    """Have it end where it was and start where it is going to be; undone, it runs where it was."""
+    if plan.pairing:
+        yield from prepare_target(cluster, plan.pairing, plan.target)
+    if not plan.source_offline:
+        yield shut_down_guest(
+            cluster,
+            plan.guest,
+            plan.source,
+            plan.detach,
+            wait_s=plan.wait_s,
+            was_running=plan.was_running,
+            take_back=lambda: take_back(
+                cluster, plan.guest, plan.source, plan.detach.undo, plan.target
+            ),
+        )
+    yield from detach_elsewhere(cluster, plan.guest, plan.others)
+    instances = cluster.call(Instances, plan.target)
+    yield act(
+        f"clear away what is left of {plan.guest.name} on {plan.target}",
+        lambda: instances.ensure_no_shell(instance=plan.guest.id),
+    )
+    if plan.pairing:
+        yield from start_there(cluster, plan.pairing, plan.target, plan.guest, plan.now)
+        return
+    good = (plan.target,) if plan.declares else ()
+    yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
+    yield record(
+        f"record that {plan.guest.name} is on {plan.target}",
+        set_primary(plan.instance, plan.target.uuid, plan.now),
+        undo=_back_on_source(plan),
+    )
+    if plan.start:
+        yield start_guest(cluster, plan.guest, plan.target, plan.attach)
+
+
+def _back_on_source(plan: FailoverPlan) -> Edit:
+    """Record that it stays where it was, which may have to go on without the target."""
+    disks = tuple(disk.id for disk in mirrored(plan.guest)) if plan.was_running else ()
+    lagging = note_copies(disks, plan.now, behind=(plan.target.uuid,))
+    primary = set_primary(plan.instance, plan.source.uuid, plan.now)
+
+    def edit(state: State) -> list[Put]:
+        return [*primary(state), *lagging(state)]
+
+    return edit
