@@ -32,9 +32,33 @@ DISKS = (
     ),
     Fault(
         "slots by the order of disks", "a guest moves with its disks where they are",
-        "coordinator/operations/instance/migrate.py",
+        "coordinator/operations/instance/as_it_runs.py",
         "slots=found.disks or {}", "slots={}",
         (CHANGED,),
+    ),
+    Fault(
+        "data deleted with its metadata", "what is not mirrored after all keeps its data",
+        "coordinator/operations/instance/convert_in_place.py",
+        "disks.ensure_absent(disk=_metadata_of(disk))", "disks.ensure_absent(disk=disk)",
+        ("tests/sim/test_operations.py -k second",),
+    ),
+    Fault(
+        "mirrored without its end", "as much is mirrored as a guest could use before",
+        "coordinator/operations/instance/convert_in_place.py",
+        "max(disk.size, report.size)", "disk.size",
+        ("tests/sim/test_copies.py",),
+    ),
+    Fault(
+        "space given away twice", "the space for copies beside others is nobody else's",
+        "coordinator/operations/placement/room.py",
+        "coming[promise.node] += self.taken(promise.beside)", "coming[promise.node] += Counter()",
+        ("tests/sim/test_mirrored_disks.py",),
+    ),
+    Fault(
+        "several nodes repaired", "only one node at a time is repaired by itself",
+        "coordinator/operations/group/repair_storage.py",
+        "if len(lacking) > 1:", "if len(lacking) > 9:",
+        ("tests/sim/test_mirrored_disks.py",),
     ),
     Fault(
         "attached by two at once", "a detached disk goes to one instance",

@@ -18,12 +18,12 @@ MOVES = (
     ),
     Fault(
         "settled before it is", "it is open where an instance is until nothing is left elsewhere",
-        "coordinator/operations/instance/migrate.py",
+        "coordinator/operations/instance/cleanup.py",
         "    move = plan.resume\n",
         "    move = plan.resume\n"
         "    yield record(\n"
         '        f"record that {plan.guest.name} is on its node",\n'
-        "        set_maybe_on(plan.instance, (), plan.now),\n"
+        "        set_primary(plan.instance, plan.source.uuid, plan.now),\n"
         "    )\n",
         (HALF_MOVED,),
     ),
@@ -59,9 +59,24 @@ MOVES = (
     ),
     Fault(
         "guest moved as it is configured", "a guest arrives in the way it runs, whatever is set",
-        "coordinator/operations/instance/migrate.py",
+        "coordinator/operations/instance/as_it_runs.py",
         "parameters=guest.parameters | pinned,", "parameters=pinned | guest.parameters,",
         (HALF_MOVED,),
+    ),
+    Fault(
+        "pair changed and not recorded", "a guest moves to a node that the configuration knows of",
+        "coordinator/operations/instance/migrate.py",
+        "    yield record_pair(anew)\n", "",
+        ("tests/sim/test_mirrored_disks.py",),
+    ),
+    Fault(
+        "remnant told to go on", "what has left never runs again, whatever noded had it do before",
+        "noded/hypervisor/kvm/driver.py",
+        "            case GuestState.RUNNING | GuestState.PAUSED:\n"
+        "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
+        "            case GuestState.RUNNING | GuestState.PAUSED | GuestState.MIGRATED:\n"
+        "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
+        ("tests/contract/test_hypervisor_kvm.py -k comes_back",),
     ),
     Fault(
         "moved while it may be elsewhere", "what may be elsewhere is neither moved nor removed",
