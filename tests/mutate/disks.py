@@ -40,7 +40,7 @@ DISKS = (
         "data deleted with its metadata", "what is not mirrored after all keeps its data",
         "coordinator/operations/instance/convert_in_place.py",
         "disks.ensure_absent(disk=_metadata_of(disk))", "disks.ensure_absent(disk=disk)",
-        ("tests/sim/test_operations.py -k second",),
+        ("tests/sim/test_operations.py second",),
     ),
     Fault(
         "mirrored without its end", "as much is mirrored as a guest could use before",

@@ -35,7 +35,8 @@ MIRRORS = (
     Fault(
         "working device taken away", "a disk that is connected does not make way",
         "noded/storage/drbd/decide.py",
-        "    if device.report.primary or device.report.link is Link.CONNECTED:\n        raise Conflict(",
+        "    if device.report.primary or device.report.link is Link.CONNECTED:\n"
+        "        raise Conflict(",
         "    if False:\n        raise Conflict(",
         (CONTRACT,),
     ),
