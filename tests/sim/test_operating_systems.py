@@ -16,6 +16,7 @@ from common.noderpc.operating_systems import Script, ScriptOrder
 from coordinator.operations.cluster.modify import ModifyCluster, OsListing
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
@@ -441,5 +442,25 @@ def test_a_script_that_cannot_rename_keeps_the_name() -> None:
             with pytest.raises(NodeFailure, match="rename of debian"):
                 await cluster.run(renamed())
             assert cluster.config.find_instance("shop") is None
+
+    simulate(story())
+
+
+def test_private_parameters_of_an_instance_are_changed_without_a_trace() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(installed())
+            given = {"root_password": "open sesame"}
+            order = ModifyInstance(instance_name=WEB1, osparams_private=given)
+            job = await cluster.finished(await cluster.submit(order))
+            assert job.status is Status.SUCCESS, job.ops[0].failure
+            assert b"sesame" not in to_json(job)
+            seen: list[ScriptOrder] = []
+            cluster.machines["gamma"].operating_systems.watch = seen.append
+            await cluster.run(reinstalled())
+            assert seen[-1].parameters == given
+            for wrong in ({"osparams_private": {"a b": "1"}}, {"os_name": "../debian"}):
+                with pytest.raises(InvalidRequest, match="is no name of"):
+                    await cluster.run(ModifyInstance(instance_name=WEB1, **wrong))
 
     simulate(story())

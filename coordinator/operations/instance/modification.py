@@ -28,6 +28,7 @@ class Modification(Order, kw_only=True):
     disks: DiskPlan | None = None
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
+    is_confidential: bool = False  # something changes that is in no plan
     now: float
 
     @property

@@ -9,15 +9,18 @@ from common.errors import Conflict, InvalidRequest
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.os_name import read_os_name
 from common.model.parameters import edited
 from common.model.template import DiskTemplate
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
+from coordinator.operating_systems.parameters import keep_for_instance, read_parameters
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     IgnorePolicy,
     InstanceArgument,
+    PrivateOsParameters,
     WaitForSync,
 )
 from coordinator.operations.instance.convert import (
@@ -45,11 +48,13 @@ from coordinator.operations.placement.fit import check_policy
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import read_backend
-from coordinator.operations.step import Step
+from coordinator.operations.step import Step, record
 from coordinator.operations.steps.changes import differing
 from coordinator.operations.steps.checks import find_guest, may_run
+from coordinator.operations.steps.scripts import lost_parameters
 from coordinator.state.config import Config
-from coordinator.state.rows import Put
+from coordinator.state.rows import Put, Update
+from coordinator.state.state import State
 
 _OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
 
@@ -89,6 +94,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             syntax=Syntax.KEYVAL,
         ),
     ] = {}
+    osparams_private: PrivateOsParameters = {}
     os_name: Annotated[
         str | None, option("-o", "--os-type", help="OS definition; nothing is installed")
     ] = None
@@ -168,6 +174,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         nics_before = config.nics_of(before)
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
         after, conversion = self._changed(before, nics), None
+        self._check_os(after)
         if self.disk_template:
             after, conversion = await self._converted(cluster, after)
         elif self.remote_node:
@@ -175,7 +182,8 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         changes = changed_disks(cluster, after, self.disks) if self.disks else None
         if changes:
             after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
-        if not differing(before, after) and nics == nics_before and not _differ(changes):
+        same = not differing(before, after) and nics == nics_before and not _differ(changes)
+        if same and not self.osparams_private:
             raise InvalidRequest(f"Nothing to change on instance {before.name}.")
         disks = conversion.after if conversion else config.disks_of(before)
         planned = PlannedInstance(after, changes.disks if changes else disks)
@@ -209,6 +217,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             disks=plan,
             nics_before=nics_before,
             nics_after=nics,
+            is_confidential=bool(self.osparams_private),
             now=cluster.now(),
         )
 
@@ -216,7 +225,14 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         return plan.promises
 
     def recipe(self, cluster: Cluster, plan: Modification) -> Iterator[Step]:
-        return modify(cluster, plan)
+        yield from modify(cluster, plan)
+        if plan.is_confidential:
+            # What they were before is in no journal, so they cannot become that again.
+            yield record(
+                f"change private parameters of {plan.after.name}",
+                lambda state: self._keep_private(state, plan.after),
+                point_of_no_return=True,
+            )
 
     def result(self, plan: Modification) -> list[list[Any]]:
         """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
@@ -245,6 +261,25 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
                 f"Nics of {name} cannot be changed while it runs: leave --hotplug out, and the "
                 "change takes effect when it is next started, or stop it first."
             )
+
+    def _keep_private(self, state: State, instance: Instance) -> list[Update]:
+        if isinstance(self.osparams_private, str):
+            raise lost_parameters()
+        given = self.osparams_private
+        return [*keep_for_instance(state, instance.uuid, instance.os, given)]
+
+    def _check_os(self, after: Instance) -> None:
+        """Check what needs no look at any node."""
+        if self.os_name:
+            read_os_name(self.os_name)
+        if self.osparams_private and not after.os:
+            raise InvalidRequest(
+                f"Instance {after.name} has no operating system that could have parameters; say "
+                "which, with -o."
+            )
+        if not isinstance(self.osparams_private, str):
+            read_parameters(self.osparams_private, what="the private parameters")
+        read_parameters(after.osparams, what="the parameters of its operating system")
 
     def _changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
         state = present.admin_state
