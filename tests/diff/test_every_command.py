@@ -69,6 +69,9 @@ gnt-group rename elsewhere usual:
 gnt-group show-ispecs-cmd default:
 gnt-group remove usual:
 gnt-instance activate-disks guest:
+gnt-instance add -t sharedfile -s 1G -o debian+stable -O mirror=near --os-parameters-private root_password=sesame --no-start -n beta installed:
+gnt-instance add -t sharedfile -s 1G -o debian+sarge --no-start -n beta other: declares no variant
+gnt-instance add -t sharedfile -s 1G -o debian+sarge --force-variant --no-start -n beta other:
 gnt-instance add -t plain --disk 0:adopt=old-server -o none --no-install -n beta adopted:
 gnt-instance remove -f adopted:
 gnt-instance add-tags guest blue:
@@ -128,6 +131,8 @@ gnt-node migrate -f beta:
 gnt-node modify -D yes gamma:
 gnt-node modify-storage --allocatable yes beta lvm-pv sda: sda
 gnt-node power status beta: OP_OOB_COMMAND
+gnt-instance remove -f installed:
+gnt-instance remove -f other:
 gnt-instance remove -f guest:
 gnt-instance remove -f batch:
 gnt-node remove-tags beta blue:
