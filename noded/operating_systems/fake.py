@@ -57,6 +57,7 @@ class FakeOsDriver(OsDriver):
         # For scenarios to change:
         self.there: tuple[Definition, ...] = (DEBIAN, NOOP)
         self.failing: set[Script] = set()
+        self.is_chatty = False  # scripts say something whenever they are looked at, and never end
         self.watch: Callable[[ScriptOrder], None] = lambda _: None  # hears what is checked and run
 
     def uses(self, disk: DiskId) -> bool:
@@ -115,7 +116,10 @@ class FakeOsDriver(OsDriver):
                 "power since.",
                 run=run,
             )
-        self._settle(found := self._runs[run])
+        found = self._runs[run]
+        if self.is_chatty:
+            return ScriptReport(text="and on\n", offset=offset + 7)
+        self._settle(found)
         said = f"{found.order.script} of {found.order.subject.os}\n"[offset:]
         return ScriptReport(
             text=said, offset=offset + len(said), has_ended=found.has_ended and not said,

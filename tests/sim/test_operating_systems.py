@@ -155,6 +155,21 @@ def test_a_cancelled_job_ends_its_script() -> None:
     simulate(story())
 
 
+def test_a_script_that_always_has_something_to_say_is_cancelled_as_well() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].operating_systems.is_chatty = True
+            number = await installing(cluster)
+            await asyncio.sleep(100)
+            await cluster.master.luxi("CancelJob", number)
+            job = await cluster.finished(number)
+            assert job.status is Status.CANCELED
+            assert sum(entry.message == "and on" for entry in job.ops[0].log) == 300
+            assert "all of it is in" in str(job.ops[0].log)
+
+    simulate(story())
+
+
 def test_a_script_goes_on_while_noded_is_restarted() -> None:
     async def story() -> None:
         async with simulated_cluster() as cluster:

@@ -184,7 +184,6 @@ async def _follow(cluster: Cluster, node: NodeRef, id: str) -> None:
             )
         if report.has_ended:
             return
-        offset, waited = report.offset, not report.text
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S) if waited else FIRST_PAUSE_S
-        if waited:
-            await cluster.sleep(pause_s)
+        offset = report.offset
+        pause_s = FIRST_PAUSE_S if report.text else min(pause_s * 2, LONGEST_PAUSE_S)
+        await cluster.sleep(pause_s)  # also while it speaks: the job may be cancelled
