@@ -99,8 +99,16 @@ class DiskTemplate(StrEnum):
 
 TRAITS: Mapping[str, Traits] = {
     DiskTemplate.DISKLESS: Traits(holders=0, has_disks=False, is_balanced=False),
-    DiskTemplate.FILE: Traits(holders=1, space=PoolKind.DIRECTORY, is_balanced=False),
-    DiskTemplate.SHAREDFILE: Traits(holders=0, space=PoolKind.DIRECTORY),
+    DiskTemplate.FILE: Traits(
+        holders=1,
+        space=PoolKind.DIRECTORY,
+        is_balanced=False,
+        keeps_snapshots=True,
+        rolls_back=True,
+    ),
+    DiskTemplate.SHAREDFILE: Traits(
+        holders=0, space=PoolKind.DIRECTORY, keeps_snapshots=True, rolls_back=True
+    ),
     DiskTemplate.PLAIN: Traits(
         holders=1,
         space=PoolKind.VOLUME_GROUP,

@@ -14,7 +14,6 @@ class ProviderReport(Report):
     path: Path
     problem: Sentence = ""
     parameters: tuple[tuple[Word, Sentence], ...] = ()  # name and description
-    takes_snapshots: bool = False
 
 
 class Providers(NodeService, prefix="providers"):

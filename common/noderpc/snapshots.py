@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 from common.messages import Order
-from common.names import InstanceId, MiB
+from common.names import InstanceId, MiB, Sentence
 from common.noderpc.disks import DiskSpec
 from common.rpc.declare import NodeService, rpc
 
@@ -25,6 +25,11 @@ class SnapshotSpec(Order):
 
 class Snapshots(NodeService, prefix="snapshots"):
     """Snapshots of disks of one node. They are looked for, read and deleted as disks are."""
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def problems(self, *, disks: tuple[DiskSpec, ...]) -> tuple[Sentence, ...]:
+        """Say why disks cannot be kept as they are, in the order asked; empty for one that can."""
 
     @rpc(timeout=120, safe_to_repeat=True)
     @abstractmethod

@@ -1,6 +1,9 @@
 """Disks that are files: ``file``, on one node, ``sharedfile`` and ``gluster``, seen by all."""
 
+import posixpath
 from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
@@ -8,7 +11,10 @@ from common.model.disk import FileBacking, GlusterBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.template import DiskTemplate
-from coordinator.disks.kind import DiskKind, NewDisk
+from common.names import DiskId, MiB
+from common.noderpc.disks import DiskSpec
+from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.kind import DiskKind, NewDisk, kept_beside
 
 
 class DirectoryKind(DiskKind):
@@ -43,6 +49,14 @@ class DirectoryKind(DiskKind):
             )
         path = f"{pool.name}/{new.instance}/{new.disk}.raw"
         return self._backing(path=path, shared=self.traits.is_external)
+
+    def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec | None:  # noqa: ARG002
+        """Keep it in a file beside it, which shares with it what neither has changed."""
+        if not self.traits.keeps_snapshots:
+            return None
+        assert isinstance(disk.backing, FileBacking)
+        path = posixpath.join(posixpath.dirname(disk.backing.path), f"{uuid}.snapshot")
+        return kept_beside(disk, uuid, replace(disk.backing, path=path))
 
 
 FILE = DirectoryKind(

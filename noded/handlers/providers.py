@@ -4,7 +4,7 @@ from pathlib import Path
 
 from common.errors import NodeFailure
 from common.noderpc.providers import ProviderReport, Providers
-from noded.storage.ext.provider import Script, providers, read_provider
+from noded.storage.ext.provider import providers, read_provider
 from noded.system.threads import in_thread
 
 
@@ -21,9 +21,4 @@ def _report(directory: Path) -> ProviderReport:
         found = read_provider(directory)
     except NodeFailure as error:
         return ProviderReport(name=directory.name, path=str(directory), problem=error.message)
-    return ProviderReport(
-        name=found.name,
-        path=str(directory),
-        parameters=found.parameters,
-        takes_snapshots=Script.SNAPSHOT in found.scripts,
-    )
+    return ProviderReport(name=found.name, path=str(directory), parameters=found.parameters)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from common.errors import GntError, InvalidRequest
 from common.names import InstanceId, is_uuid
+from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from noded.hypervisor.interface import Hypervisor
 from noded.storage.interface import Storage
@@ -21,6 +22,9 @@ class SnapshotHandlers(Snapshots):
         self._storages = storages
         self._hypervisors = hypervisors
         self._turns = turns
+
+    async def problems(self, *, disks: tuple[DiskSpec, ...]) -> tuple[str, ...]:
+        return tuple([await self._storages.of(disk).snapshot_problem(disk) for disk in disks])
 
     async def ensure_taken(
         self, *, instance: InstanceId, snapshots: tuple[SnapshotSpec, ...]

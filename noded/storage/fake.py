@@ -57,6 +57,7 @@ class FakeStorage(Storage, PoolDriver):
         self._uses = uses
         self.local = local
         self.shared = shared
+        self.clones = False  # whether snapshots can be taken
         self.attached: dict[DiskId, Access] = {}  # until the machine loses its power
 
     def check_place(self, disk: DiskSpec) -> None:
@@ -119,6 +120,27 @@ class FakeStorage(Storage, PoolDriver):
         if disk.id in self.attached:
             self._check_unused(disk)
             del self.attached[disk.id]
+
+    async def snapshot_problem(self, disk: DiskSpec) -> str:
+        return "" if self.clones else f"Nothing shares its data with {self._name(disk)}."
+
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        for each in wanted:
+            if problem := await self.snapshot_problem(each.of):
+                raise NodeFailure(problem)
+            if await self.find(each.of) is None:
+                name = self._name(each.of)
+                raise NodeFailure(f"The disk {name} cannot be kept as it is: it is not there.")
+            await self.ensure_present(each.kept)
+            self.write(each.kept, self.read(each.of))
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        if snapshot.of.id in self.attached:
+            raise NodeFailure(f"The disk {self._name(snapshot.of)} is attached; detach it first.")
+        for each in (snapshot.of, snapshot.kept):
+            if await self.find(each) is None:
+                raise NodeFailure(f"The disk {self._name(each)} is not there.")
+        self.write(snapshot.of, self.read(snapshot.kept))
 
     def open(self, disk: DiskSpec) -> int:
         """Refuse what could not be opened; there is nothing to be read from what it returns."""
@@ -183,24 +205,12 @@ class FakeStorage(Storage, PoolDriver):
 class FakeElsewhere(FakeStorage):
     """Disks that are neither files nor in pools of nodes, by what they are called there."""
 
-    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
-        for each in wanted:
-            if await self.find(each.of) is None:
-                name = self._name(each.of)
-                raise NodeFailure(f"The disk {name} cannot be kept as it is: it is not there.")
-            await self.ensure_present(each.kept)
-            self.write(each.kept, self.read(each.of))
-
-    async def roll_back(self, snapshot: SnapshotSpec) -> None:
-        if snapshot.of.id in self.attached:
-            raise NodeFailure(f"The disk {self._name(snapshot.of)} is attached; detach it first.")
-        self.write(snapshot.of, self.read(snapshot.kept))
-
     def __init__(
         self, volumes: FakeFiles, *, uses: Callable[[DiskId], bool] = lambda _: False
     ) -> None:
         """Make one machine's view of what several nodes reach."""
         super().__init__(Directories, local=FakeFiles(), shared=volumes, uses=uses)
+        self.clones = True
 
     def check_place(self, disk: DiskSpec) -> None:
         self._name(disk)

@@ -1,7 +1,7 @@
 """Disks as regular files, below a directory that the cluster set aside for them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,9 @@ from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
+from common.noderpc.snapshots import SnapshotSpec
 from common.units import format_mib
+from noded.storage import cloning
 from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
 from noded.storage.interface import PoolDriver, Storage
@@ -76,6 +78,19 @@ class FileStorage(Storage, PoolDriver):
         self._check_mounted(disk)
         return open_disk(disk, self._directories())
 
+    async def snapshot_problem(self, disk: DiskSpec) -> str:
+        def look(place: Place, _: DiskSpec) -> str:
+            return cloning.find_problem(place) if place.enter() else ""
+
+        return await in_thread(self._at_place, "keep", look, disk)
+
+    async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
+        for each in wanted:
+            await in_thread(self._with_snapshot, "keep", cloning.take, each)
+
+    async def roll_back(self, snapshot: SnapshotSpec) -> None:
+        await in_thread(self._with_snapshot, "roll back", cloning.roll_back, snapshot)
+
     async def inventory(self, pool: Pool) -> tuple[str, ...]:
         check_listable(pool.name, self._directories())
         if self._problem(pool):
@@ -107,6 +122,23 @@ class FileStorage(Storage, PoolDriver):
             root, _ = locate(disk.backing, self._directories())
             how = f"mount -t glusterfs -o server-port={told.port} {told.host}:/{told.volume} {root}"
             check_gluster(self._mounts(), root, volume=told.volume, how=how)
+
+    def _with_snapshot(
+        self,
+        doing: str,
+        action: Callable[[Place, Place, SnapshotSpec], None],
+        snapshot: SnapshotSpec,
+    ) -> None:
+        self._check_mounted(snapshot.of)
+        where, kept = (
+            locate(as_file(disk.backing), self._directories())
+            for disk in (snapshot.of, snapshot.kept)
+        )
+        try:
+            with Place(*where) as place, Place(*kept) as beside:
+                action(place, beside, snapshot)
+        except OSError as error:
+            raise explain(error, doing, snapshot.of) from error
 
     def _at_place(self, doing: str, action: Callable[[Place, DiskSpec], T], disk: DiskSpec) -> T:
         self._check_mounted(disk)

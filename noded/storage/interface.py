@@ -102,6 +102,10 @@ class Storage(Protocol):
         for disk in disks:
             await self.detach(disk)
 
+    async def snapshot_problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- for those that can
+        """Say why no snapshot of a disk can be taken, and what to do; empty if one can."""
+        return "This node can take no snapshots of such disks."
+
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         """Keep what is on disks of one instance now; of no snapshot anything is there.
 

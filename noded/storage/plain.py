@@ -67,6 +67,9 @@ class PlainStorage(Storage, PoolDriver):
     async def give_back(self, disk: DiskSpec, name: str) -> None:
         await self._volumes.give_back(_volume(disk), name)
 
+    async def snapshot_problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- LVM always can
+        return ""
+
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         await self._volumes.snapshot(list(map(_snapshot, wanted)))
 

@@ -330,5 +330,6 @@ def test_a_provider_without_the_script_takes_no_snapshots(real: ShelfRig) -> Non
     run(real.storage.ensure_present(disk()))
     (real.shelf.directory / "snapshot").unlink()
     wanted = SnapshotSpec(of=disk(), kept=disk(id=DISK_B), room=MiB(0))
+    assert "it has no script “snapshot”" in run(real.storage.snapshot_problem(disk()))
     with pytest.raises(NodeFailure, match="takes no snapshots on this node"):
         run(real.storage.take_snapshots([wanted]))

@@ -27,7 +27,6 @@ from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import WEB1, create, disk, mirrored
 from tests.sim.stories.elsewhere import ON_A_SHELF
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
-from tests.sim.test_providers import put_shelf
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
@@ -49,6 +48,15 @@ def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
 
 def volumes(cluster: SimulatedCluster) -> dict[str, VolumeReport]:
     return cluster.machines["gamma"].volumes.groups[GROUP].volumes
+
+
+async def findings(cluster: SimulatedCluster) -> str:
+    """Return what verify says of disks."""
+    job = await cluster.finished(await cluster.submit(VerifyGroup(group_name="default")))
+    told = (entry.message for entry in job.ops[0].log)
+    return "\n".join(
+        line for line in told if "snapshot" in line or "volume" in line or "file" in line
+    )
 
 
 def contents(cluster: SimulatedCluster) -> list[str]:
@@ -159,12 +167,8 @@ def replace_room(order: TakeSnapshot, room: int) -> TakeSnapshot:
 
 
 def test_verify_names_what_is_missing_lost_or_left_over_of_snapshots() -> None:
-    async def findings(cluster: SimulatedCluster) -> str:
-        job = await cluster.finished(await cluster.submit(VerifyGroup(group_name="default")))
-        return "\n".join(entry.message for entry in job.ops[0].log)
-
     async def story(cluster: SimulatedCluster) -> None:
-        assert "snapshot" not in await findings(cluster)
+        assert not await findings(cluster)
         (name,) = (name for name, each in volumes(cluster).items() if each.origin)
         kept = volumes(cluster)[name]
         volumes(cluster)[name] = replace(kept, is_lost=True)
@@ -206,14 +210,34 @@ def test_a_guest_that_does_not_answer_keeps_its_snapshots_for_later() -> None:
     tell(story)
 
 
-def test_mirrored_disks_and_files_have_no_snapshots() -> None:
+def test_mirrored_disks_have_no_snapshots() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await cluster.run(mirrored())
-            await cluster.run(create("web2", "gamma", template=DiskTemplate.FILE))
-            for name, template in (("web1", "drbd"), ("web2", "file")):
-                with pytest.raises(InvalidRequest, match=f"template {template}, which {name} has"):
-                    await cluster.run(TakeSnapshot(instance_name=WEB1.__class__(name), name="a"))
+            with pytest.raises(InvalidRequest, match="template drbd, which web1 has"):
+                await cluster.run(TAKE)
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.FILE, DiskTemplate.SHAREDFILE])
+def test_files_are_kept_where_their_file_system_shares_data(template: DiskTemplate) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma", template=template))
+            await written(cluster, "first")
+            with pytest.raises(InvalidRequest, match="No snapshot of web1 can be taken on gamma"):
+                await cluster.run(TAKE)
+            cluster.machines["gamma"].storage.clones = True
+            await cluster.run(TAKE)
+            await written(cluster, "second")
+            assert not await findings(cluster)
+            await cluster.run(ShutDownInstance(instance_name=WEB1))
+            await cluster.run(ROLL_BACK)
+            here = cluster.machines["gamma"].files if template == "file" else cluster.shared
+            assert sorted(here.contents.values()) == ["first", "first"]
+            await cluster.run(RemoveInstance(instance_name=WEB1))
+            assert here.disks == {}
 
     simulate(scenario())
 
@@ -235,13 +259,14 @@ def test_images_of_ceph_are_kept_and_gone_back_to_on_any_node() -> None:
     simulate(scenario())
 
 
-def test_a_provider_keeps_snapshots_if_it_has_the_script_and_goes_back_to_none() -> None:
+def test_a_provider_keeps_snapshots_if_it_can_and_goes_back_to_none() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await cluster.run(ON_A_SHELF_OF_GAMMA)
-            with pytest.raises(InvalidRequest, match="storage takes no snapshots on gamma"):
+            cluster.machines["gamma"].elsewhere.clones = False
+            with pytest.raises(InvalidRequest, match="No snapshot of web1 can be taken on gamma"):
                 await cluster.run(TAKE)
-            put_shelf(cluster, "gamma")
+            cluster.machines["gamma"].elsewhere.clones = True
             await cluster.run(TAKE)
             await cluster.run(ShutDownInstance(instance_name=WEB1))
             with pytest.raises(InvalidRequest, match="template ext cannot be rolled back"):

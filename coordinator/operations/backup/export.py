@@ -26,7 +26,7 @@ from coordinator.operations.fields import (
     RoomOption,
     ShutdownTimeout,
 )
-from coordinator.operations.instance.kept import find_unable, plan_snapshots, with_snapshots
+from coordinator.operations.instance.kept import find_problems, plan_snapshots, with_snapshots
 from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
@@ -212,13 +212,14 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         kind, config = kind_of(instance.disk_template), cluster.config
         specs = plan_snapshots(cluster, kind, guest.disks, self.room)
         home = config.nodes[instance.primary_node]
-        if specs is None or await find_unable(cluster, home, specs):
+        problems = ("",) if specs is None else await find_problems(cluster, home, specs)
+        if specs is None or problems:
             if self.shutdown:
                 return ()
             raise InvalidRequest(
                 f"No snapshots can be taken of the disks of {instance.name}, which runs and changes"
                 " them while they are copied: leave --noshutdown out, and it is stopped for that "
-                "time."
+                f"time. {' '.join(problems)}".rstrip()
             )
         kept = with_snapshots(config.disks_of(instance), specs, "export", cluster.now())
         try:

@@ -6,13 +6,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from common.errors import Conflict, NotFound
-from common.model.disk import Disk, ExtBacking, Snapshot
+from common.model.disk import Disk, Snapshot
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
-from common.noderpc.providers import Providers
-from common.noderpc.snapshots import SnapshotSpec
+from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
@@ -62,17 +61,13 @@ def plan_snapshots(
     return found if len(found) == len(disks) else None
 
 
-async def find_unable(
+async def find_problems(
     cluster: Cluster, node: Node, specs: Sequence[SnapshotSpec]
 ) -> tuple[str, ...]:
-    """Return the providers of external storage that keep such disks and take no snapshots."""
-    backings = [spec.of.backing for spec in specs]
-    wanted = dict.fromkeys(each.provider for each in backings if isinstance(each, ExtBacking))
-    if not wanted:
-        return ()
-    found = await cluster.call(Providers, node).providers()
-    able = {each.name for each in found if each.takes_snapshots and not each.problem}
-    return tuple(name for name in wanted if name not in able)
+    """Return why a node cannot keep disks as they are, each reason once; none if it can."""
+    disks = tuple(spec.of for spec in specs)
+    told = await cluster.call(Snapshots, node).problems(disks=disks)
+    return tuple(dict.fromkeys(filter(None, told)))
 
 
 def with_snapshots(

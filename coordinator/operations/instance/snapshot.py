@@ -16,7 +16,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, RoomOption
-from coordinator.operations.instance.kept import find_unable, plan_snapshots, with_snapshots
+from coordinator.operations.instance.kept import find_problems, plan_snapshots, with_snapshots
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
@@ -77,10 +77,9 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
         specs = plan_snapshots(cluster, kind, there, self.room)
         if specs is None:
             raise InvalidRequest(f"Snapshots cannot be taken of all disks of {instance.name}.")
-        if unable := await find_unable(cluster, node, specs):
+        if problems := await find_problems(cluster, node, specs):
             raise InvalidRequest(
-                f"The provider {' and '.join(unable)} of external storage takes no snapshots on "
-                f"{node.name}: it has no script “snapshot”."
+                f"No snapshot of {instance.name} can be taken on {node.name}: {' '.join(problems)}"
             )
         after = with_snapshots(disks, specs, self.name, now)
         await take_space(cluster, PlannedInstance(instance, after), [node])

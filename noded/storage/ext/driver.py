@@ -117,16 +117,16 @@ class ExtStorage(Storage):
                 await _run(provider, Script.DETACH, environment(disk, volume))
                 self._attached.forget(disk.id)
 
+    async def snapshot_problem(self, disk: DiskSpec) -> str:
+        provider, _ = await self._find_provider(disk)
+        return _snapshot_problem(provider)
+
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         for each in wanted:
             async with self._turns.of(each.of.id):
                 provider, volume = await self._find_provider(each.of)
-                if Script.SNAPSHOT not in provider.scripts:
-                    raise NodeFailure(
-                        f"The provider {provider.name} takes no snapshots on this node: it has no "
-                        f"script “{Script.SNAPSHOT}”.",
-                        provider=provider.name,
-                    )
+                if problem := _snapshot_problem(provider):
+                    raise NodeFailure(problem, provider=provider.name)
                 kept = _volume_of(each.kept)
                 told = environment(each.of, volume, size=each.of.size, snapshot=kept)
                 await _run(provider, Script.SNAPSHOT, told)
@@ -174,6 +174,15 @@ class ExtStorage(Storage):
 
     def _check_unused(self, device: str) -> None:
         check_unused(device, is_device=self._is_device)
+
+
+def _snapshot_problem(provider: Provider) -> str:
+    if Script.SNAPSHOT in provider.scripts:
+        return ""
+    return (
+        f"The provider {provider.name} takes no snapshots on this node: it has no script "
+        f"“{Script.SNAPSHOT}”."
+    )
 
 
 def _volume_of(disk: DiskSpec) -> ExtBacking:

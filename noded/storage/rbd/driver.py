@@ -86,6 +86,9 @@ class RbdStorage(Storage):
                 await execute(*commands.detach(image, device), timeout_s=CHANGE_S)
             self._attached.forget(disk.id)
 
+    async def snapshot_problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- Ceph always can
+        return ""
+
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         for each in wanted:
             kept = _image_of(each.kept)
