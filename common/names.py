@@ -20,6 +20,7 @@ ClusterName = NewType("ClusterName", Word)
 GroupName = NewType("GroupName", Word)
 NodeName = NewType("NodeName", Word)
 InstanceName = NewType("InstanceName", Word)
+NetworkName = NewType("NetworkName", Word)
 
 ClusterId = NewType("ClusterId", Word)
 GroupId = NewType("GroupId", Word)
@@ -27,6 +28,7 @@ NodeId = NewType("NodeId", Word)
 InstanceId = NewType("InstanceId", Word)
 DiskId = NewType("DiskId", Word)
 NicId = NewType("NicId", Word)
+NetworkId = NewType("NetworkId", Word)
 
 # Far more than can ever be counted, and far below 2**63, where SQLite ends; a number that is exact
 # in every JSON reader.

@@ -6,6 +6,7 @@ from common.messages import Order
 from common.model.entity import Entity
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
+from common.model.stored import Part
 from common.model.template import DiskTemplate
 from common.names import DiskId, Few, MiB, NodeId, Port
 
@@ -203,7 +204,7 @@ class Mode(StrEnum):
     READ_ONLY = "ro"
 
 
-class Snapshot(Order, kw_only=True):
+class Snapshot(Part, kw_only=True):
     """What was on a disk at a moment; where it is kept, it is a disk that is only read.
 
     Attributes:

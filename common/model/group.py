@@ -4,8 +4,9 @@ from typing import Any
 
 from common.model.allocation_policy import AllocationPolicy
 from common.model.entity import Entity
+from common.model.network import Connection
 from common.model.policy import PolicyLayer
-from common.names import GroupId, GroupName
+from common.names import GroupId, GroupName, NetworkId
 
 
 class Group(Entity, kw_only=True):
@@ -15,3 +16,4 @@ class Group(Entity, kw_only=True):
     ndparams: dict[str, Any] = {}
     diskparams: dict[str, dict[str, Any]] = {}  # by template, over the cluster's
     ipolicy: PolicyLayer | None = None  # over the cluster's
+    networks: dict[NetworkId, Connection] = {}  # that its nodes are connected to

@@ -3,7 +3,7 @@
 from typing import Any
 
 from common.model.entity import Entity
-from common.names import NicId
+from common.names import NetworkId, NicId
 
 
 class Nic(Entity, kw_only=True):
@@ -11,4 +11,5 @@ class Nic(Entity, kw_only=True):
     name: str = ""
     mac: str
     ip: str = ""
+    network: NetworkId = NetworkId("")  # says how it is plugged in; "": ``nicparams`` do
     nicparams: dict[str, Any] = {}

@@ -10,12 +10,14 @@ from common.model.cluster import Cluster
 from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import Instance, nodes_of
+from common.model.network import Network
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.parameters import Layer
 from common.model.policy import InstancePolicy
 from common.model.pool import Pool
-from common.names import DiskId, GroupId, InstanceId, KeyId, NicId, NodeId, NodeName
-from coordinator.state.kinds import CLUSTER, DISK, GROUP, INSTANCE, NIC, NODE, ON_PRIMARY
+from common.names import DiskId, GroupId, InstanceId, KeyId, NetworkId, NicId, NodeId, NodeName
+from coordinator.state.kinds import CLUSTER, DISK, GROUP, INSTANCE, NETWORK, NIC, NODE, ON_PRIMARY
 from coordinator.state.objects import Objects
 
 
@@ -57,6 +59,10 @@ class Config(Objects):
     @property
     def nics(self) -> Map[NicId, Nic]:
         return self.table(NIC)
+
+    @property
+    def networks(self) -> Map[NetworkId, Network]:
+        return self.table(NETWORK)
 
     def find_group(self, ref: str) -> Group | None:
         return self.find(GROUP, ref)
@@ -112,6 +118,12 @@ class Config(Objects):
     def nics_of(self, instance: Instance) -> tuple[Nic, ...]:
         nics = self.nics
         return tuple(nics[uuid] for uuid in instance.nics)
+
+    def nic_layers(self, nic: Nic, node: NodeId) -> tuple[Layer, ...]:
+        """Return the layers of parameters of a nic on a node, the outermost first."""
+        group = self.groups[self.nodes[node].group]
+        connection = group.networks.get(nic.network, {}) if nic.network else {}
+        return (self.cluster.nicparams, connection, nic.nicparams)
 
     def policy_of(self, group: Group) -> InstancePolicy:
         """Return the instance policy that counts in a group."""

@@ -1,0 +1,41 @@
+"""A network: what addresses the nics in it may have, and how nodes plug them in."""
+
+from ipaddress import IPv4Network
+from typing import Any
+
+from common.model.entity import Entity
+from common.names import NetworkId, NetworkName
+
+LARGEST_PREFIX, SMALLEST_PREFIX = 16, 30  # of an IPv4 network, as Ganeti has them
+
+
+class Network(Entity, kw_only=True):
+    """Addresses that nics are given; which are taken, the nics themselves say.
+
+    Which groups it is connected to, and with which parameters of nics, is said by the groups.
+
+    Attributes:
+        network: addresses of version 4: ``192.0.2.0/24``.
+        network6: likewise of version 6, for nics to be told of; empty: none.
+        gateway: one of the addresses, which no nic is given; empty: none.
+        gateway6: likewise.
+        mac_prefix: of new nics in it, three octets; empty: the cluster's.
+        reserved: addresses that no nic is given, in order.
+    """
+
+    uuid: NetworkId
+    name: NetworkName
+    network: str
+    gateway: str = ""
+    network6: str = ""
+    gateway6: str = ""
+    mac_prefix: str = ""
+    reserved: tuple[str, ...] = ()
+
+
+Connection = dict[str, Any]
+"""How nics of a network are plugged in on the nodes of a group: mode, link, vlan."""
+
+
+def range_of(network: Network) -> IPv4Network:
+    return IPv4Network(network.network)
