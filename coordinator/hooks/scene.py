@@ -1,23 +1,27 @@
 """Whom an operation concerns, and what its scripts are told, from its parameters and its plan."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from common.model.instance import Instance
+from common.model.network import Network
 from common.model.node import Node, NodeRef
 from common.names import NodeId
 from coordinator.hooks.table import HOOKS, NO_HOOK, About, Hook, Where
-from coordinator.hooks.variables import of_cluster, of_group, of_instance, of_node
+from coordinator.hooks.variables import of_cluster, of_group, of_instance, of_network, of_node
 from coordinator.operations.base import Operation
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 OBJECTS = {
     About.INSTANCE: "instance_name",
     About.NODE: "node_name",
     About.GROUP: "group_name",
+    About.NETWORK: "network_name",
 }
 """The field of an operation that names what it is about."""
 
@@ -80,6 +84,8 @@ class Scene:
                 return about.uuid, of_instance(self.config, about, disks, nics)
             case Node():
                 return about.uuid, of_node(about)
+            case Network():
+                return about.uuid, of_network(about)
             case None:
                 return "", {}
             case _:
@@ -112,13 +118,14 @@ class Scene:
         about, config = self.hook.about, self.config
         if about not in OBJECTS:
             return None
-        find = {
+        finds: Mapping[About, Callable[[str], Any]] = {
             About.INSTANCE: config.find_instance,
             About.NODE: config.find_node,
             About.GROUP: config.find_group,
-        }[about]
+            About.NETWORK: partial(config.find, NETWORK),
+        }
         planned = getattr(self.plan, about.value.lower(), None)
-        found = find(subject or self._name(about))
+        found = finds[about](subject or self._name(about))
         return found or (planned if isinstance(planned, msgspec.Struct) else None)
 
 

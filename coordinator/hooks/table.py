@@ -28,6 +28,7 @@ class About(Enum):
     CLUSTER = "CLUSTER"
     GROUP = "GROUP"
     INSTANCE = "INSTANCE"
+    NETWORK = "NETWORK"
     NODE = "NODE"
     NOTHING = "NOT_APPLICABLE"
 
@@ -60,6 +61,12 @@ def _instance(
 
 
 _TIMEOUT = {"SHUTDOWN_TIMEOUT": "shutdown_timeout"}
+_CONNECTION = {
+    "GROUP_NAME": "group_name",
+    "GROUP_NETWORK_MODE": "network_mode",
+    "GROUP_NETWORK_LINK": "network_link",
+    "GROUP_NETWORK_VLAN": "network_vlan",
+}
 _MASTER, _GROUP = Where.MASTER, Where.GROUP
 
 NO_HOOK = Hook("", About.NOTHING, Where.NOWHERE, Where.NOWHERE)
@@ -133,6 +140,18 @@ HOOKS: Mapping[str, Hook] = {
     ),
     "OP_INSTANCE_SHUTDOWN": _instance("instance-stop", {"TIMEOUT": "timeout"}),
     "OP_INSTANCE_STARTUP": _instance("instance-start", {"FORCE": "force"}),
+    "OP_NETWORK_ADD": Hook("network-add", About.NETWORK, _MASTER, _MASTER),
+    "OP_NETWORK_CONNECT": Hook("network-connect", About.NETWORK, _GROUP, _GROUP, _CONNECTION),
+    "OP_NETWORK_DISCONNECT": Hook("network-disconnect", About.NETWORK, _GROUP, _GROUP, _CONNECTION),
+    "OP_NETWORK_REMOVE": Hook("network-remove", About.NETWORK, _MASTER, _MASTER),
+    "OP_NETWORK_RENAME": Hook(
+        "network-rename",
+        About.NETWORK,
+        _MASTER,
+        _MASTER,
+        {"OLD_NAME": "network_name", "NEW_NAME": "new_name"},
+    ),
+    "OP_NETWORK_SET_PARAMS": Hook("network-modify", About.NETWORK, _MASTER, _MASTER),
     "OP_NODE_ADD": Hook("node-add", About.NODE, Where.OTHERS, Where.EVERY),
     "OP_NODE_MIGRATE": Hook("node-migrate", About.NODE, _MASTER, _MASTER),
     "OP_NODE_REMOVE": Hook("node-remove", About.NODE, Where.OTHERS, Where.EVERY),

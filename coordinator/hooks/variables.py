@@ -11,6 +11,7 @@ from common.model.disk import Disk
 from common.model.group import Group
 from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance, nodes_of
+from common.model.network import Network
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicMode, NicParameters, settled
@@ -52,7 +53,7 @@ def of_instance(
         **{f"INSTANCE_BE_{name}": value for name, value in to_builtins(memory).items()},
         **{f"INSTANCE_HV_{name}": value for name, value in to_builtins(hypervisor).items()},
         **dict(_of_disks(instance, disks)),
-        **dict(_of_nics(config, nics)),
+        **dict(_of_nics(config, instance, nics)),
     }
 
 
@@ -72,6 +73,20 @@ def of_node(node: Node) -> Variables:
 
 def of_group(group: Group) -> Variables:
     return {"OP_TARGET": group.name, "GROUP_NAME": group.name}
+
+
+def of_network(network: Network) -> Variables:
+    return {
+        "OP_TARGET": network.name,
+        "NETWORK_NAME": network.name,
+        "NETWORK_UUID": network.uuid,
+        "NETWORK_SUBNET": network.network,
+        "NETWORK_GATEWAY": network.gateway,
+        "NETWORK_SUBNET6": network.network6,
+        "NETWORK_GATEWAY6": network.gateway6,
+        "NETWORK_MAC_PREFIX": network.mac_prefix,
+        "NETWORK_TAGS": " ".join(sorted(network.tags)),
+    }
 
 
 def of_cluster(config: Config) -> Variables:
@@ -100,9 +115,12 @@ def _of_disks(instance: Instance, disks: Sequence[Disk]) -> Iterator[tuple[str, 
         yield f"INSTANCE_DISK{index}_DEV_TYPE", disk.template or instance.disk_template
 
 
-def _of_nics(config: Config, nics: Sequence[Nic]) -> Iterator[tuple[str, object]]:
+def _of_nics(
+    config: Config, instance: Instance, nics: Sequence[Nic]
+) -> Iterator[tuple[str, object]]:
     for index, nic in enumerate(nics):
-        parameters = settled(NicParameters, config.cluster.nicparams, nic.nicparams)
+        layers = config.nic_layers(nic, instance.primary_node)
+        parameters = settled(NicParameters, *layers)
         yield f"INSTANCE_NIC{index}_NAME", nic.name
         yield f"INSTANCE_NIC{index}_UUID", nic.uuid
         yield f"INSTANCE_NIC{index}_MAC", nic.mac
@@ -112,3 +130,7 @@ def _of_nics(config: Config, nics: Sequence[Nic]) -> Iterator[tuple[str, object]
         yield f"INSTANCE_NIC{index}_VLAN", parameters.vlan
         if parameters.mode is not NicMode.ROUTED:
             yield f"INSTANCE_NIC{index}_BRIDGE", parameters.link
+        if network := config.networks.get(nic.network):
+            for name, value in of_network(network).items():
+                if name != "OP_TARGET":
+                    yield f"INSTANCE_NIC{index}_{name}", value

@@ -52,7 +52,7 @@ def write_group(group: Group, policy: InstancePolicy) -> Json:
     return {
         "name": group.name,
         "alloc_policy": str(group.alloc_policy),
-        "networks": [],
+        "networks": sorted(group.networks),
         "ipolicy": wire_policy(policy),
         "tags": list(group.tags),
     }
@@ -194,4 +194,5 @@ def _requirements(
 def _nic(nic: Nic) -> Json:
     parameters = filled(NicParameters, nic.nicparams, what="a nic")
     fields: Json = {"mac": nic.mac, "ip": nic.ip or None, **to_builtins(parameters)}
+    fields["network"] = nic.network or None
     return fields | {"bridge": parameters.link} if parameters.mode == "bridged" else fields

@@ -1,9 +1,8 @@
 """Disks and nics as they are asked for, and what is made of that."""
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -12,15 +11,19 @@ from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.disk import Disk, Mode
-from common.model.parameters import NicParameters, filled
-from common.names import MiB
+from common.model.nic import Nic
+from common.model.parameters import Layer, NicParameters, filled
+from common.names import MiB, NetworkId
 from common.units import parse_mib
 from coordinator.disks.wish import DiskWish
+from coordinator.operations.addresses import Addresses
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 _ASK = ("", "auto", "generate")
+POOL = "pool"  # as an address: one of the network that is free
 
 MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
 
@@ -80,10 +83,13 @@ class NicRequest(Order):
     vlan: str | None = None
     bridge: str | None = None  # Ganeti's old name for the link
     guarded: bool | Literal["yes", "no"] | None = None
+    network: str | None = None  # its name or UUID
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.ip:
+        if self.network and (self.mode or self.link or self.bridge or self.vlan):
+            raise ValueError("the network says how its nics are plugged in: mode, link and vlan")
+        if self.ip and self.ip != POOL:
             check_ip(self.ip, "the address of a nic")
         if self.mac not in _ASK and not _MAC.fullmatch(self.mac.lower()):
             raise ValueError(f"“{self.mac}” is no MAC address, as in aa:00:00:12:34:56")
@@ -137,13 +143,45 @@ def check_macs(config: Config, macs: Iterable[str]) -> None:
         raise Conflict(f"The MAC address {mac} is taken by a nic of {owner}.", mac=mac)
 
 
-def new_mac(config: Config, nic_uuid: str) -> str:
-    """Make an address with the cluster's prefix that no nic of the cluster has."""
-    taken = {nic.mac for nic in config.nics.values()}
-    prefix = config.cluster.mac_prefix.lower()  # nodes know one way only to write an address
-    for attempt in range(256):
-        digest = hashlib.sha256(f"{nic_uuid}/{attempt}".encode()).hexdigest()
-        mac = f"{prefix}:{digest[:2]}:{digest[2:4]}:{digest[4:6]}"
-        if mac not in taken:
-            return mac
-    raise InvalidRequest(f"The MAC prefix {prefix} is used up.")
+def with_addresses(
+    nic: Nic, asked: NicRequest, told: Container[str], addresses: Addresses, config: Config
+) -> Nic:
+    """Return a nic with the network and the addresses that are asked for.
+
+    Args:
+        nic: as it is, or a new one.
+        asked: as it is to be.
+        told: the fields of ``asked`` that count; the others stay as they are.
+        addresses: which are free. The nic's own have been taken back.
+        config: for its networks.
+
+    Raises:
+        NotFound: there is no such network.
+        InvalidRequest, Conflict, NoCapacity: an address cannot be had.
+    """
+    network = config.networks.get(nic.network)
+    if "network" in told:
+        network = config.get(NETWORK, asked.network) if asked.network else None
+        if network and network.uuid != nic.network:
+            nic = replace(nic, nicparams=_own(nic.nicparams))
+        nic = replace(nic, network=network.uuid if network else NetworkId(""))
+    elif network and asked.parameters().keys() - {"guarded"}:
+        raise InvalidRequest(
+            f"A nic of the network {network.name} is plugged in as the network says; give "
+            "network=none to have it otherwise."
+        )
+    ip = (asked.ip or "") if "ip" in told else nic.ip
+    if ip == POOL:
+        if network is None:
+            raise InvalidRequest("Addresses are found by ip=pool in a network only: network=NAME.")
+        ip = addresses.new_ip(network)
+    elif ip and network:
+        addresses.take_ip(network, ip)
+    mac = asked.wanted_mac() if "mac" in told else nic.mac
+    mac = addresses.take_mac(mac) if mac else addresses.new_mac(nic.uuid, network)
+    return replace(nic, ip=ip, mac=mac)
+
+
+def _own(parameters: Layer) -> Layer:
+    """Return those parameters of a nic that its network does not decide."""
+    return {name: value for name, value in parameters.items() if name == "guarded"}

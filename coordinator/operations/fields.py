@@ -10,13 +10,21 @@ from msgspec import Meta
 
 from common.model.allocation_policy import AllocationPolicy
 from common.model.hypervisors import MigrationMode
-from common.names import GroupName, InstanceName, MiB, NodeName
+from common.names import GroupName, InstanceName, MiB, NetworkName, NodeName
 from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 
 InstanceArgument = Annotated[InstanceName, argument("name of the instance")]
 GroupArgument = Annotated[GroupName, argument("name of the group")]
 NodeArgument = Annotated[NodeName, argument("name of the node")]
+MacPrefixOption = Annotated[
+    str | None, option("-m", "--mac-prefix", help="first half of MAC addresses: aa:00:00")
+]
+NetworkSixOption = Annotated[
+    str | None, option("--network6", help="its IPv6 addresses: 2001:db8::/64")
+]
+GatewaySixOption = Annotated[str | None, option("--gateway6", help="its IPv6 router")]
+NetworkArgument = Annotated[NetworkName, argument("name of the network")]
 
 AllocatorOption = Annotated[
     str | None, option("-I", "--iallocator", help="have this allocator choose the nodes")
@@ -74,6 +82,14 @@ WaitForSync = Annotated[
     option(
         "--no-wait-for-sync",
         help="do not wait until both copies of mirrored disks are equal",
+        syntax=Syntax.NO_FLAG,
+    ),
+]
+ConflictsCheck = Annotated[
+    bool,
+    option(
+        "--no-conflicts-check",
+        help="allow addresses that are used elsewhere, too",
         syntax=Syntax.NO_FLAG,
     ),
 ]

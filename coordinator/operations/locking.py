@@ -19,6 +19,8 @@ def wanted(
     nodes: Iterable[str] = (),
     nodes_exclusive: Iterable[str] = (),
     room: Iterable[str] = (),
+    networks: Iterable[str] = (),
+    networks_exclusive: Iterable[str] = (),
     cluster: Mode = Mode.SHARED,
     parameters: bool = False,
 ) -> Wanted:
@@ -34,6 +36,8 @@ def wanted(
         nodes_exclusive: whose record is changed.
         room: nodes on which memory or disk space is taken (their node-res lock), shared: who
             gets how much is settled by promises, see ``operations.placement.promises``.
+        networks: by UUID, shared: they stay, and so do their connections.
+        networks_exclusive: whose record or connections are changed.
         cluster: exclusive for what must be alone.
         parameters: whether the cluster's own parameters are changed.
     """
@@ -48,6 +52,8 @@ def wanted(
     modes |= {LockName(Level.NODE, node): Mode.SHARED for node in nodes}
     modes |= {LockName(Level.NODE, node): Mode.EXCLUSIVE for node in nodes_exclusive}
     modes |= {LockName(Level.NODE_RES, node): Mode.SHARED for node in room}
+    modes |= {LockName(Level.NETWORK, network): Mode.SHARED for network in networks}
+    modes |= {LockName(Level.NETWORK, each): Mode.EXCLUSIVE for each in networks_exclusive}
     return Wanted(modes)
 
 

@@ -13,6 +13,7 @@ from common.model.hypervisors import HYPERVISORS, check_hypervisor
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
+from common.names import NodeId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
@@ -51,9 +52,11 @@ def disk_spec(config: Config, instance: Instance, disk: Disk) -> DiskSpec:
     return kind_of(instance.disk_template).spec(config, instance, disk)
 
 
-def nic_spec(config: Config, instance: Instance, nic: Nic) -> NicSpec:
-    base, what = config.cluster.nicparams, f"the nic parameters of {instance.name}"
-    parameters = filled(NicParameters, sound(NicParameters, base), nic.nicparams, what=what)
+def nic_spec(config: Config, instance: Instance, nic: Nic, at: NodeId) -> NicSpec:
+    """Return how a nic is plugged in on a node."""
+    base, *layers = config.nic_layers(nic, at)
+    what = f"the nic parameters of {instance.name}"
+    parameters = filled(NicParameters, sound(NicParameters, base), *layers, what=what)
     return NicSpec(
         id=nic.uuid,
         instance=instance.uuid,
@@ -74,6 +77,7 @@ def guest_spec(
     *,
     hvparams: Layer | None = None,
     beparams: Layer | None = None,
+    at: NodeId | None = None,
 ) -> GuestSpec:
     """Return all that a node needs to run an instance.
 
@@ -84,6 +88,7 @@ def guest_spec(
         nics: of the instance, in order.
         hvparams: for this start only, over the instance's own.
         beparams: likewise.
+        at: the node where it is to run; None: its primary one.
 
     Raises:
         InvalidRequest: a parameter is unknown or does not fit.
@@ -111,11 +116,12 @@ def guest_spec(
         memory=memory.maxmem,
         vcpus=memory.vcpus,
         disks=tuple(disk_spec(config, instance, disk) for disk in disks),
-        nics=tuple(nic_spec(config, instance, nic) for nic in nics),
+        nics=tuple(nic_spec(config, instance, nic, at or instance.primary_node) for nic in nics),
         parameters=to_builtins(parameters),
     )
 
 
-def present_guest(config: Config, instance: Instance) -> GuestSpec:
-    """Return the spec of an instance as it is in the configuration."""
-    return guest_spec(config, instance, config.disks_of(instance), config.nics_of(instance))
+def present_guest(config: Config, instance: Instance, at: NodeId | None = None) -> GuestSpec:
+    """Return the spec of an instance as it is in the configuration, to run on a node."""
+    disks, nics = config.disks_of(instance), config.nics_of(instance)
+    return guest_spec(config, instance, disks, nics, at=at)

@@ -181,7 +181,7 @@ async def check_same(program: Path, rng: Random, memory: int) -> None:
     new = _planned(rng, "new.x", next(iter(look.config.nodes.values())))
     among = nodes_but(look, shortages(look, new.disks))
     question = ask_for_place(
-        new.instance, demand_of(look.config, *new, look.pool), new.disks, (), among=among
+        new.instance, demand_of(look.config, new, look.pool), new.disks, (), among=among
     )
     try:
         chosen = list(place_here(look, new).nodes)
@@ -224,7 +224,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
         node = next(iter(look.config.nodes.values()))
         news = [_planned(rng, f"new{number}.x", node) for number in range(4)]
         question = ask_for_places(
-            ask_for_place(new.instance, demand_of(look.config, *new, look.pool), new.disks, ())
+            ask_for_place(new.instance, demand_of(look.config, new, look.pool), new.disks, ())
             for new in news
         )
         told = await run_program(

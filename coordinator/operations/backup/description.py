@@ -72,7 +72,7 @@ def describe(
         "disk_template": instance.disk_template,
         "hypervisor": instance.hypervisor,
         "tags": " ".join(instance.tags),
-        **_nics(config, nics),
+        **_nics(config, instance, nics),
         **_disks(disks),
     }
     ini["hypervisor"] = _texts(hvparams)
@@ -125,12 +125,12 @@ def _parser() -> configparser.ConfigParser:
     return configparser.ConfigParser(interpolation=None, default_section="")
 
 
-def _nics(config: Config, nics: Sequence[Nic]) -> dict[str, str]:
+def _nics(config: Config, instance: Instance, nics: Sequence[Nic]) -> dict[str, str]:
     values = {"nic_count": str(len(nics))}
     for index, nic in enumerate(nics):
-        base = sound(NicParameters, config.cluster.nicparams)
-        parameters = filled(NicParameters, base, nic.nicparams, what="a nic")
-        told = {"mac": nic.mac, "ip": nic.ip, "name": nic.name, "network": ""}
+        base, *layers = config.nic_layers(nic, instance.primary_node)
+        parameters = filled(NicParameters, sound(NicParameters, base), *layers, what="a nic")
+        told = {"mac": nic.mac, "ip": nic.ip, "name": nic.name, "network": nic.network}
         told |= _texts({key: getattr(parameters, key) for key in ("mode", "link", "vlan")})
         values |= {f"nic{index}_{key}": value or "None" for key, value in told.items()}
     return values

@@ -141,6 +141,6 @@ def _links(config: Config, name: NodeName) -> set[str]:
         parameters.link
         for instance in config.instances_on(node.uuid)
         for nic in config.nics_of(instance)
-        for parameters in [settled(NicParameters, config.cluster.nicparams, nic.nicparams)]
+        for parameters in [settled(NicParameters, *config.nic_layers(nic, node.uuid))]
         if parameters.mode == "bridged"
     }

@@ -21,7 +21,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ignore_size": (True,),  # a disk of another size is attached anyway
     },
     "OP_INSTANCE_CREATE": {
-        "conflicts_check": (False,),  # there are no networks
         "ip_check": (False,),  # nobody looks for who has a name or an address
         "name_check": (False,),
         "opportunistic_locking": (True,),  # nobody waits for nodes: places are promised
@@ -47,7 +46,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
         "force_variant": (True,),  # OS definitions are not looked at
-        "conflicts_check": (False,),  # there are no networks
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
     "OP_NODE_MIGRATE": {"allow_runtime_changes": (False,), "ignore_ipolicy": (True,)},

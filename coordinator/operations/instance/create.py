@@ -26,6 +26,7 @@ from coordinator.operating_systems.parameters import (
     keep_for_instance,
     read_parameters,
 )
+from coordinator.operations.addresses import check_apart, check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
@@ -33,12 +34,13 @@ from coordinator.operations.devices import (
     NicRequest,
     check_counts,
     check_macs,
-    new_mac,
+    with_addresses,
     with_provider_parameters,
 )
 from coordinator.operations.fields import (
     AllocatorOption,
     BackendParameters,
+    ConflictsCheck,
     ForceVariant,
     HypervisorParameters,
     IgnorePolicy,
@@ -67,8 +69,7 @@ from coordinator.operations.placement.allocators import (
 )
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
-from coordinator.operations.placement.many import PlacementRequest
-from coordinator.operations.placement.numbers import free_devices
+from coordinator.operations.placement.numbers import free_addresses, free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step, record
@@ -86,6 +87,7 @@ from coordinator.operations.steps.scripts import (
     subject_of,
 )
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
 
@@ -126,8 +128,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         tuple[NicRequest, ...],
         option(
             "--net",
-            help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE] (one, as the cluster's "
-            "parameters say)",
+            help="N:link=BRIDGE[,mac=MAC][,ip=IP][,mode=MODE], or N:network=NAME[,ip=pool] "
+            "(one, as the cluster's parameters say)",
             syntax=Syntax.DEVICES,
             instead=("0",),
             shorthands=(Shorthand(("--no-nics",), "without any"),),
@@ -155,6 +157,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         bool | None, option("--no-install", help="leave its disks empty", syntax=Syntax.FLAG)
     ] = None
     tags: TagsOption = ()
+    conflicts_check: ConflictsCheck = True
     ignore_ipolicy: IgnorePolicy = False
     mode: Annotated[str, hidden("only “create”")] = "create"
 
@@ -165,9 +168,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             return given
         return given | {"disks": [with_provider_parameters(disk) for disk in disks]}
 
-    def locks(self, config: Config, place: Place) -> Wanted:  # noqa: ARG002
+    def locks(self, config: Config, place: Place) -> Wanted:
         nodes = [node.uuid for node in place.nodes]
-        return wanted(instance=self.instance_name, nodes=nodes, room=nodes)
+        networks = [config.get(NETWORK, nic.network).uuid for nic in self.nics if nic.network]
+        return wanted(instance=self.instance_name, nodes=nodes, room=nodes, networks=networks)
 
     async def choose(self, cluster: Cluster) -> Place:
         self.check_words(cluster.config)
@@ -177,7 +181,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         allocators = allocators_for(
             cluster.config.cluster, RequestType.ALLOCATE, self.iallocator, instead="a node with -n"
         )
-        chosen = await place_new(cluster, allocators, *self.placement_request(cluster))
+        chosen = await place_new(cluster, allocators, self.placement_request(cluster))
         return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
@@ -193,15 +197,20 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
         disks = where_found(disks, found)
         taken = PlannedInstance(instance, () if found else disks)
-        # While nodes are asked nobody else is given the numbers of its devices.
-        numbers = Promise(instance.uuid, node.uuid, disks=disks)
-        cluster.promise(promise_of(config, taken, nodes) if place.allocator else numbers)
+        # While nodes are asked nobody else is given the numbers and addresses of its devices.
+        promise = Promise(instance.uuid, node.uuid, disks=disks)
+        if place.allocator:
+            promise = promise_of(config, taken, nodes)
+        cluster.promise(promise._replace(nics=nics))
+        check_connected(config, nics, node.uuid)
+        if self.conflicts_check:
+            check_apart(config, node.group, nics)
         if not self.ignore_ipolicy:
             check_policy(config, PlannedInstance(instance, disks), node)
         guest = guest_spec(config, instance, disks, nics)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
-            await check_still_fits(cluster, taken, nodes, built_in=built_in)
+            await check_still_fits(cluster, taken, nodes, built_in=built_in, nics=nics)
         await cluster.call(Instances, node).check_startable(guest=guest)
         install = self._installation(cluster, place, instance, disks, nics, guest)
         if install:
@@ -226,22 +235,22 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         secondary = place.others[0].name if place.others else None
         return replace(self, pnode=place.node.name, snode=secondary)
 
-    def placement_request(self, cluster: Cluster) -> PlacementRequest:
+    def placement_request(self, cluster: Cluster) -> PlannedInstance:
         """Return the instance as it is placed: complete but for its nodes."""
         instance, disks, nics = self._objects(cluster, [NodeId("")], self.disks)
-        return PlacementRequest(PlannedInstance(instance, disks), nics)
+        return PlannedInstance(instance, disks, nics)
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:
         known = cluster.config.nodes
         nodes = [known[node.uuid] for node in place.nodes if node.uuid in known]
         if len(nodes) < len(place.nodes):
             return ()
-        return [promise_of(cluster.config, self.placement_request(cluster).planned, nodes)]
+        return [promise_of(cluster.config, self.placement_request(cluster), nodes)]
 
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.start else MiB(0)
         planned = PlannedInstance(plan.instance, () if plan.adopted else plan.disks)
-        return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned)]
+        return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned, nics=plan.nics)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         nodes = (plan.node, *plan.others)
@@ -313,6 +322,9 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             )
         check_counts(self.disks, self.nics)
         check_macs(config, filter(None, (nic.wanted_mac() for nic in self.nics)))
+        for nic in self.nics:
+            if nic.network:
+                config.get(NETWORK, nic.network)
         layers = (sound(Backend, config.cluster.beparams), read_backend(self.beparams))
         what = f"the backend parameters of {self.instance_name}"
         filled(Backend, *layers, what=what)
@@ -358,17 +370,23 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
         disks = new_disks(cluster, kind, uuid, nodes, requests, free_devices(cluster))
+        addresses = free_addresses(cluster)
         nics = tuple(
-            Nic(
-                uuid=(nic_uuid := NicId(cluster.new_uuid())),
-                ctime=now,
-                mtime=now,
-                name=request.name,
-                ip=request.ip or "",
-                mac=request.wanted_mac() or new_mac(config, nic_uuid),
-                nicparams=request.parameters(),
+            with_addresses(
+                Nic(
+                    uuid=NicId(cluster.new_uuid()),
+                    ctime=now,
+                    mtime=now,
+                    name=asked.name,
+                    mac="",
+                    nicparams=asked.parameters(),
+                ),
+                asked,
+                asked.__struct_fields__,
+                addresses,
+                config,
             )
-            for request in self.nics
+            for asked in self.nics
         )
         instance = Instance(
             uuid=uuid,

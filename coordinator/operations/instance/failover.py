@@ -10,6 +10,7 @@ from common.noderpc.instances import Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operations.addresses import check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -90,7 +91,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         with another_if_stale(cluster, place):
             is_mirrored = instance.disk_template.traits.is_mirrored
             source, target = check_can_move(config, instance, place, anywhere=is_mirrored)
-        guest = present_guest(config, instance)
+        check_connected(config, config.nics_of(instance), target.uuid)
+        guest = present_guest(config, instance, target.uuid)
         if not source.offline:
             check_settled(cluster, instance)
         alive = not source.offline and await _may_run(cluster, instance, source)
@@ -146,7 +148,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
     async def _plan_anywhere(
         self, cluster: Cluster, instance: Instance, source: Node, target: Node, *, is_alive: bool
     ) -> FailoverPlan:
-        guest = present_guest(cluster.config, instance)
+        guest = present_guest(cluster.config, instance, target.uuid)
         base = await find_base(cluster, instance, guest, is_alive=is_alive)
         await take_memory(cluster, target, guest.memory, instance)
         pairing = await plan_pairing(cluster, instance, guest, target, base)

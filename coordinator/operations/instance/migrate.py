@@ -11,6 +11,7 @@ from common.model.hypervisors import MigrationMode
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operations.addresses import check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -119,7 +120,8 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
                 instance=instance.name,
             )
         kind = kind_of(instance.disk_template)
-        guest = as_it_runs(present_guest(config, instance), found)
+        check_connected(config, config.nics_of(instance), target.uuid)
+        guest = as_it_runs(present_guest(config, instance, target.uuid), found)
         check_unchanged(guest, found)
         with another_if_stale(cluster, place):
             await take_memory(cluster, target, guest.memory, instance)

@@ -34,12 +34,15 @@ class Modification(Order, kw_only=True):
     @property
     def promises(self) -> tuple[Promise, ...]:
         """Return what the instance takes that it has not taken before."""
+        made: list[Promise] = []
+        if self.nics_after != self.nics_before:
+            home = self.after.primary_node
+            made.append(Promise(self.after.uuid, home, nics=self.nics_after))
         if self.disks and self.disks.changes.made:
-            return (promise_of_space(PlannedInstance(self.after, self.disks.changes.disks)),)
-        if self.conversion is None:
-            return ()
-        planned = PlannedInstance(self.after, self.conversion.after)
-        return (Promise(self.after.uuid, self.after.primary_node, planned=planned),)
+            made.append(promise_of_space(PlannedInstance(self.after, self.disks.changes.disks)))
+        elif self.conversion is not None:
+            made.append(promise_of_space(PlannedInstance(self.after, self.conversion.after)))
+        return tuple(made)
 
     def in_words(self) -> list[list[Any]]:
         """Return what changes, as pairs of a name and a value, in Ganeti's words."""

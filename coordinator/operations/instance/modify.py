@@ -15,9 +15,11 @@ from common.model.template import DiskTemplate
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import keep_for_instance, read_parameters
+from coordinator.operations.addresses import check_apart, check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
+    ConflictsCheck,
     IgnorePolicy,
     InstanceArgument,
     PrivateOsParameters,
@@ -132,6 +134,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         str | None, option("-n", "--node", help="with -t: the node for the second copy")
     ] = None
     wait_for_sync: WaitForSync = True
+    conflicts_check: ConflictsCheck = True
     ignore_ipolicy: IgnorePolicy = False
     hotplug: Annotated[
         bool,
@@ -188,8 +191,12 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         disks = conversion.after if conversion else config.disks_of(before)
         planned = PlannedInstance(after, changes.disks if changes else disks)
         self._check_fits(config, planned, nics, node)
-        if changes and changes.made:  # nobody else gets their devices' numbers, or their space
-            cluster.promise(promise_of_space(planned))
+        # Nobody else gets their devices' numbers and addresses, or their space.
+        promised = [Promise(after.uuid, node.uuid, nics=nics)] if self.nics else []
+        if conversion or (changes and changes.made):
+            promised.append(promise_of_space(planned))
+        if promised:
+            cluster.promise(*promised)
         found = None if node.offline else await find_guest(cluster, before, node)
         runs = may_run(found)
         self._check_stopped(before, node, runs=runs)
@@ -199,6 +206,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             plan = plan_disks(cluster, before, after, changes, found, at_once)
             if changes.made:
                 await take_space(cluster, planned, [config.nodes[at.uuid] for at in plan.homes])
+                cluster.promise(*promised)
         later = differing(before, after).keys() - _OF_NO_GUEST
         if plan and plan.guest:
             later -= {"disks"}
@@ -305,6 +313,10 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         changed = config.apply([Put(after), *map(Put, planned.disks), *map(Put, nics)])
         known = bad_of_instance(config, after.uuid)
         check_parameters(bad_of_instance(changed, after.uuid), known=known)
+        if self.nics:
+            check_connected(config, nics, node.uuid)
+            if self.conflicts_check:
+                check_apart(config, node.group, nics)
         if (self.beparams or self.disks) and not self.ignore_ipolicy:
             check_policy(changed, planned, node)
 

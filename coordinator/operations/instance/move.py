@@ -17,6 +17,7 @@ from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operations.addresses import check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -106,6 +107,7 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
         if not was_running:
             await check_not_elsewhere(cluster, instance, source)
         before = present_guest(config, instance)
+        check_connected(config, config.nics_of(instance), target.uuid)
         after = guest_spec(config, moved, moved_disks, config.nics_of(instance))
         await cluster.call(Instances, target).check_startable(guest=after)
         return MovePlan(

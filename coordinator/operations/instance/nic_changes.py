@@ -11,9 +11,12 @@ from common.messages import Order, from_builtins
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, edited
 from common.names import InstanceName, NicId
+from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import MOST_NICS, NicRequest, check_macs, new_mac
+from coordinator.operations.devices import MOST_NICS, NicRequest, with_addresses
 from coordinator.operations.instance.which import find_device, place_for
+from coordinator.operations.placement.numbers import free_addresses
+from coordinator.state.config import Config
 
 NONE = "none"  # as a value: it has no address, or no name, any more
 
@@ -54,33 +57,29 @@ def changed_nics(
         NotFound: there is no such nic.
         Conflict: a MAC address is taken.
     """
-    nics = list(present)
+    nics, config, addresses = list(present), cluster.config, free_addresses(cluster)
     for change in changes:
         if change.action is Action.ADD:
             place = place_for(nics, change.nic, kind="nic", name=name)
-            nics.insert(place, _added(cluster, change.values))
+            now = cluster.now()
+            new = Nic(uuid=NicId(cluster.new_uuid()), ctime=now, mtime=now, mac="")
+            asked = {"mac": "auto"} | change.values
+            nics.insert(place, _modified(new, asked, addresses, config))
             continue
         index = find_device(nics, change.nic, kind="nic", name=name)
         if change.action is Action.MODIFY:
-            nics[index] = _modified(cluster, nics[index], change.values)
+            addresses.release(nics[index])
+            nics[index] = _modified(nics[index], change.values, addresses, config)
         elif change.values:
             raise InvalidRequest(f"Nic {change.nic} is removed; nothing about it can be set.")
         else:
-            del nics[index]
+            addresses.release(nics.pop(index))
     if len(nics) > MOST_NICS:
         raise InvalidRequest(f"An instance has at most {MOST_NICS} nics; {name} would have more.")
-    before = {nic.mac for nic in present}
-    check_macs(cluster.config, (nic.mac for nic in nics if nic.mac not in before))
     return tuple(nics)
 
 
-def _added(cluster: Cluster, values: dict[str, Any]) -> Nic:
-    now, uuid = cluster.now(), NicId(cluster.new_uuid())
-    nic = Nic(uuid=uuid, ctime=now, mtime=now, mac="")
-    return _modified(cluster, nic, {"mac": "auto"} | values)
-
-
-def _modified(cluster: Cluster, nic: Nic, values: dict[str, Any]) -> Nic:
+def _modified(nic: Nic, values: dict[str, Any], addresses: Addresses, config: Config) -> Nic:
     """Return a nic with other values; what is ``default`` comes from the cluster's parameters."""
     told = {
         key: "" if value in (NONE, None) else value
@@ -92,8 +91,5 @@ def _modified(cluster: Cluster, nic: Nic, values: dict[str, Any]) -> Nic:
         raise InvalidRequest(f"A nic has no default for {', '.join(sorted(stray))}.")
     request = from_builtins(told, NicRequest, what="what a nic is to be")
     changed = replace(nic, nicparams=edited(nic.nicparams, request.parameters() | reset))
-    if "mac" in told:
-        changed = replace(changed, mac=request.wanted_mac() or new_mac(cluster.config, nic.uuid))
-    if "ip" in told:
-        changed = replace(changed, ip=request.ip or "")
+    changed = with_addresses(changed, request, told, addresses, config)
     return replace(changed, name=request.name) if "name" in told else changed

@@ -100,7 +100,7 @@ def _describe(
         "snodes_group_uuids": [node.group for node in others],
         "snodes_group_names": [config.groups[node.group].name for node in others],
         "os": instance.os,
-        "nics": [_describe_nic(config, nic) for nic in config.nics_of(instance)],
+        "nics": [_describe_nic(config, instance, nic) for nic in config.nics_of(instance)],
         "disk_template": instance.disk_template,
         "disks": [
             describe_disk(config, instance, index, disk, disks)
@@ -138,8 +138,10 @@ def _port(guest: GuestReport | None, parameters: Mapping[str, Any]) -> int | Non
     return int(port) if port.isdecimal() else 0
 
 
-def _describe_nic(config: Config, nic: Nic) -> list[Any]:
+def _describe_nic(config: Config, instance: Instance, nic: Nic) -> list[Any]:
     """Return a nic as Ganeti tells hooks of it; the last two are its network, and all about it."""
-    parameters = settled(NicParameters, config.cluster.nicparams, nic.nicparams)
+    parameters = settled(NicParameters, *config.nic_layers(nic, instance.primary_node))
+    network = config.networks.get(nic.network)
+    about = network and {"name": network.name, "uuid": network.uuid, "network": network.network}
     told = (parameters.mode, parameters.link, parameters.vlan)
-    return [nic.name or None, nic.uuid, nic.ip or None, nic.mac, *told, None, None]
+    return [nic.name or None, nic.uuid, nic.ip or None, nic.mac, *told, nic.network or None, about]

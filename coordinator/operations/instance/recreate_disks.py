@@ -102,7 +102,9 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             config.cluster, RequestType.ALLOCATE, self.iallocator, instead="nodes with -n"
         )
         planned = PlannedInstance(instance, self._wished(instance, config.disks_of(instance)))
-        chosen = await place_new(cluster, allocators, planned, config.nics_of(instance))
+        chosen = await place_new(
+            cluster, allocators, planned._replace(nics=config.nics_of(instance))
+        )
         return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place | None) -> RecreatePlan:

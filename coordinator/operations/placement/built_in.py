@@ -73,7 +73,7 @@ def request_for(
     from coordinator.operations.placement.demands import demand_of
 
     return Allocate(
-        instance=demand_of(look.config, *planned, look.pool),
+        instance=demand_of(look.config, planned, look.pool),
         among=None if among is None else frozenset(among),
         # That every node could be emptied onto others is asked only where there are others.
         check_redundancy=look.has_several_usable,

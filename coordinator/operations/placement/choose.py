@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from common.errors import Conflict, GntError, NoCapacity
 from common.model.disk import Disk
 from common.model.instance import Instance
-from common.model.nic import Nic
 from common.model.node import Node, NodeRef
 from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.cluster_view import Cluster
@@ -58,7 +57,7 @@ class _Question(NamedTuple):
 
 
 async def place_new(
-    cluster: Cluster, allocators: Sequence[str], planned: PlannedInstance, nics: Sequence[Nic]
+    cluster: Cluster, allocators: Sequence[str], planned: PlannedInstance
 ) -> Chosen:
     """Have a new instance promised a place.
 
@@ -66,7 +65,6 @@ async def place_new(
         cluster: as the job sees it.
         allocators: to be asked, in order, until one succeeds.
         planned: the instance; its nodes are not looked at.
-        nics: of the instance.
 
     Raises:
         NoCapacity: no node can take it; says how many were refused for what.
@@ -88,14 +86,14 @@ async def place_new(
         from coordinator.operations.placement.message import full_nics
 
         among = nodes_but(look, shortages(look, planned.disks))
-        demand = demand_of(look.config, *planned, look.pool)
-        wanted = full_nics(look.config, nics)
+        demand = demand_of(look.config, planned, look.pool)
+        wanted = full_nics(look.config, planned.nics)
         return ask_for_place(planned.instance, demand, planned.disks, wanted, among=among)
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         return promise_of(look.config, planned, nodes)
 
-    question = _Question(*planned, choose, message, promise)
+    question = _Question(planned.instance, planned.disks, choose, message, promise)
     cluster.promise(naming(planned))
     return await _ask(cluster, allocators, question)
 

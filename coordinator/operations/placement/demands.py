@@ -5,7 +5,6 @@ from operator import is_
 from typing import NamedTuple
 
 from common.model.disk import Disk
-from common.model.instance import Instance
 from common.model.parameters import Layer
 from common.model.policy import InstancePolicy, Spec
 from common.model.pool import Pool
@@ -21,10 +20,9 @@ from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 
-def demand_of(
-    config: Config, instance: Instance, disks: tuple[Disk, ...], pool: Pool | None
-) -> seen.Instance:
+def demand_of(config: Config, planned: PlannedInstance, pool: Pool | None) -> seen.Instance:
     """Return what an instance asks, wherever it is; of disk space, what it asks of a pool."""
+    instance, disks, _ = planned
     wants = backend(config, instance)
     sizes = tuple(MiB(disk.size) for disk in disks)
     return seen.Instance(
@@ -38,8 +36,17 @@ def demand_of(
         disk_spindles=None if disks else 0,
         status=STATUS_OF[instance.admin_state],
         tags=instance.tags,
+        networks=_networks(config, planned),
         auto_balance=wants.auto_balance,
     )
+
+
+def _networks(config: Config, planned: PlannedInstance) -> frozenset[str]:
+    """Return the networks that its nics need."""
+    if not config.networks:
+        return frozenset()
+    present = (config.nics[nic] for nic in planned.instance.nics if nic in config.nics)
+    return frozenset(nic.network for nic in planned.nics or present if nic.network)
 
 
 def disk_space(template: DiskTemplate, disks: Sequence[Disk], pool: Pool | None) -> MiB:
@@ -77,10 +84,17 @@ class _Entry(NamedTuple):
     one: PlannedInstance
     demand: seen.Instance
 
-    def holds_for(self, defaults: Layer, one: PlannedInstance, homes: tuple[int, ...]) -> bool:
+    def holds_for(
+        self,
+        defaults: Layer,
+        one: PlannedInstance,
+        homes: tuple[int, ...],
+        networks: frozenset[str],
+    ) -> bool:
         before, now = self.one, one
         return (
             self.defaults is defaults
+            and self.demand.networks == networks
             and self.demand.homes == homes
             and before.instance is now.instance
             and len(before.disks) == len(now.disks)
@@ -114,9 +128,9 @@ class Demands:
         entries: dict[InstanceId, _Entry] = {}
         for one, nodes in zip(placed, homes, strict=True):
             entry = known.get(one.instance.uuid)
-            if entry is None or not entry.holds_for(defaults, one, nodes):
+            if entry is None or not entry.holds_for(defaults, one, nodes, _networks(config, one)):
                 primary, secondary, *_ = *nodes, NOWHERE
-                demand = demand_of(config, *one, pool)
+                demand = demand_of(config, one, pool)
                 demand = replace(demand, primary=primary, secondary=secondary)
                 entry = _Entry(defaults, one, demand)
             entries[one.instance.uuid] = entry

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
 from common.model.instance import AdminState, Instance
+from common.model.nic import Nic
 from common.model.node import Node
 from common.names import MiB
 from coordinator.disks.kinds import kind_of
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 
 async def check_still_fits(
-    cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node], *, built_in: bool
+    cluster: Cluster,
+    planned: PlannedInstance,
+    nodes: Sequence[Node],
+    *,
+    built_in: bool,
+    nics: tuple[Nic, ...] = (),
 ) -> None:
     """Check on new reports that nodes can take an instance, and promise that they will.
 
@@ -33,6 +39,7 @@ async def check_still_fits(
         nodes: those chosen, or named by the operator, the primary one first.
         built_in: whether all the rules of the built-in allocator have to hold still; else it
             is memory on the primary one, and disk space.
+        nics: new ones, whose addresses are promised, too.
 
     Raises:
         NoCapacity: says what is missing.
@@ -46,7 +53,7 @@ async def check_still_fits(
         check_free_space(look, node, planned)
     if built_in:
         place_here(look, planned, only=[node.name for node in nodes])
-    cluster.promise(promise_of(look.config, planned, nodes))
+    cluster.promise(promise_of(look.config, planned, nodes)._replace(nics=nics))
 
 
 async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
@@ -134,7 +141,7 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
 
     group = config.groups[node.group]
     policy = seen_policy(config.policy_of(group))
-    demand = demand_of(config, *planned, None)
+    demand = demand_of(config, planned, None)
     reason = Reason(find_violation(policy, demand))
     if reason is not Reason.NONE:
         raise Conflict(

@@ -1,10 +1,9 @@
 """Have nodes chosen for many new instances in one go, each on what the others leave."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from common.errors import InvalidRequest, NoCapacity
-from common.model.nic import Nic
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.built_in import place_by
@@ -20,18 +19,11 @@ if TYPE_CHECKING:
     from coordinator.iallocator.response import Response
 
 
-class PlacementRequest(NamedTuple):
-    """A new instance with its nics; its nodes are left open."""
-
-    planned: PlannedInstance
-    nics: tuple[Nic, ...]
-
-
 Nodes = tuple[str, ...]  # names, the primary one first
 
 
 async def place_many(
-    cluster: Cluster, allocators: Sequence[str], wanted: Sequence[PlacementRequest]
+    cluster: Cluster, allocators: Sequence[str], wanted: Sequence[PlannedInstance]
 ) -> dict[str, Nodes]:
     """Return the nodes of each instance by its name; those that fit nowhere are left out.
 
@@ -41,8 +33,8 @@ async def place_many(
         NoCapacity: nothing fits at all.
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
-    disks = [disk for one in wanted for disk in one.planned.disks]
-    cluster.promise(*(naming(one.planned) for one in wanted))
+    disks = [disk for one in wanted for disk in one.disks]
+    cluster.promise(*(naming(one) for one in wanted))
 
     async def attempt(name: str) -> dict[str, Nodes]:
         program = find_program(name, cluster.placing.search_path)
@@ -54,7 +46,7 @@ async def place_many(
                 look = await look_about(cluster, disks)
                 response = await run(cluster, name, program, look, _ask(look, wanted))
                 chosen = _read(name, look, response, wanted)
-        promises = (_promise(look, one.planned, chosen) for one in wanted)
+        promises = (_promise(look, one, chosen) for one in wanted)
         cluster.promise(*(promise for promise in promises if promise))
         for instance, nodes in chosen.items():
             where = ", ".join(nodes)
@@ -65,7 +57,7 @@ async def place_many(
 
 
 def _place_here(
-    cluster: Cluster, look: Look, wanted: Sequence[PlacementRequest]
+    cluster: Cluster, look: Look, wanted: Sequence[PlannedInstance]
 ) -> dict[str, Nodes]:
     """Place one after the other, by one snapshot and resources that go on."""
     from coordinator.allocator.model.cluster_model import model_of
@@ -74,14 +66,14 @@ def _place_here(
     chosen: dict[str, Nodes] = {}
     snapshot = look.snapshot
     model = model_of(snapshot)
-    for planned, _ in wanted:
+    for planned in wanted:
         try:
             nodes = place_by(model, look, planned).nodes
         except NoCapacity as error:
             cluster.log(error.message)
             continue
         indices = tuple(model.index[node] for node in nodes)
-        demand = demand_of(look.config, *planned, look.pool)
+        demand = demand_of(look.config, planned, look.pool)
         model = with_instance(model, demand, indices)
         chosen[planned.instance.name] = nodes
         promise = promise_of(look.config, planned, [look.config.node(node) for node in nodes])
@@ -89,29 +81,29 @@ def _place_here(
     return chosen
 
 
-def _ask(look: Look, wanted: Sequence[PlacementRequest]) -> dict[str, object]:
+def _ask(look: Look, wanted: Sequence[PlannedInstance]) -> dict[str, object]:
     from coordinator.iallocator.document import ask_for_place, ask_for_places
     from coordinator.operations.placement.message import full_nics
 
     return ask_for_places(
         ask_for_place(
             planned.instance,
-            demand_of(look.config, *planned, look.pool),
+            demand_of(look.config, planned, look.pool),
             planned.disks,
-            full_nics(look.config, nics),
+            full_nics(look.config, planned.nics),
             among=nodes_but(look, shortages(look, planned.disks)),
         )
-        for planned, nics in wanted
+        for planned in wanted
     )
 
 
 def _read(
-    name: str, look: Look, response: "Response", wanted: Sequence[PlacementRequest]
+    name: str, look: Look, response: "Response", wanted: Sequence[PlannedInstance]
 ) -> dict[str, Nodes]:
     from coordinator.iallocator.response import check_number, read_allocations
 
     count: dict[str, int] = {
-        one.planned.instance.name: one.planned.instance.disk_template.traits.nodes for one in wanted
+        one.instance.name: one.instance.disk_template.traits.nodes for one in wanted
     }
     try:
         placed = dict(read_allocations(response).placed)

@@ -30,7 +30,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
         present = config.find_instance(demand.name)
         nics = full_nics(config, config.nics_of(present)) if present else ()
         if demand.name in new:
-            instance, disks = new[demand.name]
+            instance, disks, _ = new[demand.name]
         else:
             instance = config.instance(demand.name)
             disks = config.disks_of(instance)
@@ -54,7 +54,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
 
 def full_nics(config: Config, nics: Sequence[Nic]) -> tuple[Nic, ...]:
     """Return nics with every parameter filled in."""
-    default = config.cluster.nicparams
+    default = config.cluster.nicparams  # each group may plug in those of networks otherwise
     every = (settled(NicParameters, default, nic.nicparams) for nic in nics)
     return tuple(
         replace(nic, nicparams=to_builtins(parameters))

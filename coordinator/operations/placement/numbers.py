@@ -1,7 +1,8 @@
-"""Which numbers of devices are free: on the nodes, and promised to no other job."""
+"""Which numbers and addresses of devices are free: in no use, and promised to no other job."""
 
 from common.model.disk import Disk
 from coordinator.disks.devices import Devices
+from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
 
 
@@ -15,3 +16,9 @@ def free_devices(cluster: Cluster) -> Devices:
         disks += promise.disks
         disks += promise.planned.disks if promise.planned else ()
     return Devices(disks, cluster.new_uuid)
+
+
+def free_addresses(cluster: Cluster) -> Addresses:
+    """Return what gives out addresses of nics; they are promised like numbers."""
+    standing = cluster.placing.promises.standing(but=cluster.owner)
+    return Addresses(cluster.config, (nic for promise in standing for nic in promise.nics))

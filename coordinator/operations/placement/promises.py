@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from common.model.disk import Disk
-from common.model.instance import Instance
+from common.model.instance import Instance, nodes_of
+from common.model.nic import Nic
 from common.model.pool import Pool
 from common.names import InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
@@ -21,6 +22,12 @@ class PlannedInstance(NamedTuple):
 
     instance: Instance
     disks: tuple[Disk, ...]
+    nics: tuple[Nic, ...] = ()  # of one that is new
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """The nodes that have something of it, its primary one first."""
+        return nodes_of(self.instance, self.disks)
 
 
 class Promise(NamedTuple):
@@ -30,7 +37,7 @@ class Promise(NamedTuple):
     What a ``planned`` has that is not in the configuration yet counts in everything else, too. The
     numbers of its devices, and of ``disks``, are given to no other disk, and nodes are asked about
     the pools that all of them name. What is ``beside`` those that there are takes space on ``node``
-    as long as the promise stands.
+    as long as the promise stands. The addresses of ``nics`` are given to no other nic.
     """
 
     instance: InstanceId
@@ -39,6 +46,7 @@ class Promise(NamedTuple):
     planned: PlannedInstance | None = None
     disks: tuple[Disk, ...] = ()
     beside: tuple[Disk, ...] = ()
+    nics: tuple[Nic, ...] = ()
 
     @property
     def pools(self) -> tuple[Pool, ...]:

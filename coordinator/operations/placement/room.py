@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from common.model.disk import Disk
-from common.model.instance import AdminState, nodes_of
+from common.model.instance import AdminState
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import MiB, NodeId
@@ -48,7 +48,7 @@ class Room:
         return tuple(
             one
             for one in found
-            if one and all(node in nodes for node in nodes_of(*one)) and not self._has_come(one)
+            if one and all(node in nodes for node in one.nodes) and not self._has_come(one)
         )
 
     def with_promise(self, promise: Promise) -> Self:
@@ -68,7 +68,7 @@ class Room:
         if present is None:
             return False
         sizes, wanted = (sum(disk.size for disk in each.disks) for each in (present, one))
-        return set(nodes_of(*one)) <= set(nodes_of(*present)) and wanted <= sizes
+        return set(one.nodes) <= set(present.nodes) and wanted <= sizes
 
     def _configured(self, one: PlannedInstance) -> PlannedInstance | None:
         instance = self.config.instances.get(one.instance.uuid)
@@ -148,7 +148,7 @@ class Room:
 
     def _add(self, coming: "_Coming", one: PlannedInstance) -> None:
         is_everywhere = one.instance.disk_template.traits.is_external
-        for node in (None,) if is_everywhere else nodes_of(*one):
+        for node in (None,) if is_everywhere else one.nodes:
             coming[node] += self.needs(one, node)
 
     def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Pool]:
@@ -157,7 +157,7 @@ class Room:
         None stands for all nodes, where they share the pool.
         """
         present = self._configured(one)
-        is_there = present is not None and (node is None or node in nodes_of(*present))
+        is_there = present is not None and (node is None or node in present.nodes)
         return self.taken(one.disks) - self.taken(present.disks if present and is_there else ())
 
     def taken(self, disks: Sequence[Disk]) -> Counter[Pool]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 import numpy as np  # noqa: F401 -- its being there has the allocator use it
 
-from common.model.instance import nodes_of
 from common.model.node import Node
 from common.model.parameters import NodeParameters, settled
 from common.model.pool import Pool
@@ -40,7 +39,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
         placed = [by_name[name] for name in sorted(by_name)]
     on: dict[NodeId, list[PlannedInstance]] = {}
     for one in placed:
-        for uuid in nodes_of(*one):
+        for uuid in one.nodes:
             on.setdefault(uuid, []).append(one)
     return Snapshot(
         groups=tuple(
@@ -50,6 +49,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
                 tags=group.tags,
                 policy=seen_policy(config.policy_of(group)),
                 alloc_policy=group.alloc_policy,
+                networks=sorted(group.networks),
             )
             for group in groups
         ),
@@ -60,7 +60,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
         instances=room.demands.of(
             config,
             placed,
-            [tuple(node_index[uuid] for uuid in nodes_of(*one)) for one in placed],
+            [tuple(node_index[uuid] for uuid in one.nodes) for one in placed],
             pool,
         ),
         tags=config.cluster.tags,

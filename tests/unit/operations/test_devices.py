@@ -6,17 +6,12 @@ from common.errors import InvalidRequest
 from common.messages import from_builtins, to_builtins
 from common.model.cluster import Cluster
 from common.model.disk import Mode
-from common.model.nic import Nic
-from common.names import ClusterId, ClusterName, NicId, NodeId
+from common.names import ClusterId, ClusterName, NodeId
 from coordinator.operations.devices import (
     DiskRequest,
     NicRequest,
-    new_mac,
     with_provider_parameters,
 )
-from coordinator.state.config import Config
-from coordinator.state.rows import Put
-from coordinator.state.state import State
 
 CLUSTER = Cluster(
     uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("alpha"),
@@ -91,12 +86,3 @@ def test_only_what_is_told_of_a_nic_is_kept() -> None:
     assert _nic(bridge="br2").parameters() == {"link": "br2"}
     assert _nic(guarded="no").parameters() == _nic(guarded=False).parameters()
     assert _nic(guarded="yes").parameters() == {"guarded": True}
-
-
-def test_a_new_address_has_the_prefix_and_is_nobody_elses() -> None:
-    state = State().apply([Put(CLUSTER)])
-    first = new_mac(state.config, "nic")
-    assert first.startswith("aa:00:00:")
-    assert new_mac(state.config, "nic") == first
-    taken: Config = state.apply([Put(Nic(uuid=NicId("other"), mac=first))]).config
-    assert new_mac(taken, "nic") != first

@@ -149,6 +149,7 @@ def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
         "name": "gantry",
         "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
         "group_name": "default", "new_name": "other", "nodes": ["beta"], "kind": "node",
+        "network_name": "lan", "network": "192.0.2.0/24",
         "tags": ["blue"], "pattern": "^b", "target_node": "gamma", "disk": 0, "amount": 1024,
         "src_node": "beta", "disk_name": "data",
     }  # fmt: skip
@@ -189,7 +190,7 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
 @pytest.mark.parametrize(
     ("opcode", "given"),
     [
-        ("OP_CLUSTER_SET_PARAMS", {"hidden_os": [], "os_hvp": {}}),
+        ("OP_CLUSTER_SET_PARAMS", {"enabled_data_collectors": {}}),
         ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
         ("OP_INSTANCE_CREATE", {"wait_for_sync": False}),
     ],

@@ -38,7 +38,7 @@ from coordinator.operations.placement.allocators import AllocatorFailed
 from coordinator.operations.placement.choose import place_new, place_secondary
 from coordinator.operations.placement.fit import check_still_fits
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.many import PlacementRequest, place_many
+from coordinator.operations.placement.many import place_many
 from coordinator.operations.placement.moves import OffNodes, plan_moves, promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
@@ -116,7 +116,7 @@ LIVE = {NodeId(name): each for name, each in ROOMY.items()}
 
 def test_a_mirrored_instance_is_given_two_nodes_and_both_are_promised() -> None:
     cluster, seen = cluster_of(configured(), ROOMY | {"beta": facts(space=100)})
-    chosen = asyncio.run(place_new(cluster, ["hail"], planned(), ()))
+    chosen = asyncio.run(place_new(cluster, ["hail"], planned()))
     assert {node.name for node in chosen.nodes} == {"alpha", "gamma"}
     assert seen.promised == [[node.uuid for node in chosen.nodes]]
     assert f"via iallocator hail: {chosen.nodes[0]}, {chosen.nodes[1]}" in seen.said[0]
@@ -127,20 +127,20 @@ def test_a_program_is_asked_for_two_nodes_and_has_to_name_two(tmp_path: Path) ->
     program.write_text("")
     program.chmod(0o755)
     cluster, seen = cluster_of(configured(), ROOMY, ["gamma", "beta"], tmp_path)
-    chosen = asyncio.run(place_new(cluster, ["hail"], planned(), ()))
+    chosen = asyncio.run(place_new(cluster, ["hail"], planned()))
     assert [node.name for node in chosen.nodes] == ["gamma", "beta"]
     assert seen.asked[0]["required_nodes"] == 2
     assert seen.promised == [["gamma", "beta"]]
     for answer in (["gamma"], ["gamma", "gamma"], ["gamma", "beta", "alpha"]):
         cluster, seen = cluster_of(configured(), ROOMY, answer, tmp_path)
         with pytest.raises(AllocatorFailed):
-            asyncio.run(place_new(cluster, ["hail"], planned(), ()))
+            asyncio.run(place_new(cluster, ["hail"], planned()))
         assert not seen.promised
 
 
 def test_many_mirrored_instances_are_given_two_nodes_each() -> None:
     cluster, seen = cluster_of(configured(), ROOMY)
-    wanted = [PlacementRequest(planned(f"web{number}", memory=3000), ()) for number in range(3)]
+    wanted = [planned(f"web{number}", memory=3000) for number in range(3)]
     chosen = asyncio.run(place_many(cluster, ["hail"], wanted))
     assert all(len(set(nodes)) == 2 for nodes in chosen.values())
     assert seen.promised == [list(nodes) for nodes in chosen.values()]
