@@ -93,6 +93,17 @@ AREAS = dict(
             {},
         ),
         _area(
+            "gnt-network",
+            "addresses for nics, and how they are plugged in",
+            {
+                **_TAGS,
+                "list": Command("list networks", "lists:list_objects"),
+                "list-fields": _FIELDS,
+                "info": Command("show all about networks", "info:network_info"),
+            },
+            {},
+        ),
+        _area(
             "gnt-instance",
             "the virtual machines",
             {

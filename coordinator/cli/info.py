@@ -39,6 +39,16 @@ _GROUP = (
 )  # fmt: skip
 
 
+MAPPED = 64  # addresses in a line of the map of a network
+MOST_MAPPED = 1024  # in all
+
+_NETWORK = (
+    "name", "uuid", "serial_no", "ctime", "mtime", "network", "gateway", "network6", "gateway6",
+    "mac_prefix", "free_count", "reserved_count", "map", "external_reservations", "group_list",
+    "inst_list", "tags",
+)  # fmt: skip
+
+
 def instance_info(command: str, words: Sequence[str]) -> int:
     """``gnt-instance info``."""
     parser = Parser(command, "Show all about instances.")
@@ -70,6 +80,16 @@ def group_info(command: str, words: Sequence[str]) -> int:
     add_json(parser)
     options = parser.parse_args(words)
     return _show(query("group", _GROUP, _named(options.names)), describe_group, form=options.json)
+
+
+def network_info(command: str, words: Sequence[str]) -> int:
+    """``gnt-network info``."""
+    parser = Parser(command, "Show all about networks, or about those named.")
+    parser.add_argument("names", nargs="*", metavar="NETWORK", help="its name; none: all networks")
+    add_json(parser)
+    options = parser.parse_args(words)
+    found = query("network", _NETWORK, _named(options.names))
+    return _show(found, describe_network, form=options.json)
 
 
 def cluster_info(command: str, words: Sequence[str]) -> int:
@@ -187,6 +207,38 @@ def describe_group(told: Mapping[str, Any]) -> dict[str, Any]:
         "Set for this group": sorted(told["custom_ipolicy"]),
         "Tags": told["tags"],
     }
+
+
+def describe_network(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrange what a query told of one network."""
+    return {
+        "Network name": told["name"],
+        "UUID": told["uuid"],
+        "Serial number": told["serial_no"],
+        "Creation time": format_time(told["ctime"]),
+        "Modification time": format_time(told["mtime"]),
+        "Subnet": told["network"],
+        "Gateway": told["gateway"],
+        "IPv6 subnet": told["network6"],
+        "IPv6 gateway": told["gateway6"],
+        "MAC prefix": told["mac_prefix"],
+        "Free addresses": told["free_count"],
+        "Taken addresses": told["reserved_count"],
+        "Usage map": _rows_of(told["map"]),
+        "Reserved addresses": told["external_reservations"],
+        "Node groups": {
+            name: f"mode {mode}, link {link}" + (f", vlan {vlan}" if vlan else "")
+            for name, mode, link, vlan in told["group_list"]
+        },
+        "Instances": told["inst_list"],
+        "Tags": told["tags"],
+    }
+
+
+def _rows_of(taken: str) -> dict[str, str]:
+    """Cut the map of a network into lines, each called after the first address in it."""
+    starts = range(0, min(len(taken), MOST_MAPPED), MAPPED)
+    return {str(start): taken[start : start + MAPPED] for start in starts}
 
 
 def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:

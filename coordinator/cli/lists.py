@@ -42,6 +42,7 @@ _LISTINGS = {
         "node", "name", "name,dtotal,dfree,mtotal,mnode,mfree,pinst_cnt,sinst_cnt", "GNT_NODE_LIST"
     ),
     "gnt-group": Listing("group", "name", "name,node_cnt,pinst_cnt,alloc_policy,ndparams"),
+    "gnt-network": Listing("network", "name", "name,network,gateway,mac_prefix,group_list,tags"),
     "gnt-job": Listing("job", "id", "id,status,summary"),
     "gnt-backup": Listing("export", "export", "node,export"),
     "gnt-debug": Listing("lock", "name", "name,mode,owner,pending"),
@@ -67,7 +68,7 @@ _KINDS = {  # of fields, in words
 
 
 def list_objects(command: str, words: Sequence[str]) -> int:
-    """``gnt-instance list``, ``gnt-node list`` and ``gnt-group list``."""
+    """``gnt-instance list``, ``gnt-node list`` and their like."""
     listing = _LISTINGS[command.split()[0]]
     parser = Parser(command, f"List {listing.what}s, all of them or those named.")
     parser.add_argument(

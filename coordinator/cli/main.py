@@ -29,6 +29,10 @@ def gnt_group() -> int:
     return _area("gnt-group")
 
 
+def gnt_network() -> int:
+    return _area("gnt-network")
+
+
 def gnt_instance() -> int:
     return _area("gnt-instance")
 

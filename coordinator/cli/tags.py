@@ -18,6 +18,7 @@ _KINDS = {
     "gnt-group": "nodegroup",
     "gnt-node": "node",
     "gnt-instance": "instance",
+    "gnt-network": "network",
 }
 
 

@@ -35,9 +35,7 @@ END_OF_TIME = 2.0**35  # year 3058
 ARCHIVE_PATIENCE_S = 30.0
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
 
-_NOT_YET = frozenset(
-    {"DeleteFilter", "PickupJob", "QueryFilters", "QueryNetworks", "ReplaceFilter"}
-)
+_NOT_YET = frozenset({"DeleteFilter", "PickupJob", "QueryFilters", "ReplaceFilter"})
 
 Method = Callable[..., Awaitable[Any]]
 
@@ -65,6 +63,7 @@ class LuxiMethods:
             "QueryInstances": self._classic("instance"),
             "QueryNodes": self._classic("node"),
             "QueryGroups": self._classic("group"),
+            "QueryNetworks": self._classic("network"),
             "QueryJobs": self._query_jobs,
             "QueryExports": self._query_exports,
             "QueryConfigValues": self._query_config_values,

@@ -10,6 +10,7 @@ from coordinator.queries.query import query
 from coordinator.queries.source import Source
 from coordinator.queries.subject import find_subject
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 
 async def query_objects(
@@ -97,6 +98,8 @@ def query_tags(kind: str, name: str, config: Config) -> list[str]:
             return sorted(config.group(name).tags)
         case "instance":
             return sorted(config.instance(name).tags)
+        case "network":
+            return sorted(config.get(NETWORK, name).tags)
         case _:
             raise InvalidRequest(f"There are no tags of a “{kind}”.")
 

@@ -60,6 +60,10 @@ def _bridge(_: Nic, parameters: NicParameters) -> Any:
     return parameters.link if parameters.mode == "bridged" else Missing.UNAVAILABLE
 
 
+def _network(nic: Nic, _: NicParameters) -> Any:
+    return _given(nic.network)
+
+
 def _nothing(*_: Any) -> Any:
     return Missing.UNAVAILABLE
 
@@ -92,8 +96,7 @@ _EACH_NIC: tuple[tuple[str, str, str, OfNic], ...] = (
     ("nic.mac", "NicMAC", "MAC address", lambda nic, _: nic.mac),
     ("nic.mode", "NicMode", "Mode", lambda _, parameters: parameters.mode),
     ("nic.name", "NicName", "Name address", lambda nic, _: _given(nic.name)),
-    ("nic.network.name", "NicNetworkName", "Network name", _nothing),
-    ("nic.network", "NicNetwork", "Network", _nothing),
+    ("nic.network", "NicNetwork", "Network", _network),
     ("nic.uuid", "NicUUID", "UUID address", lambda nic, _: nic.uuid),
     ("nic.vlan", "NicVLAN", "VLAN", lambda _, parameters: _given(parameters.vlan)),
 )
@@ -105,9 +108,7 @@ _ALL_NICS: tuple[tuple[str, str, str, OfNic], ...] = (
     ("nic.macs", "NIC_MACs", _EACH + "MAC address", lambda nic, _: nic.mac),
     ("nic.modes", "NIC_modes", _EACH + "mode", lambda _, parameters: parameters.mode),
     ("nic.names", "NIC_Names", _EACH + "name", lambda nic, _: _given(nic.name)),
-    ("nic.networks", "NIC_networks", "List containing each interface's network", _nothing),
-    ("nic.networks.names", "NIC_networks_names", "List containing each interface's network",
-     _nothing),
+    ("nic.networks", "NIC_networks", "List containing each interface's network", _network),
     ("nic.uuids", "NIC_UUIDs", _EACH + "UUID", lambda nic, _: nic.uuid),
     ("nic.vlans", "NIC_VLANs", _EACH + "VLAN", lambda _, parameters: _given(parameters.vlan)),
 )
@@ -117,7 +118,7 @@ _FIRST_NIC: tuple[tuple[str, str, str, OfNic], ...] = (  # spellings from before
     ("mac", "NicMAC", "MAC address", lambda nic, _: nic.mac),
     ("nic_link", "NicLink", "Link", lambda _, parameters: parameters.link),
     ("nic_mode", "NicMode", "Mode", lambda _, parameters: parameters.mode),
-    ("nic_network", "NicNetwork", "Network", _nothing),
+    ("nic_network", "NicNetwork", "Network", _network),
 )
 # fmt: on
 
@@ -157,9 +158,32 @@ def _fields() -> Iterator[Field[InstanceRow]]:
         for index in range(MOST_NICS):
             doc = f"{text} of {_ordinal(index + 1)} network interface"
             yield Field(f"{name}/{index}", f"{title}/{index}", Kind.TEXT, doc, _nic(index, of_nic))
+    yield from _names_of_networks()
     for name, title, text, of_nic in _FIRST_NIC:
         doc = f"{text} of 1st network interface"
         yield Field(name, f"{title}/0", Kind.TEXT, doc, _nic(0, of_nic))
+
+
+def _names_of_networks() -> Iterator[Field[InstanceRow]]:
+    yield Field(
+        "nic.networks.names",
+        "NIC_networks_names",
+        Kind.OTHER,
+        "List containing each interface's network",
+        lambda row: [row.network_name(nic) for nic in row.nics],
+    )
+    for index in range(MOST_NICS):
+        doc = f"Network name of {_ordinal(index + 1)} network interface"
+        name, title = f"nic.network.name/{index}", f"NicNetworkName/{index}"
+        yield Field(name, title, Kind.TEXT, doc, _network_name(index))
+
+
+def _network_name(index: int) -> Callable[[InstanceRow], Any]:
+    def get(row: InstanceRow) -> Any:
+        found = row.network_name(row.nics[index]) if index < len(row.nics) else None
+        return found or Missing.UNAVAILABLE
+
+    return get
 
 
 DEVICE_FIELDS = tuple(_fields())

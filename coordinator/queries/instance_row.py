@@ -84,8 +84,12 @@ class InstanceRow:
     @cached_property
     def nic_parameters(self) -> tuple[NicParameters, ...]:
         """The filled parameters of each nic, in order."""
-        base = self.config.cluster.nicparams
-        return tuple(settled(NicParameters, base, nic.nicparams) for nic in self.nics)
+        layers = (self.config.nic_layers(nic, self.entity.primary_node) for nic in self.nics)
+        return tuple(settled(NicParameters, *each) for each in layers)
+
+    def network_name(self, nic: Nic) -> str | None:
+        network = self.config.networks.get(nic.network)
+        return network.name if network else None
 
     @cached_property
     def backend(self) -> Backend:

@@ -19,6 +19,7 @@ from coordinator.queries.job_fields import JOB_FIELDS, JobRow
 from coordinator.queries.live import Live
 from coordinator.queries.lock_fields import LOCK_FIELDS
 from coordinator.queries.lock_names import named
+from coordinator.queries.network_fields import NETWORK_FIELDS, NetworkRow
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
 from coordinator.queries.operating_systems import OS_FIELDS, os_rows
 from coordinator.queries.source import Source
@@ -103,6 +104,7 @@ SUBJECTS: dict[str, Subject] = {
     "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
     "lock": Subject(LOCK_FIELDS, "name", _locks),
+    "network": _of(kinds.NETWORK, NETWORK_FIELDS, NetworkRow),
     "node": _of(kinds.NODE, NODE_FIELDS, NodeRow),
     "os": Subject(OS_FIELDS, "name", lambda source, _: os_rows(source)),
 }

@@ -151,12 +151,6 @@ _SUBMISSIONS: dict[str, str] = {
     "GET /2/instances/{instance_name}/info": "OP_INSTANCE_QUERY_DATA",
     "POST /2/instances/{instance_name}/reinstall": "OP_INSTANCE_REINSTALL",
     "PUT /2/instances/{instance_name}/prepare-export": "OP_BACKUP_PREPARE",
-    "POST /2/networks": "OP_NETWORK_ADD",
-    "DELETE /2/networks/{network_name}": "OP_NETWORK_REMOVE",
-    "PUT /2/networks/{network_name}/connect": "OP_NETWORK_CONNECT",
-    "PUT /2/networks/{network_name}/disconnect": "OP_NETWORK_DISCONNECT",
-    "PUT /2/networks/{network_name}/modify": "OP_NETWORK_SET_PARAMS",
-    "PUT /2/networks/{network_name}/rename": "OP_NETWORK_RENAME",
     "PUT /2/nodes/{node_name}/role": "OP_NODE_SET_PARAMS",
     "PUT /2/redistribute-config": "OP_CLUSTER_REDIST_CONF",
     **{

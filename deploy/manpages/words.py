@@ -54,6 +54,12 @@ INTRODUCTIONS = {
         "network. Every node is in one group. The commands are given on the master.",
         _JOBS,
     ],
+    "gnt-network": [
+        "A network is a range of addresses for the nics of instances. Groups of nodes are connected"
+        " to it, each in its own way; nics that are made with network=NAME are plugged in like"
+        " that, and get a free address with ip=pool. The commands are given on the master.",
+        _JOBS,
+    ],
     "gnt-instance": [
         "Instances are the virtual machines of the cluster. The commands are given on the master.",
         _JOBS,
@@ -123,6 +129,14 @@ EXAMPLES = {
         ("gnt-group add --alloc-policy=last_resort attic", "Make a group."),
         ("gnt-group assign-nodes attic gamma delta", "Give nodes to it."),
         ("gnt-group evacuate --to attic cellar", "Move all instances of a group to another."),
+    ],
+    "gnt-network": [
+        ("gnt-network add --network 192.0.2.0/24 --gateway 192.0.2.1 lan", "Make a network."),
+        ("gnt-network connect --link br0 lan default", "Plug its nics into br0."),
+        (
+            "gnt-instance add -t plain -s 10G --net 0:network=lan,ip=pool web1",
+            "Give an instance the first address that is free.",
+        ),
     ],
     "gnt-instance": [
         (

@@ -107,17 +107,17 @@ gnt-job list:
 gnt-job list-fields:
 gnt-job wait 2:
 gnt-job watch 2:
-gnt-network add --network 192.0.2.0/24 net: OP_NETWORK_ADD
-gnt-network add-tags net blue: cannot be 'network'
-gnt-network connect net default: OP_NETWORK_CONNECT
-gnt-network disconnect net default: OP_NETWORK_DISCONNECT
-gnt-network info net: QueryNetworks
-gnt-network list: nothing called “network”
-gnt-network list-fields: nothing called “network”
-gnt-network list-tags net: no tags of a “network”
-gnt-network modify --gateway 192.0.2.1 net: OP_NETWORK_SET_PARAMS
-gnt-network remove net: OP_NETWORK_REMOVE
-gnt-network remove-tags net blue: cannot be 'network'
+gnt-network add --network 192.0.2.0/24 net:
+gnt-network add-tags net blue:
+gnt-network connect net default:
+gnt-network disconnect net default:
+gnt-network info net:
+gnt-network list:
+gnt-network list-fields:
+gnt-network list-tags net:
+gnt-network modify --gateway 192.0.2.1 net:
+gnt-network remove-tags net blue:
+gnt-network remove net:
 gnt-node add-tags beta blue:
 gnt-node evacuate -f -I hail gamma:
 gnt-node failover -f beta:

@@ -8,6 +8,8 @@ from tests.diff.debian_ganeti import ask_libraries, needs_ganeti
 
 pytestmark = needs_ganeti
 
+ADDED_LATER = {"PUT /2/networks/{}/rename"}  # in Ganeti 3.1
+OUR_OWN = {"GET /2/events", "GET /openapi.json"}
 ROUTES = """
 import json
 from ganeti.rapi import connector
@@ -28,6 +30,8 @@ print(json.dumps(told))
 def test_routes_are_ganetis_and_none_is_forgotten() -> None:
     theirs: dict[str, str] = ask_libraries(ROUTES)
     for entry in CATALOGUE.values():
+        if unnamed(entry.route) in ADDED_LATER:
+            continue
         known = [unnamed(route) for route, opcode in theirs.items() if opcode == entry.opcode]
         assert unnamed(entry.route) in known if known else not entry.route, (entry.opcode, known)
 
@@ -36,8 +40,7 @@ def test_every_address_of_ganetis_is_ours() -> None:
     theirs: dict[str, str] = ask_libraries(ROUTES)
     ours = {unnamed(f"{route.method} {route.path}") for route in OURS}
     assert {unnamed(route) for route in theirs} <= ours
-    added_later = {"PUT /2/networks/{}/rename"}  # in Ganeti 3.1
-    assert ours - {unnamed(route) for route in theirs} == added_later
+    assert ours - {unnamed(route) for route in theirs} == ADDED_LATER | OUR_OWN
 
 
 def unnamed(route: str) -> str:

@@ -218,4 +218,4 @@ def test_whoever_goes_on_with_a_job_runs_the_scripts_after_it(place: str) -> Non
 
 
 def test_only_operations_of_ganeti_have_hooks_of_their_own() -> None:
-    assert set(HOOKS) - {"OP_BACKUP_IMPORT"} <= set(opcodes())
+    assert set(HOOKS) - {"OP_BACKUP_IMPORT", "OP_NETWORK_RENAME"} <= set(opcodes())

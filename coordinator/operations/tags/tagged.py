@@ -10,6 +10,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 
 class Tagged(StrEnum):
@@ -19,6 +20,7 @@ class Tagged(StrEnum):
     NODE_GROUP = "nodegroup"
     NODE = "node"
     INSTANCE = "instance"
+    NETWORK = "network"
 
 
 KindArgument = Annotated[Tagged, argument("kind of the object")]
@@ -43,6 +45,8 @@ def find_tagged(config: Config, kind: Tagged, name: str | None) -> Entity:
             return config.node(name)
         case Tagged.INSTANCE:
             return config.instance(name)
+        case Tagged.NETWORK:
+            return config.get(NETWORK, name)
         case never:
             assert_never(never)
 
@@ -59,6 +63,8 @@ def locks_of_tagged(config: Config, kind: Tagged, name: str | None) -> Wanted:
             return wanted(nodes_exclusive=[item.uuid])
         case Tagged.INSTANCE:
             return wanted(instance=config.instance(item.uuid).name)
+        case Tagged.NETWORK:
+            return wanted(networks_exclusive=[item.uuid])
         case never:
             assert_never(never)
 
@@ -72,3 +78,5 @@ def all_tagged(config: Config) -> Iterator[tuple[str, Entity]]:
         yield f"/nodes/{node.name}", node
     for group in config.sorted_groups():
         yield f"/nodegroup/{group.name}", group
+    for network in config.sorted(NETWORK):
+        yield f"/networks/{network.name}", network

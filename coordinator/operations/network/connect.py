@@ -1,0 +1,105 @@
+"""Connect a group to a network."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from common.errors import Conflict
+from common.messages import Order
+from common.model.address_pool import AddressPool
+from common.model.group import Group
+from common.model.network import Connection, Network
+from common.model.parameters import NicMode, NicParameters, filled, settled
+from coordinator.locks.names import Wanted
+from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import ConflictsCheck, NetworkArgument
+from coordinator.operations.locking import wanted
+from coordinator.operations.network.words import read_range
+from coordinator.operations.parameter import argument, option
+from coordinator.operations.step import Step
+from coordinator.operations.steps.changes import change
+from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
+
+
+class ConnectionPlan(Order):
+    """A group before and after it is connected, or disconnected."""
+
+    network: str
+    before: Group
+    after: Group
+    now: float
+
+
+@operation("OP_NETWORK_CONNECT")
+class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
+    """Say how the nodes of a group plug nics of a network in."""
+
+    network_name: NetworkArgument
+    group_name: Annotated[str, argument("name of the group")]
+    network_mode: Annotated[
+        NicMode | None, option("--mode", help="bridged or routed (as nics are by default)")
+    ] = None
+    network_link: Annotated[
+        str | None, option("--link", help="bridge or routing table (as nics have by default)")
+    ] = None
+    network_vlan: Annotated[str, option("--vlan", help="VLAN on the link")] = ""
+    conflicts_check: ConflictsCheck = True
+
+    def locks(self, config: Config, _: None) -> Wanted:
+        network = config.get(NETWORK, self.network_name)
+        group = config.group(self.group_name)
+        return wanted(networks_exclusive=[network.uuid], groups_exclusive=[group.uuid])
+
+    async def prepare(self, cluster: Cluster, _: None) -> ConnectionPlan:
+        config = cluster.config
+        network = config.get(NETWORK, self.network_name)
+        before = config.group(self.group_name)
+        if network.uuid in before.networks:
+            raise Conflict(
+                f"Group {before.name} is connected to {network.name} already; disconnect it first "
+                "to connect it in another way.",
+                network=network.name,
+                group=before.name,
+            )
+        connection = self._connection(config, network)
+        if self.conflicts_check:
+            _check_addresses(config, network, before)
+        after = replace(before, networks={**before.networks, network.uuid: connection})
+        return ConnectionPlan(network=network.name, before=before, after=after, now=cluster.now())
+
+    def recipe(self, cluster: Cluster, plan: ConnectionPlan) -> Iterator[Step]:  # noqa: ARG002
+        title = f"connect the group {plan.before.name} to {plan.network}"
+        yield change(title, (plan.before,), (plan.after,), plan.now)
+
+    def _connection(self, config: Config, network: Network) -> Connection:
+        given: dict[str, Any] = {
+            "mode": self.network_mode,
+            "link": self.network_link,
+            "vlan": self.network_vlan,
+        }
+        base = settled(NicParameters, config.cluster.nicparams)
+        told = {key: value for key, value in given.items() if value}
+        what = f"how nics of {network.name} are plugged in"
+        full = filled(NicParameters, {"mode": base.mode, "link": base.link}, told, what=what)
+        return {"mode": full.mode, "link": full.link, "vlan": full.vlan}
+
+
+def _check_addresses(config: Config, network: Network, group: Group) -> None:
+    """Refuse a network some of whose addresses nics of the group have that are not in it."""
+    addresses = read_range(network.network)
+    pool, taken = AddressPool(network), []
+    for instance in config.sorted_instances():
+        if config.nodes[instance.primary_node].group != group.uuid:
+            continue
+        nics = config.nics_of(instance)
+        taken += [f"{nic.ip} of {instance.name}" for nic in nics
+                  if nic.ip and not nic.network and pool.is_inside(nic.ip)]  # fmt: skip
+    if taken:
+        raise Conflict(
+            f"Nics of {group.name} that are in no network have addresses of {addresses}: "
+            f"{', '.join(taken)}. Put them into {network.name}, or give --no-conflicts-check.",
+            network=network.name,
+        )
