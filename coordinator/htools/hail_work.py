@@ -87,24 +87,13 @@ def _with_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
     With ``--ignore-dynu`` they still count alike, not as 0: so does Debian's program, whatever
     its manual says.
     """
-    if options.ignore_dynu:
+    if options.ignore_dynu or not (options.mond_data or options.mond):
         return cluster
-    if options.mond_data or options.mond:
-        from coordinator.htools.agents import ask_agents
-        from coordinator.htools.monitoring import with_cpu_loads
-        from coordinator.htools.source import read_text
+    from coordinator.htools.monitoring import with_measured_loads
+    from coordinator.htools.source import read_text
 
-        if options.mond_data:
-            reports = read_text(options.mond_data)
-        else:
-            reports, silent = ask_agents([node.name for node in cluster.nodes])
-            if silent:
-                tell(
-                    f"Warning: no load is known, since {len(silent)} monitoring agent(s) do not "
-                    f"answer: {', '.join(silent[:5])}"
-                )
-        cluster = with_cpu_loads(cluster, reports)
-    return cluster
+    text = read_text(options.mond_data) if options.mond_data else None
+    return with_measured_loads(cluster, text, is_xen=options.mond_xen, has_to_be_complete=False)
 
 
 def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed) -> None:

@@ -46,20 +46,6 @@ def with_measured_loads(
     return loaded or cluster
 
 
-def with_cpu_loads(cluster: Snapshot, text: str) -> Snapshot:
-    """Put down each node's measured load, and its primaries' shares by their processors.
-
-    The shares need not make up all of it: a node has processors of its own to work for.
-
-    Nothing is changed unless there is a figure for every node.
-
-    Args:
-        cluster: to be changed.
-        text: JSON, a list of nodes with their reports.
-    """
-    return _spread(cluster, _parse(text)) or cluster
-
-
 def _parse(text: str) -> _Reports:
     try:
         return {one["node"]: list(one["reports"]) for one in _listed(json.loads(text))}
@@ -86,18 +72,16 @@ def _number(value: Any) -> float | None:
 
 
 def _with_node_loads(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
-    loaded = _spread(cluster, reports)
-    if loaded is None:
-        _say_ignored(CPU)
-    return loaded
+    """Each node's load, and its primaries' shares of it by their processors.
 
-
-def _spread(cluster: Snapshot, reports: _Reports) -> Snapshot | None:
+    The shares need not make up all of it: a node has processors of its own to work for.
+    """
     measured: dict[str, float] = {}
     for node in cluster.nodes:
         data = _find(reports.get(node.name, ()), CPU)
         total = _number(data.get("cpu_total")) if isinstance(data, dict) else None
         if total is None:
+            _say_ignored(CPU)
             return None
         measured[node.name] = total
     cpus = ClusterModel(cluster).resources.cpus

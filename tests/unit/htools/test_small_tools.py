@@ -282,3 +282,25 @@ def test_a_scan_goes_on_after_a_failure(tmp_path: Path) -> None:
     assert status == 2
     assert output.count("failed to load data. Details:") == 2
     assert not list(tmp_path.glob("*.data"))
+
+
+def test_hail_places_by_the_load_that_agents_measure(tmp_path: Path) -> None:
+    message = random_message(Random(5), "allocate", nodes=4)
+    request, data = tmp_path / "request.json", tmp_path / "data.json"
+    request.write_text(json.dumps(message))
+
+    def chosen(*words: str) -> list[str]:
+        output, errors = io.StringIO(), io.StringIO()
+        assert hail.run([*words, str(request)], io.StringIO(), output, errors) == 0
+        nodes: list[str] = json.loads(output.getvalue())["result"]
+        return nodes
+
+    (busy, *_) = chosen()
+    loads = {name: 99.0 if name == busy else 0.5 for name in message["nodes"]}
+    reports = [
+        {"node": name, "reports": [{"name": "cpu-avg-load", "data": {"cpu_total": load}}]}
+        for name, load in loads.items()
+    ]
+    data.write_text(json.dumps(reports))
+    assert busy not in chosen(f"--mond-data={data}")
+    assert busy in chosen(f"--mond-data={data}", "--ignore-dynu")
