@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 
 from common.errors import GntError, Unreachable
 from common.model.disk import Disk
@@ -135,15 +136,23 @@ async def hold_disks(cluster: Cluster, disks: tuple[DiskSpec, ...], holds: Itera
     """Have each node hold these disks as it is to.
 
     That is asked again by whoever needs it, instead of being relied on: a node that has lost its
-    power has nothing attached any more.
+    power has nothing attached any more. Nodes that follow one another into standby do so at once.
     """
-    for each in holds if disks else ():
-        try:
-            await _hold(cluster, disks, each)
-        except Unreachable as error:
-            if not each.is_optional:
-                raise
-            cluster.log(f"{each.node} does not answer and is left as it is: {error.message}")
+    for access, nodes in groupby(holds if disks else (), key=lambda each: each.access):
+        if access is Access.STANDBY:
+            await at_once(cluster, {each.node.uuid: _ask(cluster, disks, each) for each in nodes})
+            continue
+        for each in nodes:
+            await _ask(cluster, disks, each)
+
+
+async def _ask(cluster: Cluster, disks: tuple[DiskSpec, ...], hold: Hold) -> None:
+    try:
+        await _hold(cluster, disks, hold)
+    except Unreachable as error:
+        if not hold.is_optional:
+            raise
+        cluster.log(f"{hold.node} does not answer and is left as it is: {error.message}")
 
 
 async def _hold(cluster: Cluster, specs: tuple[DiskSpec, ...], hold: Hold) -> None:
