@@ -36,7 +36,7 @@ def test_new_copies_are_made_though_the_coordinator_is_killed_at_every_step(
     home, _ = ledger.homes
     order = Order(stage, f"replace-disks -s --submit {NAME}")
     killed = order.kill_coordinator_at_every_step()
-    assert (order.ends(), killed > 3) == ("success", True)
+    assert (order.ends(), killed > 1) == ("success", True)
     ledger.goes_on(home)
     assert ledger.state == "whole"
 
