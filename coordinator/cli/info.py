@@ -18,6 +18,7 @@ _STATIC_INSTANCE = (
     "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "snodes", "pnode.group",
     "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
+    "disk.snapshots",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
     "maybe_on",
 )  # fmt: skip
@@ -341,7 +342,7 @@ def _known(told: Mapping[str, Any], field: str, kind: str = "other") -> str | No
 
 
 def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    findings = told.get("disk.findings") or ()
+    findings, snapshots = told.get("disk.findings") or (), told.get("disk.snapshots") or ()
     described = []
     for index, size in enumerate(told["disk.sizes"]):
         disk = {
@@ -349,6 +350,8 @@ def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             "name": told["disk.names"][index],
             "UUID": told["disk.uuids"][index],
         }
+        if index < len(snapshots) and snapshots[index]:
+            disk["snapshots"] = ", ".join(each["name"] for each in snapshots[index])
         if index < len(findings):
             disk["mirror"] = findings[index] or told["mirror_state"]
         described.append(disk)
