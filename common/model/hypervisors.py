@@ -50,6 +50,14 @@ class DiskCache(StrEnum):
     WRITETHROUGH = "writethrough"
 
 
+class DiskDiscard(StrEnum):
+    """Whether what a guest does not need any more is given back to whoever keeps its disks."""
+
+    DEFAULT = "default"  # given back; Ganeti leaves that to QEMU, which does not
+    IGNORE = "ignore"
+    UNMAP = "unmap"
+
+
 class MigrationMode(StrEnum):
     LIVE = "live"
     NON_LIVE = "non-live"  # the guest stands still meanwhile
@@ -72,6 +80,7 @@ class KvmParameters(Order):
     cpu_type: str = ""
     disk_aio: DiskAio = DiskAio.THREADS
     disk_cache: DiskCache = DiskCache.DEFAULT
+    disk_discard: DiskDiscard = DiskDiscard.DEFAULT
     initrd_path: str = ""
     kernel_args: str = "ro"
     kernel_path: str = ""

@@ -7,6 +7,8 @@ HYPERVISOR = {
     "cpu_type": "Kind of processor, as qemu -cpu has it; none: QEMU's own choice.",
     "disk_aio": "How QEMU reads and writes disks: threads, native or io_uring.",
     "disk_cache": "Cache of its disks: default, none, writethrough or writeback.",
+    "disk_discard": "What becomes of what it discards: unmap (default) gives it back, ignore does "
+    "not.",
     "initrd_path": "File on the node with the initial RAM disk; goes with kernel_path.",
     "kernel_args": "Words for the kernel of kernel_path.",
     "kernel_path": "File on the node with a kernel to boot; none: firmware boots from boot_order.",

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.model.disk import Mode
-from common.model.hypervisors import BootOrder, DiskAio, DiskCache, KvmParameters
+from common.model.hypervisors import (
+    BootOrder,
+    DiskAio,
+    DiskCache,
+    DiskDiscard,
+    KvmParameters,
+)
 from common.noderpc.disks import DiskSpec
 from noded.hypervisor.slots import SLOTS
 
@@ -38,7 +44,7 @@ def block_node(disk: DiskSpec, slot: int, source: Source, parameters: KvmParamet
         "driver": "raw",
         "node-name": node_name(slot),
         "read-only": disk.mode is Mode.READ_ONLY,
-        "discard": "unmap",
+        "discard": "ignore" if parameters.disk_discard is DiskDiscard.IGNORE else "unmap",
         "cache": cache,
         "file": {
             "driver": "host_device" if source.is_block_device else "file",

@@ -14,6 +14,7 @@ from common.model.hypervisors import (
     BootOrder,
     DiskAio,
     DiskCache,
+    DiskDiscard,
     KvmParameters,
     NicType,
 )
@@ -163,6 +164,21 @@ def test_writethrough_is_told_to_the_guest() -> None:
     line = argv(KvmParameters(disk_cache=DiskCache.WRITETHROUGH))
     assert devices(line)["virtio-blk-pci"]["write-cache"] == "off"
     assert devices(argv())["virtio-blk-pci"]["write-cache"] == "on"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (DiskDiscard.DEFAULT, "unmap"),
+        (DiskDiscard.UNMAP, "unmap"),
+        (DiskDiscard.IGNORE, "ignore"),
+    ],
+)
+def test_what_a_guest_discards_is_given_back_unless_that_is_not_wanted(
+    wanted: DiskDiscard, told: str
+) -> None:
+    line = " ".join(argv(KvmParameters(disk_discard=wanted)))
+    assert f'"discard": "{told}"' in line
 
 
 def test_nic_uses_its_tap() -> None:
