@@ -18,12 +18,16 @@ from common.errors import NodeFailure
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
+from noded.handlers.snapshots import SnapshotHandlers
 from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.interface import Storage
+from noded.system.turns import Turns
 from tests.contract.test_storage import DISK_A, DISK_B, run
-from tests.support.disks import file_disk
+from tests.support.disks import file_disk, only_files
+from tests.support.hypervisors import KvmRig, goes_on, has_qemu, run_kvm
+from tests.support.sequence import check
 
 CLONES = os.environ.get("GANTRY_TEST_CLONES", "")
 
@@ -145,3 +149,27 @@ def test_a_file_system_that_shares_nothing_says_so_and_keeps_nothing(tmp_path: P
     with pytest.raises(NodeFailure, match="Cannot keep the disk"):
         run(rig.storage.take_snapshots([snapshot]))
     assert [path.name for path in (tmp_path / "web1").iterdir()] == [f"{DISK_A}.raw"]
+
+
+def test_what_a_guest_that_runs_has_told_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (CLONES and has_qemu):
+        pytest.skip("There is no QEMU here, or GANTRY_TEST_CLONES names no directory")
+    monkeypatch.setattr(tempfile, "tempdir", CLONES)
+
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        before = await goes_on(rig, "alpha")
+        disk, path = rig.disk(0), rig.root / f"{DISK_B}.snapshot"
+        snapshot = SnapshotSpec(
+            of=disk, kept=file_disk(DISK_B, str(path), size=disk.size), room=MiB(0)
+        )
+        storages = only_files(FileStorage(lambda: Directories(local=str(rig.root))))
+        handlers = SnapshotHandlers(storages, {"kvm": alpha}, Turns())
+        await handlers.ensure_taken(instance=disk.instance, snapshots=(snapshot,))
+        after = await goes_on(rig, "alpha")
+        found = check(path.read_bytes())
+        assert found.wrong == ()
+        assert before <= found.whole_to <= after
+
+    run_kvm(scenario)
