@@ -23,8 +23,9 @@ from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from noded.storage.lvm.volumes import VolumeReport
-from tests.sim.settings import WEB1, create, disk, mirrored
+from tests.sim.settings import GAMMA, WEB1, create, disk, mirrored
 from tests.sim.stories.elsewhere import ON_A_SHELF
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
 from tests.support.clock import simulate
@@ -275,3 +276,12 @@ def test_a_provider_keeps_snapshots_if_it_can_and_goes_back_to_none() -> None:
             assert len(cluster.shared.disks) == 1
 
     simulate(scenario())
+
+
+def test_a_snapshot_is_nothing_that_is_left_over() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        before = sorted(volumes(cluster))
+        await cluster.run(RemoveLeftovers(node_name=GAMMA))
+        assert sorted(volumes(cluster)) == before
+
+    tell(story)
