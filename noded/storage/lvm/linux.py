@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from common.model.pool import Pool
 from common.names import MiB
+from common.noderpc.disks import Unfinished
 from common.noderpc.facts import StorageReport
 from noded.storage.lvm import commands, lvm, names
 from noded.storage.lvm.adopting import check_adoptable, check_name, is_adopted, is_on_its_way
@@ -157,6 +158,7 @@ class LinuxVolumes(Volumes):
             ours = await find_ours([volume, snapshot])
             found = usable(volume, ours.get(volume), "rolled back")
             if snapshot not in ours:
+                await self._see_merged(volume, found.report)
                 return
             usable(snapshot, ours[snapshot], "gone back to")
             for each in (volume, snapshot):
@@ -165,6 +167,22 @@ class LinuxVolumes(Volumes):
             if not found.report.is_active:  # else it would be done when somebody activates it
                 await lvm.change(commands.activate([volume]))
         await self._merging.merge(snapshot)
+        await self.deactivate([volume])
+
+    async def _see_merged(self, volume: Volume, report: VolumeReport) -> None:
+        """Return when a merge has ended that was begun before noded was started, or the machine.
+
+        Raises:
+            Unfinished: it goes on.
+        """
+        if report.is_merging:
+            if not report.is_active:  # which has LVM go on with it
+                await lvm.change(commands.activate([volume]))
+            raise Unfinished(
+                f"What was kept of {volume.name} is being written back; it goes on.",
+                done_mib=0,
+                total_mib=0,
+            )
         await self.deactivate([volume])
 
     def open(self, volume: Volume, *, read_only: bool) -> int:

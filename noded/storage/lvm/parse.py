@@ -187,6 +187,7 @@ def _volume(group: str, row: dict[str, str], on: Mapping[str, tuple[str, ...]]) 
         is_open=row["lv_device_open"] == "open",
         is_whole=row["lv_health_status"] != "partial",
         is_lost=row.get("lv_snapshot_invalid") == "snapshot invalid",
+        is_merging=row.get("lv_merging") == "merging",
         origin=row["origin"],
         devices=on.get(name, ()),
     )

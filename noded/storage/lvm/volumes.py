@@ -73,6 +73,7 @@ class VolumeReport:
         is_open: somebody has its device open: a guest, or another device on top of it.
         is_whole: no physical volume that it needs is missing.
         is_lost: it is a snapshot, and more was written than it had room for.
+        is_merging: what a snapshot kept is being written back to it.
         origin: the volume whose snapshot it is.
         devices: the physical volumes that its data is on.
     """
@@ -88,6 +89,7 @@ class VolumeReport:
     is_open: bool = False
     is_whole: bool = True
     is_lost: bool = False
+    is_merging: bool = False
     origin: str = ""
     devices: tuple[str, ...] = ()
 

@@ -430,3 +430,17 @@ def test_what_has_overflowed_is_not_gone_back_to(program: Lvm) -> None:
     with pytest.raises(NodeFailure, match="cannot be gone back to: more was written"):
         run(lambda v: v.roll_back(volume(), kept))
     assert program.changes == []
+
+
+@pytest.mark.parametrize("active", ["", "active"])
+def test_a_merge_that_outlived_noded_or_its_machine_is_waited_for(
+    program: Lvm, active: str
+) -> None:
+    program.volumes = [row(volume(), lv_active=active, lv_merging="merging")]
+    kept = snapshot(0).kept.volume
+    with pytest.raises(Unfinished):
+        run(lambda v: v.roll_back(volume(), kept))
+    assert len(program.changes) == (0 if active else 1)
+    program.volumes = [row(volume(), lv_active="active")]
+    run(lambda v: v.roll_back(volume(), kept))
+    assert program.changes[-1] == f"lvchange --activate n {volume().name}"
