@@ -139,6 +139,35 @@ def test_it_migrates_to_any_node_and_its_copy_follows() -> None:
     tell(story)
 
 
+def test_it_migrates_to_any_node_while_its_secondary_node_is_dead() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, BETA)
+        await cluster.run(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+        assert (homes(cluster), behind(cluster)) == (["alpha", "gamma"], [])
+        assert (await guests(cluster))["alpha"] == {"web1": "running"}
+
+    tell(story)
+
+
+def test_the_good_copy_may_fail_while_the_new_one_follows_and_nothing_is_taken_for_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyCluster(diskparams={"drbd": {"resync-rate": 1024}}))  # a minute
+        job = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
+        while homes(cluster) != ["alpha", "gamma"]:
+            await cluster.settle(0.05)
+        await lose(cluster, GAMMA)  # which it has left, and reads from
+        assert (await cluster.finished(job)).status is Status.ERROR
+        assert (homes(cluster), behind(cluster)) == (["alpha", "gamma"], ["alpha"])
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        with pytest.raises(Conflict, match="on alpha is behind the copy on gamma"):
+            await cluster.run(StartInstance(instance_name=WEB1))
+        await bring_back(cluster, GAMMA)
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert (await guests(cluster))["alpha"] == {"web1": "running"}
+
+    tell(story)
+
+
 def test_a_migration_to_any_node_that_is_cancelled_leaves_the_former_pair() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         job = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node="alpha"))
@@ -376,6 +405,19 @@ def test_a_copy_that_missed_writes_is_noted_when_the_guest_stops() -> None:
         cluster.pairs.settle()
         await cluster.run(ShutDownInstance(instance_name=WEB1))
         assert behind(cluster) == ["beta"]
+
+    tell(story)
+
+
+def test_a_copy_that_failed_under_its_guest_is_noted_and_the_good_one_is_not() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        cluster.machines["gamma"].drbd.fail_volumes(f"gantry-{disk.uuid}")
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        assert behind(cluster) == ["gamma"]
+        await cluster.run(FailOverInstance(instance_name=WEB1))
+        await cluster.run(StartInstance(instance_name=WEB1, force=True))
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
 
     tell(story)
 

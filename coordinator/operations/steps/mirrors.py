@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from common.errors import NodeFailure, Unreachable
 from common.model.node import Node, NodeRef
-from common.names import DiskId
+from common.names import DiskId, NodeId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from common.noderpc.mirrors import Mirrors, Parted
+from common.noderpc.mirrors import CopyState, MirrorReport, Mirrors, Parted
 from coordinator.disks.diagnosis import Told
 from coordinator.disks.holding import Hold, alone, none, standby
 from coordinator.disks.kinds import mirrored_on
@@ -99,19 +99,33 @@ def part_copies(
     attached again, whatever becomes of one of them.
     """
     disks = mirrored(guest)
-    lagging: list[DiskId] = []
+    lagging: list[tuple[DiskId, tuple[NodeId, ...]]] = []
 
     async def part() -> None:
         reports = await cluster.call(Mirrors, home).status(disks=disks)
         pairs = zip(disks, reports, strict=True)
-        lagging[:] = [disk.id for disk, report in pairs if report and not is_whole(report)]
+        lagging[:] = [
+            (disk.id, _who_lacks(disk, report, home))
+            for disk, report in pairs
+            if report and not is_whole(report)
+        ]
         await hold(cluster, guest, holds)
 
     def note(state: State) -> Iterable[Update]:
-        others = {end.node for disk in disks for end in disk.ends} - {home.uuid}
-        return note_copies(tuple(lagging), now, behind=tuple(others))(state)
+        noted = (note_copies((disk,), now, behind=nodes)(state) for disk, nodes in lagging)
+        return [update for updates in noted for update in updates]
 
     return Step(f"detach the disks of {guest.name}", do=part, edit=note)
+
+
+def _who_lacks(disk: DiskSpec, report: MirrorReport, home: NodeRef) -> tuple[NodeId, ...]:
+    """Return the nodes that lack what a guest has written on ``home``, which reports.
+
+    With a copy that is not good the guest wrote to the other one only.
+    """
+    if report.own is not CopyState.UP_TO_DATE:
+        return (home.uuid,)
+    return tuple(end.node for end in disk.ends if end.node != home.uuid)
 
 
 async def take_back(
