@@ -4,7 +4,6 @@ import importlib.util
 import re
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def builder() -> ModuleType:
+def builder() -> Any:
     """Return what builds the guest of the demonstration, which is a program."""
     loader = SourceFileLoader("guest_builder", str(BUILD))
     spec = importlib.util.spec_from_loader("guest_builder", loader)
