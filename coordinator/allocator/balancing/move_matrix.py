@@ -11,10 +11,9 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.departures import leave
 from coordinator.allocator.balancing.effects import own_effects
-from coordinator.allocator.balancing.fitting import NO_LIMIT
 from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
-from coordinator.allocator.balancing.reserve import Holders
+from coordinator.allocator.balancing.reserve import add_reserve
 from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import UNKNOWN
@@ -48,7 +47,6 @@ class MoveMatrix:
         if left.dependent is not None:
             by_target = sorted(_BY_TARGET)
             after[by_target, 0] = score.before[by_target][:, nodes[0]]
-        self._holder = nodes[0]
         self._constant, self._squares, self._shifts = own_effects(score, nodes, after)
         self._as_primary = left.new_primary is None
         self._checks = step.room.checks(demands, as_primary=self._as_primary)
@@ -93,23 +91,25 @@ class MoveMatrix:
 
     def block(self, part: slice) -> Candidates:
         """Estimate the moves of some rows; what is impossible costs infinitely much."""
-        step, some = self._step, self._some[part]
+        step, left, some = self._step, self._left, self._some[part]
         targets = step.targets
         home, mirror = self._home[part], self._mirror[part]
         estimates = np.repeat(self._constant[part][:, None], len(targets), axis=1)
-        for _, left, right in self._factors:
-            variances = left[part] @ right
+        for _, factors, right in self._factors:
+            variances = factors[part] @ right
             np.maximum(variances, 0, out=variances)
             np.sqrt(variances, out=variances)
             estimates += variances
         clashes = step.clashes(some, self._as_primary)
         if clashes is not None:  # a forthcoming instance is let in all the same
             clashes = clashes * self._real[part][:, None]
-        ok = self._checks.matrix(part, self._left.strict[part], clashes)
+        ok = self._checks.matrix(part, left.strict[part], clashes)
         self._add_rare(estimates, part)
         if self._kind is not MoveKind.FAILOVER_TO_ANY:
-            self._add_reserve(estimates, ok, part)
-        ok &= self._left.fits[part][:, None]
+            term, rows = Term.RESERVED_MEM_CV, np.arange(len(self._some))[part]
+            own = self._shifts[term][part][:, None], self._squares[term][part][:, None]
+            add_reserve(step, left, self._demands, rows, own, estimates, ok)
+        ok &= left.fits[part][:, None]
         if not step.state.may_migrate.all():
             source = {
                 MoveKind.FAILOVER_TO_ANY: home,
@@ -139,32 +139,6 @@ class MoveMatrix:
                 force=step.allowed.force,
             )
             estimates[row, column] = step.score.exact(outcome.changed)
-
-    def _holders(self, part: slice) -> Holders:
-        """Who keeps memory free for a new peer: the targets, or the instances' own nodes."""
-        step, left = self._step, self._left
-        if left.new_primary is not None:
-            promised = step.state.promised[step.targets][:, left.new_primary[part]].T
-            return Holders.of_targets(step, promised, left.strict[part])
-        assert left.dependent is not None, "one of the two keeps it"
-        promised = step.state.promised[self._holder[part]][:, step.targets]
-        resources, strict = left.dependent
-        return Holders.of_own(step, self._holder[part], resources.at(part), promised, strict[part])
-
-    def _add_reserve(self, estimates: Floats, ok: Bools, part: slice) -> None:
-        """What a node keeps free for its new peer, its part in the score and whether it can."""
-        real = self._real[part][:, None]
-        needed = np.where(real, self._demands.needed[part][:, None], -NO_LIMIT)
-        holders = self._holders(part)
-        after = holders.reserved_with(needed)
-        ok &= holders.can_keep(after) | ~real
-        term = Term.RESERVED_MEM_CV
-        own = self._shifts[term][part][:, None], self._squares[term][part][:, None]
-        holders.add_to(estimates, after, own)
-        if self._step.n1_matters:
-            counts = self._demands.count[part][:, None]
-            failing = np.where(real, holders.memory <= after, holders.fails_n1)
-            holders.add_failing(estimates, failing, counts)
 
     def _add_rare(self, estimates: Floats, part: slice) -> None:
         """What only matters where N+1 fails, or instances have tags that say where to be."""
