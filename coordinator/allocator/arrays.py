@@ -27,14 +27,3 @@ def running_sum(values: Floats) -> Floats:
     with np.errstate(invalid="ignore"):  # infinite and negatively infinite make no number
         total: Floats = np.add.accumulate(values, axis=-1)[..., -1]
     return total
-
-
-def among(values: Ints, some: Ints, size: int) -> Bools:
-    """Per value whether it is one of ``some``; all are indices below ``size``.
-
-    As ``np.isin``, which sorts, and takes ten times as long for a few.
-    """
-    table = np.zeros(size, dtype=np.bool_)
-    table[some] = True
-    found: Bools = table[values]
-    return found

@@ -1,15 +1,21 @@
 """Going through candidates from best to worst, with exact scores only where they decide."""
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
 
-import numpy as np
+from math import inf, isfinite, isnan
 
-from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.model.terms import TOLERANCE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def from_best(
-    estimates: Floats, exact: Callable[[Ints], Floats], *, last_if_nan: bool = False
+    estimates: Sequence[float],
+    exact: Callable[[list[int]], list[float]],
+    *,
+    last_if_nan: bool = False,
 ) -> Iterator[tuple[int, float]]:
     """Yield (candidate, score) by rising score; among equals the last candidate first.
 
@@ -22,17 +28,18 @@ def from_best(
         last_if_nan: let the last come first even then; hail sorts the candidates of an
             allocation, but folds over those of a move, and NaN shows the difference.
     """
-    left = np.where(np.isfinite(estimates), estimates, 0.0)
-    known = np.full(len(left), np.nan)
-    for _ in range(len(left)):
-        near = np.flatnonzero(left <= left.min() + TOLERANCE)
-        fresh = near[np.isnan(known[near])]
-        if len(fresh):
-            known[fresh] = exact(fresh)
-        scores = known[near]
-        if np.isnan(scores).any():
-            best = int(near[np.flatnonzero(np.isnan(scores))[-1 if last_if_nan else 0]])
+    left = [estimate if isfinite(estimate) else 0.0 for estimate in estimates]
+    known: dict[int, float] = {}
+    for _ in left:
+        limit = min(left) + TOLERANCE
+        near = [at for at, estimate in enumerate(left) if estimate <= limit]
+        if fresh := [at for at in near if at not in known]:
+            known.update(zip(fresh, exact(fresh), strict=True))
+        unknown = [at for at in near if isnan(known[at])]
+        if unknown:
+            best = unknown[-1 if last_if_nan else 0]
         else:
-            best = int(near[np.flatnonzero(scores == scores.min())[-1]])
-        yield best, float(known[best])
-        left[best] = np.inf
+            lowest = min(known[at] for at in near)
+            best = next(at for at in reversed(near) if known[at] == lowest)
+        yield best, known[best]
+        left[best] = inf

@@ -7,12 +7,11 @@ NumPy.
 
 from __future__ import annotations
 
-from math import inf, isfinite, isnan, sqrt
+from math import isfinite, sqrt
 
 from coordinator.allocator.arithmetic import added, replaced
 from coordinator.allocator.model.terms import (
     SPREADS,
-    TOLERANCE,
     WEIGHTS,
     Term,
     TermKind,
@@ -20,10 +19,11 @@ from coordinator.allocator.model.terms import (
     parts_of,
     total_of,
 )
+from coordinator.allocator.rank import from_best
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     Figures = Sequence[float]  # of one node, by term
 
@@ -100,7 +100,7 @@ class RowScore:
         *,
         last_if_nan: bool = False,
     ) -> Iterator[tuple[int, float]]:
-        """Yield (candidate, score) by rising score; see ``rank.from_best``.
+        """Yield (candidate, score) by rising score; see ``from_best``.
 
         Args:
             choices: the candidates in question.
@@ -112,8 +112,9 @@ class RowScore:
         changes = {one: (nodes[one], figures[one]) for one in choices}
         estimates = [self.estimate(changes[one], crowding[one]) for one in choices]
 
-        def exact(at: int) -> float:
-            return self.after([changes[choices[at]]], crowding[choices[at]])
+        def exact(part: list[int]) -> list[float]:
+            some = [choices[at] for at in part]
+            return [self.after([changes[one]], crowding[one]) for one in some]
 
         for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
             yield choices[at], score
@@ -183,26 +184,6 @@ class RowScore:
         for place, value in moved:
             column[place] = value
         return column
-
-
-def from_best(
-    estimates: Sequence[float], exact: Callable[[int], float], *, last_if_nan: bool = False
-) -> Iterator[tuple[int, float]]:
-    """As ``rank.from_best``, of a few candidates, whose exact scores are asked for one by one."""
-    left = [estimate if isfinite(estimate) else 0.0 for estimate in estimates]
-    known: dict[int, float] = {}
-    for _ in left:
-        limit = min(left) + TOLERANCE
-        near = [at for at, estimate in enumerate(left) if estimate <= limit]
-        known.update((at, exact(at)) for at in near if at not in known)
-        unknown = [at for at in near if isnan(known[at])]
-        if unknown:
-            best = unknown[-1 if last_if_nan else 0]
-        else:
-            lowest = min(known[at] for at in near)
-            best = next(at for at in reversed(near) if known[at] == lowest)
-        yield best, known[best]
-        left[best] = inf
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

@@ -22,7 +22,6 @@ from coordinator.allocator.rank import from_best
 _Reduce = Callable[[Floats], Floats]
 
 _BLOCK = 1 << 16  # numbers worked on at a time, so that they stay in the cache
-_SUMS = tuple(term for term in Term if kind_of(term) is TermKind.SUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +129,12 @@ class Score:
         )
         changes = every.at(some)
 
-        def exact(part: Ints) -> Floats:
-            return self.exact(changes.at(part))
+        def exact(part: list[int]) -> list[float]:
+            scores: list[float] = self.exact(changes.at(np.array(part))).tolist()
+            return scores
 
-        for at, score in from_best(self.estimates(changes), exact, last_if_nan=last_if_nan):
+        estimates = self.estimates(changes).tolist()
+        for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
             yield choices[at], score
 
     def afresh(

@@ -44,10 +44,11 @@ class SingleFill:
             return
         rows = self._rows[open_ones]
 
-        def exact(some: Ints) -> Floats:
-            return self._figures.single_scores(rows[some])
+        def exact(some: list[int]) -> list[float]:
+            scores: list[float] = self._figures.single_scores(rows[some]).tolist()
+            return scores
 
-        for choice, _ in from_best(self._estimates(rows), exact):
+        for choice, _ in from_best(self._estimates(rows).tolist(), exact):
             yield int(self._nodes[open_ones[choice]])
 
     def put(self, node: int) -> None:
