@@ -54,7 +54,9 @@ class Scene:
                     yield from config.nodes_of(about)
                 yield from (ref.uuid for ref in _nodes_in(self.plan))
             case Where.NODE if isinstance(about, Node):
-                yield about.uuid
+                # One that is being marked offline is dead, and would be waited for in vain.
+                if getattr(self.operation, "offline", None) is not True:
+                    yield about.uuid
             case Where.GROUP:
                 group = config.find_group(self._name(About.GROUP))
                 yield from (

@@ -7,7 +7,8 @@ from common.names import InstanceName
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.settings import create
+from coordinator.operations.node.modify import ModifyNode
+from tests.sim.settings import GAMMA, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
@@ -38,5 +39,15 @@ def test_a_silent_node_costs_its_time_once() -> None:
             await asyncio.sleep(10)
             await cluster.run(create("web3", "gamma"))
             assert await took_s(cluster, VerifyGroup(group_name="default")) < 1
+
+    simulate(scenario())
+
+
+def test_a_dead_node_is_not_waited_for_when_it_is_marked_offline() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            cluster.network.isolate("gamma")
+            offline = ModifyNode(node_name=GAMMA, offline=True, force=True)
+            assert await took_s(cluster, offline) < 2.5
 
     simulate(scenario())
