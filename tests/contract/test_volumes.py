@@ -86,12 +86,13 @@ def test_a_volume_gets_another_name_once(rig: Rig) -> None:
 
 def test_a_snapshot_is_taken_once_and_goes_with_its_volume(rig: Rig) -> None:
     make(rig, volume(rig))
-    snapshot = snapshot_of(rig)
+    snapshot = snapshot_of(rig, room=4)
     for _ in range(2):
         run(rig.volumes.snapshot([snapshot]))
     (found,) = run(rig.volumes.find([snapshot.kept.volume]))
     assert found is not None
     assert found.origin == volume(rig).place.name
+    assert found.size == 8
     run(rig.volumes.ensure_absent([volume(rig)]))
     assert names(rig) == []
 

@@ -34,10 +34,15 @@ class FakeGroup:
     capacity: MiB = TEBIBYTE
     volumes: dict[str, VolumeReport] = field(default_factory=dict)
     thin_pools: dict[str, MiB] = field(default_factory=dict)
+    rooms: dict[str, MiB] = field(default_factory=dict)  # of snapshots, which have another size
 
     @property
     def free(self) -> MiB:
-        thick = sum(each.size for each in self.volumes.values() if not each.place.thin_pool)
+        thick = sum(
+            self.rooms[name] if each.goes_with_origin and name in self.rooms else each.size
+            for name, each in self.volumes.items()
+            if not each.place.thin_pool
+        )
         return MiB(self.capacity - thick - sum(self.thin_pools.values()))
 
 
@@ -191,8 +196,11 @@ class FakeVolumes(Volumes):
                 raise no_space(name, size, free)
         for volume, kept in missing:
             self._make(kept)
-            is_active = self._wanted(volume, "").is_active and not volume.place.thin_pool
-            self._change(kept.volume, origin=volume.place.name, is_active=is_active)
+            there = self._wanted(volume, "kept as it is")
+            is_active = there.is_active and not volume.place.thin_pool
+            name, group = volume.place.name, self.groups[volume.place.group]
+            group.rooms[kept.volume.place.name] = _in_extents(kept.size)
+            self._change(kept.volume, origin=name, is_active=is_active, size=there.size)
             self._copy(volume, kept.volume)
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
