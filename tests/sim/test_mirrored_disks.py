@@ -398,6 +398,17 @@ def test_it_is_told_how_much_a_node_lacks_that_was_off() -> None:
     tell(story)
 
 
+def test_the_only_copy_is_not_noted_as_behind_because_somebody_wants_to_start_without_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.machines["gamma"].volumes.groups[GROUP].volumes.clear()
+        await cluster.lose_power("beta")
+        with pytest.raises(NodeFailure, match="Disk 0 of web1 is missing on gamma, and the other"):
+            await cluster.run(StartInstance(instance_name=WEB1, force=True))
+        assert behind(cluster) == []
+
+    tell(story, start=False)
+
+
 def test_a_copy_that_missed_writes_is_noted_when_the_guest_stops() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.cut("gamma", "beta")

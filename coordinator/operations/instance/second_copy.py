@@ -50,11 +50,10 @@ async def find_cast(
         return Cast((home.ref,))
     (second,) = (config.nodes[n] for n in config.nodes_of(instance) if n != home.uuid)
     if second.offline:
-        return Cast((home.ref,), (second.ref,))
+        return await _by_itself(cluster, home, second, guest)
     try:
-        found = await cluster.call(Disks, second).find(disks=guest.disks)
-        missing = [str(index) for index, disk in enumerate(found) if disk is None]
-        trouble = f"disk {', '.join(missing)} is missing there" if missing else ""
+        missing = await _missing(cluster, second, guest)
+        trouble = f"disk {missing} is missing there" if missing else ""
     except GntError as error:
         trouble = error.message.rstrip(".")
     if not trouble:
@@ -68,7 +67,28 @@ async def find_cast(
             node=second.name,
         )
     cluster.log(f"Going on without the second copy on {second.name}: {trouble}.")
+    return await _by_itself(cluster, home, second, guest)
+
+
+async def _by_itself(cluster: Cluster, home: Node, second: Node, guest: GuestSpec) -> Cast:
+    """Return that ``home`` has to do without the other copy, which falls behind.
+
+    Raises:
+        NodeFailure: it has no copy either, so that of the other node is not to be noted as old.
+    """
+    if missing := await _missing(cluster, home, guest):
+        raise NodeFailure(
+            f"Disk {missing} of {guest.name} is missing on {home.name}, and the other copy, on "
+            f"{second.name}, cannot be had: bring {second.name} back.",
+            node=home.name,
+        )
     return Cast((home.ref,), (second.ref,))
+
+
+async def _missing(cluster: Cluster, node: Node, guest: GuestSpec) -> str:
+    """Return the numbers of the disks that a node has not got, in words; nothing if it has all."""
+    found = await cluster.call(Disks, node).find(disks=guest.disks)
+    return ", ".join(str(index) for index, disk in enumerate(found) if disk is None)
 
 
 def only(config: Config, instance: Instance, home: Node) -> Cast:
