@@ -50,6 +50,12 @@ _ENTRIES = (
         "backup.importing",
         command="gnt-backup import",
         help="make an instance from an export",
+        ignored=(
+            "--no-ip-check",
+            "--no-name-check",
+            "--no-wait-for-sync",
+            "--opportunistic-locking",
+        ),
     ),
     Entry(
         "OP_BACKUP_REMOVE",
