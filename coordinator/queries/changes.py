@@ -29,18 +29,36 @@ Found = defaultdict[str, set[Any]]  # keys by kind
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The state, what nodes told last, and the jobs of it that have not ended."""
+    """The state, what nodes told last, and by job that has not ended the nodes that it concerns.
+
+    Those are what its operations name, and where the instances are, or were since the job was seen,
+    that they name.
+    """
 
     state: State = field(default_factory=State)
     live: Live = field(default_factory=Live)
-    open_jobs: frozenset[JobId] = frozenset()
+    open_jobs: Mapping[JobId, frozenset[NodeId]] = field(default_factory=dict)
 
     def next(self, state: State, live: Live) -> "Moment":
         """Return a later one."""
-        jobs = self.open_jobs | changed_jobs(self, state)
-        ended = (job for number in jobs if (job := state.jobs.get(number)) and is_over(job))
-        gone = {number for number in jobs if number not in state.jobs}
-        return Moment(state, live, jobs - gone - {job.id for job in ended})
+        jobs = {*self.open_jobs, *changed_jobs(self, state)}
+        concerns = {
+            number: self.concerns(job, state)
+            for number in jobs
+            if (job := state.jobs.get(number)) is not None and not job.status.is_final
+        }
+        return Moment(state, live, concerns)
+
+    def concerns(self, job: Job, state: State) -> frozenset[NodeId]:
+        """Return the nodes that a job concerns, or did before ``state``."""
+        nodes = set(self.open_jobs.get(job.id, ()))
+        for name in {name for op in job.ops for name in _names(op.input)}:
+            for config in (self.state.config, state.config):
+                if (node := config.find_node(name)) is not None:
+                    nodes.add(node.uuid)
+                if (instance := config.find_instance(name)) is not None:
+                    nodes.update(config.nodes_of(instance))
+        return frozenset(nodes)
 
 
 def changed_rows(before: Moment, now: Moment) -> Mapping[str, set[Any]]:
@@ -70,28 +88,15 @@ def changed_jobs(before: Moment, now: State) -> set[JobId]:
     return found if len(new) == len(old) + grown else _differing(old, new)
 
 
-def is_over(job: Job) -> bool:
-    return job.status.is_final
-
-
-def ended_on(before: Moment, now: State) -> set[NodeId] | None:
-    """Return the nodes of which jobs that have ended since may have changed something.
-
-    Those are what their operations name, and where the instances are or were that they name. None:
-    no job has ended.
-    """
-    jobs = [now.jobs.get(number) for number in changed_jobs(before, now) & before.open_jobs]
-    jobs += [now.jobs.get(number) for number in _numbers_after(before.state, now)]
-    ended = [job for job in jobs if job is not None and is_over(job)]
-    if not ended:
-        return None
-    nodes: set[NodeId] = set()
-    for name in {name for job in ended for op in job.ops for name in _names(op.input)}:
-        for config in (before.state.config, now.config):
-            if (node := config.find_node(name)) is not None:
-                nodes.add(node.uuid)
-            if (instance := config.find_instance(name)) is not None:
-                nodes.update(config.nodes_of(instance))
+def ended_on(before: Moment, now: State) -> set[NodeId]:
+    """Return the nodes that jobs concern which have ended since."""
+    candidates = (*before.open_jobs, *_numbers_after(before.state, now))
+    ended = (
+        job
+        for number in candidates
+        if (job := now.jobs.get(number)) is not None and job.status.is_final
+    )
+    nodes = {node for job in ended for node in before.concerns(job, now)}
     return {node for node in nodes if node in now.config.nodes}
 
 

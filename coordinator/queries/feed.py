@@ -10,13 +10,14 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 
 from common.errors import InvalidRequest, NotFound
 from common.messages import to_json
 from common.names import NodeId
+from common.tasks import Background
 from coordinator.disks.kinds import pools_of
 from coordinator.queries.changes import CLUSTER, JOB, KINDS, Moment, changed_rows, ended_on
 from coordinator.queries.cluster_info import cluster_info
@@ -40,6 +41,14 @@ AT_ONCE, TURN = 250, 10  # rows of an answer, and after how many others get thei
 ORDER = (CLUSTER, *(kind.name for kind in KINDS), JOB)  # what a job did comes before its end
 
 
+class Target(NamedTuple):
+    """A state to be told, with what nodes say until ``until_s``."""
+
+    stored: State
+    state: State
+    until_s: float
+
+
 class _Subscription:
     def __init__(self, fields: Mapping[str, Sequence[Field[Any]]]) -> None:
         self.fields = fields
@@ -47,6 +56,8 @@ class _Subscription:
         self.due: deque[tuple[str, Any]] = deque()
         self.told: dict[tuple[str, Any], int] = {}  # sums of rows
         self.stored: State | None = None  # what was stored then
+        self.target: Target | None = None  # what is told next
+        self.look: asyncio.Task[None] | None = None  # at what jobs did that have ended since
         self.answered_s = asyncio.get_running_loop().time()
         self.rests_s = 0.0  # until it is looked for news again
         self.is_busy = False
@@ -62,22 +73,26 @@ class Feed:
         self._live = Live()
         self._asked_s: dict[NodeId, float] = {}  # when each node was asked for what is known
         self._looked_s = -inf  # when the last look at all nodes began
+        self._background = Background()
         self._wanted = asyncio.Event()
         self._seen = asyncio.Event()  # all nodes have been looked at
 
     async def run(self) -> None:
         """Look at all nodes every few seconds, while there are subscribers."""
-        while True:
-            await self._wanted.wait()
-            while self._subscriptions:
-                begun_s = asyncio.get_running_loop().time()
-                await self._look(self._source().state.config.nodes)
-                self._looked_s = begun_s
-                self._seen.set()
-                await asyncio.sleep(LOOK_S)
-                self._forget_who_left()
-            self._wanted.clear()
-            self._seen.clear()
+        try:
+            while True:
+                await self._wanted.wait()
+                while self._subscriptions:
+                    begun_s = asyncio.get_running_loop().time()
+                    await self._look(self._source().state.config.nodes)
+                    self._looked_s = begun_s
+                    self._seen.set()
+                    await asyncio.sleep(LOOK_S)
+                    self._forget_who_left()
+                self._wanted.clear()
+                self._seen.clear()
+        finally:
+            await self._background.close()
 
     def subscribe(self, fields: Mapping[str, Sequence[str]]) -> int:
         """Begin a subscription and return its number; everything there is counts as changed.
@@ -126,33 +141,42 @@ class Feed:
         return {"rows": rows, "more": bool(mine.due), "age": age}
 
     async def _find_news(self, mine: _Subscription) -> None:
-        """Wait a little for something that has changed, and put it down as due."""
+        """Wait a little for something that has changed, and put it down as due.
+
+        This may be cut off at any time, and goes on where it was when it is called again.
+        """
         loop = asyncio.get_running_loop()
-        if mine.stored is not None:
-            await asyncio.sleep(
-                mine.answered_s + min(max(GAP_S, mine.rests_s), LONGEST_REST_S) - loop.time()
-            )
-            if mine.moment.live is self._live:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TICK_S):
-                        await self._store.changed(mine.stored)
-        begun_s = loop.time()
-        nodes = ended_on(mine.moment, self._source().state) if mine.stored else None
-        mine.rests_s = (loop.time() - begun_s) / SHARE
+        if mine.target is None:
+            await self._wait_for_change(mine)
+            mine.target = Target(self._store.state, self._source().state, loop.time() + PATIENCE_S)
+            begun_s = loop.time()
+            if mine.stored and (nodes := ended_on(mine.moment, mine.target.state)):
+                mine.look = self._background.start(self._look(nodes), name="look after a job")
+            mine.rests_s = (loop.time() - begun_s) / SHARE
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout_at(mine.target.until_s):
                 await self._seen.wait()
-                if nodes:
-                    await self._look(nodes)
+                if mine.look is not None:
+                    await asyncio.wait({mine.look})
         begun_s = loop.time()
-        stored, state = self._store.state, self._source().state
-        now = mine.moment.next(state, self._live)
+        now = mine.moment.next(mine.target.state, self._live)
         found = changed_rows(mine.moment, now)
-        mine.stored, mine.moment = stored, now
+        mine.stored, mine.moment = mine.target.stored, now
+        mine.target = mine.look = None
         mine.due.extend(
             (kind, key) for kind in ORDER if kind in mine.fields for key in sorted(found[kind])
         )
         mine.rests_s += (loop.time() - begun_s) / SHARE
+
+    async def _wait_for_change(self, mine: _Subscription) -> None:
+        if mine.stored is None:
+            return
+        rests_s = min(max(GAP_S, mine.rests_s), LONGEST_REST_S)
+        await asyncio.sleep(mine.answered_s + rests_s - asyncio.get_running_loop().time())
+        if mine.moment.live is self._live:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._store.changed(mine.stored)
 
     async def _look(self, nodes: Container[NodeId]) -> None:
         """Ask some nodes what they have; what is younger already stays."""

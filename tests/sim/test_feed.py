@@ -137,3 +137,28 @@ def test_unknown_subscriptions_and_fields_are_refused() -> None:
                     await copy.begin(fields)
 
     simulate(scenario())
+
+
+def test_what_a_job_left_behind_is_seen_though_it_was_told_of_on_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=1) as cluster:
+            await cluster.run(create("web1", "beta"))
+            copy = Copy(cluster)
+            await copy.begin()
+            await copy.hear()
+            order = {"OP_ID": "OP_INSTANCE_FAILOVER", "instance_name": "web1"}
+            order["target_node"] = "gamma"
+            monkeypatch.setattr("tests.support.network.LATENCY_S", (0.2, 0.3))
+            number = await cluster.master.luxi("SubmitJob", [order])
+            seen: set[tuple[str, bool]] = set()
+            while copy.named("job").get(number, {}).get("status") != "success":
+                await copy.hear(0.3)  # less than a look takes
+                job = copy.named("job").get(number, {})
+                seen.add((str(job.get("status")), copy.named("node")["gamma"]["pinst_list"] != []))
+                assert job.get("status") != "error", job
+            assert ("running", True) in seen  # told before its end that the instance has moved
+            assert copy.named("instance")["web1"]["status"] == "running"
+
+    simulate(scenario())
