@@ -43,6 +43,7 @@ class Rig(Protocol):
     disk: DiskSpec
 
     def has_written(self) -> bool: ...
+    def times(self) -> int: ...
     def use(self) -> None: ...
     def fail(self, script: Script) -> None: ...
     def restart_noded(self) -> None: ...
@@ -66,6 +67,10 @@ class FakeRig:
         assert isinstance(self.driver, FakeOsDriver)
         self.driver.settle()
         return self.fake.read(self.disk) == "debian+stable for web1"
+
+    def times(self) -> int:
+        assert isinstance(self.driver, FakeOsDriver)
+        return len(self.driver.known)
 
     def use(self) -> None:
         self.users.add(DISK)
@@ -106,6 +111,10 @@ class ProcessRig:
 
     def has_written(self) -> bool:
         return self.path.read_bytes().startswith(b"debian+stable for web1")
+
+    def times(self) -> int:
+        """Tell how often a script was run: each time it gets a log."""
+        return len(list((self.root / "logs").iterdir()))
 
     def use(self) -> None:
         """Have the disk open as QEMU has."""
@@ -204,6 +213,7 @@ def test_a_script_that_is_begun_again_is_not_run_again(rig: Rig) -> None:
 
     said = in_time(rig, story())
     assert str(said).count("create of debian+stable") == 1
+    assert rig.times() == 1
 
 
 def test_a_script_goes_on_while_noded_is_started_anew(rig: Rig) -> None:

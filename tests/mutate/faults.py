@@ -6,6 +6,7 @@ from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
+from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
@@ -361,6 +362,7 @@ FAULTS = (
     *MIRRORS,
     *MOVES,
     *OF_COPIES,
+    *OF_OPERATING_SYSTEMS,
     Fault(
         "order carried out late", "an order does nothing once its caller has given up",
         "noded/calls/expiry.py",

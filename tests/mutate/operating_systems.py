@@ -1,0 +1,60 @@
+"""Faults in how operating systems and images are installed."""
+
+from tests.mutate.fault import Fault
+
+SCRIPTS = "tests/contract/test_os_scripts.py"
+SIMULATED = "tests/sim/test_operating_systems.py"
+IMAGES = "tests/contract/test_images.py"  # what a process does is not in a copy of the tree
+
+OF_OPERATING_SYSTEMS = (
+    Fault(
+        "script on a disk in use", "no script works on a disk that a guest or another script has",
+        "noded/operating_systems/driver.py",
+        "        claim(descriptor, disk.backing.where, to_write=True)\n", "",
+        (SCRIPTS,),
+    ),
+    Fault(
+        "script run twice", "a script that was begun for a run is not begun again",
+        "noded/operating_systems/driver.py",
+        "if home.exists and (self._runs(home) or home.result()):", "if False:",
+        (SCRIPTS,),
+    ),
+    Fault(
+        "definition that others can write", "what runs as root is root's alone",
+        "noded/operating_systems/definition.py",
+        "    check_roots_own(directory)\n", "",
+        (SCRIPTS,),
+    ),
+    Fault(
+        "variant with a path", "a variant is a name and no path",
+        "common/model/os_name.py",
+        '_PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"', '_PART = r"[A-Za-z0-9_./-]{1,64}"',
+        (SCRIPTS,),
+    ),
+    Fault(
+        "installation that is left attached", "disks are let go of when their script has ended",
+        "coordinator/operations/steps/scripts.py",
+        "    await hold_disks(cluster, run.order.subject.disks, run.detach.do)\n", "",
+        (SIMULATED,),
+    ),
+    Fault(
+        "confidential plan", "private parameters are in no job",
+        "coordinator/operations/fields.py",
+        'help="NAME=VALUE,…; kept, and shown to nobody",\n        syntax=Syntax.KEYVAL,\n'
+        "        secret=True,",
+        'help="NAME=VALUE,…; kept, and shown to nobody",\n        syntax=Syntax.KEYVAL,',
+        (SIMULATED,),
+    ),
+    Fault(
+        "image that names a file", "an image opens no other file",
+        "noded/images/qcow2.py",
+        "        if backing:\n", "        if False:\n",
+        (IMAGES,),
+    ),
+    Fault(
+        "old data behind an image", "nothing of what was on a disk before stays",
+        "noded/images/writing.py",
+        "    if not is_zeros and done < size:\n", "    if False:\n",
+        (IMAGES,),
+    ),
+)  # fmt: skip
