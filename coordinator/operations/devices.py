@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -11,14 +11,11 @@ from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.disk import Disk, Mode
-from common.model.nic import Nic
-from common.model.parameters import Layer, NicParameters, filled
-from common.names import MiB, NetworkId
+from common.model.parameters import NicParameters, filled
+from common.names import MiB
 from common.units import parse_mib
 from coordinator.disks.wish import DiskWish
-from coordinator.operations.addresses import Addresses
 from coordinator.state.config import Config
-from coordinator.state.kinds import NETWORK
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
@@ -141,47 +138,3 @@ def check_macs(config: Config, macs: Iterable[str]) -> None:
     for mac, uuid in taken.items():
         owner = next((i.name for i in config.instances.values() if uuid in i.nics), "another")
         raise Conflict(f"The MAC address {mac} is taken by a nic of {owner}.", mac=mac)
-
-
-def with_addresses(
-    nic: Nic, asked: NicRequest, told: Container[str], addresses: Addresses, config: Config
-) -> Nic:
-    """Return a nic with the network and the addresses that are asked for.
-
-    Args:
-        nic: as it is, or a new one.
-        asked: as it is to be.
-        told: the fields of ``asked`` that count; the others stay as they are.
-        addresses: which are free. The nic's own have been taken back.
-        config: for its networks.
-
-    Raises:
-        NotFound: there is no such network.
-        InvalidRequest, Conflict, NoCapacity: an address cannot be had.
-    """
-    network = config.networks.get(nic.network)
-    if "network" in told:
-        network = config.get(NETWORK, asked.network) if asked.network else None
-        if network and network.uuid != nic.network:
-            nic = replace(nic, nicparams=_own(nic.nicparams))
-        nic = replace(nic, network=network.uuid if network else NetworkId(""))
-    elif network and asked.parameters().keys() - {"guarded"}:
-        raise InvalidRequest(
-            f"A nic of the network {network.name} is plugged in as the network says; give "
-            "network=none to have it otherwise."
-        )
-    ip = (asked.ip or "") if "ip" in told else nic.ip
-    if ip == POOL:
-        if network is None:
-            raise InvalidRequest("Addresses are found by ip=pool in a network only: network=NAME.")
-        ip = addresses.new_ip(network)
-    elif ip and network:
-        addresses.take_ip(network, ip)
-    mac = asked.wanted_mac() if "mac" in told else nic.mac
-    mac = addresses.take_mac(mac) if mac else addresses.new_mac(nic.uuid, network)
-    return replace(nic, ip=ip, mac=mac)
-
-
-def _own(parameters: Layer) -> Layer:
-    """Return those parameters of a nic that its network does not decide."""
-    return {name: value for name, value in parameters.items() if name == "guarded"}

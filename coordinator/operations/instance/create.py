@@ -15,7 +15,7 @@ from common.model.os_name import read_os_name
 from common.model.parameters import Backend, filled, sound
 from common.model.tags import check_tags
 from common.model.template import DiskTemplate
-from common.names import InstanceId, InstanceName, MiB, NicId, NodeId, check_name
+from common.names import InstanceId, InstanceName, MiB, NodeId, check_name
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
 from coordinator.disks.holding import Handover
@@ -34,7 +34,6 @@ from coordinator.operations.devices import (
     NicRequest,
     check_counts,
     check_macs,
-    with_addresses,
     with_provider_parameters,
 )
 from coordinator.operations.fields import (
@@ -59,6 +58,7 @@ from coordinator.operations.instance.adoption import (
     where_found,
 )
 from coordinator.operations.instance.new_disk import new_disks
+from coordinator.operations.instance.new_nic import new_nics
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
@@ -69,7 +69,7 @@ from coordinator.operations.placement.allocators import (
 )
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
-from coordinator.operations.placement.numbers import free_addresses, free_devices
+from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec, read_backend
 from coordinator.operations.step import Step, record
@@ -370,24 +370,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
         disks = new_disks(cluster, kind, uuid, nodes, requests, free_devices(cluster))
-        addresses = free_addresses(cluster)
-        nics = tuple(
-            with_addresses(
-                Nic(
-                    uuid=NicId(cluster.new_uuid()),
-                    ctime=now,
-                    mtime=now,
-                    name=asked.name,
-                    mac="",
-                    nicparams=asked.parameters(),
-                ),
-                asked,
-                asked.__struct_fields__,
-                addresses,
-                config,
-            )
-            for asked in self.nics
-        )
+        nics = new_nics(cluster, self.nics)
         instance = Instance(
             uuid=uuid,
             ctime=now,

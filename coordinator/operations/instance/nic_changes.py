@@ -13,7 +13,8 @@ from common.model.parameters import DEFAULT, edited
 from common.names import InstanceName, NicId
 from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import MOST_NICS, NicRequest, with_addresses
+from coordinator.operations.devices import MOST_NICS, NicRequest
+from coordinator.operations.instance.new_nic import with_addresses
 from coordinator.operations.instance.which import find_device, place_for
 from coordinator.operations.placement.numbers import free_addresses
 from coordinator.state.config import Config
