@@ -60,15 +60,17 @@ class Ledger(Guest):
     @contextmanager
     def witness(self, node: Node) -> Iterator["Witness"]:
         """Write down here what it tells on a node, as long as that node can."""
-        witness = Witness()
         line = f"tail --follow --lines=+1 /run/gantry/instances/{self.uuid}/serial.log"
-        words = (*node.ssh(), line)
-        process = subprocess.Popen(words, stdout=witness.file, stderr=subprocess.DEVNULL)
-        try:
-            yield witness
-        finally:
-            process.kill()
-            process.wait()
+        with tempfile.TemporaryFile() as file:
+            words = (*node.ssh(), line)
+            process = subprocess.Popen(words, stdout=file, stderr=subprocess.DEVNULL)
+            witness = Witness(file.fileno())
+            try:
+                yield witness
+            finally:
+                process.kill()
+                process.wait()
+                witness.look()
 
     def on_disk(self, node: Node) -> Sequence:
         """Return what its disk has where it is in use, past all caches."""
@@ -81,14 +83,15 @@ class Ledger(Guest):
 class Witness:
     """What a guest has told, kept where no node can lose it."""
 
-    def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115 -- it is gone with the witness
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self.last = 0  # the number of which the guest was told last that it is on its disk
 
-    @property
-    def last(self) -> int:
-        """The last number of which the guest was told that it is on its disk."""
-        number = self.file.fileno()  # whose position is the writer's
-        return max(numbers(os.pread(number, os.fstat(number).st_size, 0)), default=0)
+    def look(self) -> int:
+        """Return how far it is by now."""
+        told = os.pread(self._file, os.fstat(self._file).st_size, 0)  # the writer's position stays
+        self.last = max(numbers(told), default=0)
+        return self.last
 
 
 def make(stage: Stage) -> Ledger:

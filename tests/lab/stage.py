@@ -1,9 +1,12 @@
 """What the stories do again and again."""
 
 import logging
+import os
 import subprocess
 import time
 from collections.abc import Callable
+
+import pytest
 
 from deploy.uml import cluster
 from deploy.uml.command import Trouble
@@ -14,6 +17,10 @@ PATIENCE_S = 90.0
 POLL_S = 0.5
 
 log = logging.getLogger(__name__)
+
+on_request = pytest.mark.skipif(
+    "GANTRY_LAB_ALL" not in os.environ, reason="It takes minutes; GANTRY_LAB_ALL=1 tells it, too."
+)
 
 
 class Stage:

@@ -4,7 +4,7 @@ from deploy.uml import faults
 from deploy.uml.node import Node
 from tests.lab.mirrored import NAME, Ledger
 from tests.lab.order import Order
-from tests.lab.stage import Stage, said, until
+from tests.lab.stage import Stage, on_request, said, until
 
 SLOW = "-D drbd:resync-rate=512,dynamic-resync=no"
 USUAL = "-D drbd:resync-rate=default,dynamic-resync=default"
@@ -41,6 +41,7 @@ def test_new_copies_are_made_though_the_coordinator_is_killed_at_every_step(
     assert ledger.state == "whole"
 
 
+@on_request
 def test_a_new_secondary_node_that_dies_while_it_is_copied_to_costs_no_copy(
     ledger: Ledger, stage: Stage
 ) -> None:

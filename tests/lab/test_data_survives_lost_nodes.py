@@ -8,7 +8,7 @@ import time
 
 from deploy.uml import network
 from tests.lab.mirrored import Ledger, part, sync_kib
-from tests.lab.stage import Stage, said, until
+from tests.lab.stage import Stage, on_request, said, until
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ def test_all_that_was_acknowledged_is_there_after_the_primary_node_lost_power(
 ) -> None:
     home, second = ledger.homes
     with ledger.witness(home) as told:
-        until(lambda: told.last > 20, "the guest to be heard")
+        until(lambda: told.look() > 20, "the guest to be heard")
         home.power_off()
     lost_at = time.monotonic()
     assert "exit 0" in said(stage.alpha, f"gnt-node modify --offline=yes --force {home.name}")
@@ -88,13 +88,14 @@ def test_a_split_that_was_forced_is_found_and_ends_as_the_operator_says(
     assert ledger.on_disk(second).whole_to >= before
 
 
+@on_request
 def test_both_nodes_lose_power_at_once_and_come_back_in_either_order(
     ledger: Ledger, stage: Stage
 ) -> None:
     home, second = ledger.homes
     for first, other in ((home, second), (second, home)):
         with ledger.witness(home) as told:
-            until(lambda: told.last > 0, "the guest to be heard")
+            until(lambda: told.look() > 0, "the guest to be heard")
             second.power_off()
             home.power_off()
         stage.start(first)

@@ -1,20 +1,14 @@
 """A guest that moves while it writes is on one node afterwards, with its data, whatever happens."""
 
-import os
-
 import pytest
 
 from deploy.uml.node import Node
 from tests.lab.mirrored import NAME, Ledger
 from tests.lab.order import Order
-from tests.lab.stage import Stage, said
+from tests.lab.stage import Stage, on_request, said
 
 MOVE = f"migrate --force --submit {NAME}"
 TRANSFER = f"move {NAME}"
-
-on_request = pytest.mark.skipif(
-    "GANTRY_LAB_ALL" not in os.environ, reason="It takes minutes; GANTRY_LAB_ALL=1 tells it, too."
-)
 
 
 def test_a_move_that_is_cancelled_half_way_leaves_it_where_it_was(
@@ -29,6 +23,7 @@ def test_a_move_that_is_cancelled_half_way_leaves_it_where_it_was(
     assert (check(ledger, stage, before), ledger.process(home)) == (home, process)
 
 
+@on_request
 def test_it_moves_though_the_coordinator_is_killed_at_every_step(
     ledger: Ledger, stage: Stage
 ) -> None:
