@@ -43,7 +43,8 @@ ASKED: list[tuple[str, str, Any]] = [
 ]  # fmt: skip
 
 
-ELSEWHERE = frozenset({"ops"})  # the fields of operations are a golden file of their own
+# Fields of operations and parameters, which golden files of their own have.
+ELSEWHERE = frozenset({"diskparams", "hvparams", "ndparams", "ops"})
 
 
 def shape(value: Any) -> Any:
@@ -51,7 +52,7 @@ def shape(value: Any) -> Any:
     match value:
         case dict():
             return {
-                key: "list" if key in ELSEWHERE else shape(each)
+                key: type(each).__name__ if key in ELSEWHERE else shape(each)
                 for key, each in sorted(value.items())
             }
         case list():
