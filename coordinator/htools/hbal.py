@@ -21,7 +21,7 @@ from coordinator.htools.output import say, tell
 from coordinator.htools.program import run
 from coordinator.htools.tables import show, show_g
 from coordinator.htools.view import split_instances
-from coordinator.iallocator.names import common_suffix
+from coordinator.iallocator.names import common_suffix, groups_named
 from coordinator.iallocator.show import policy
 
 OPTIONS = named(
@@ -84,9 +84,8 @@ def _chosen_group(cluster: Snapshot, options: Parsed) -> int:
         tell("Found multiple node groups:")
         _list_groups(cluster)
         raise InvalidRequest("Aborting.")
-    for index, group in enumerate(cluster.groups):
-        if options.group in {group.name, group.uuid}:
-            return index
+    if found := groups_named(options.group, cluster.groups):
+        return found[0]
     tell(f"Node group {options.group} not found. Node group list is:")
     _list_groups(cluster)
     raise InvalidRequest("Aborting.")

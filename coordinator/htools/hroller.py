@@ -17,6 +17,7 @@ from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, tell
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster
+from coordinator.iallocator.names import groups_named
 
 OPTIONS = named(
     "luxi master ialloc-src text-data offline offline-maintenance verbose quiet no-headers"
@@ -87,14 +88,10 @@ def _chosen(
     """
     group = None
     if options.group is not None:
-        named = [
-            index
-            for index, one in enumerate(cluster.groups)
-            if options.group in {one.name, one.uuid}
-        ]
-        if len(named) != 1:
+        found = groups_named(options.group, cluster.groups)
+        if len(found) != 1:
             raise InvalidRequest("Cannot find target group.")
-        group = named[0]
+        group = found[0]
     tags = options.node_tags
     return frozenset(
         node

@@ -72,37 +72,35 @@ def squeeze(options: Parsed) -> int:
 
 def _expand(cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, suffices: bool) -> None:
     """Turn nodes on."""
-    _head("'Nodes to online'", options)
-    for node in nodes:
-        say(cluster.nodes[node].name)
+    _show("'Nodes to online'", nodes, cluster, options)
     if options.verbose > 1 and not suffices:
         say("Onlining all nodes will not yield enough capacity")
-    after = switch(cluster, nodes, off=False)
-    alias = _aliases(cluster)
+    after, alias = switch(cluster, nodes, off=False), _aliases(cluster)
     power = "".join(f"  gnt-node power -f on {alias[node]}\n" for node in nodes)
     _tell_commands(f"echo Power Commands\n{power}{_script(cluster, after, alias)}", options)
-    if options.exec:
-        jobs = [_power(cluster, nodes, "power-on"), *_jobs(cluster, after)]
-        _run(jobs, f"expanding by {len(nodes)} nodes", options)
+    jobs = [_power(cluster, nodes, "power-on"), *_jobs(cluster, after)]
+    _run(jobs, f"expanding by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
 
 
 def _condense(cluster: Snapshot, nodes: Sequence[int], options: Parsed) -> None:
     """Turn nodes off."""
-    _head("'Nodes to offline'", options)
-    for node in nodes:
-        say(cluster.nodes[node].name)
-    after = switch(cluster, nodes, off=True)
-    alias = _aliases(cluster)
+    _show("'Nodes to offline'", nodes, cluster, options)
+    after, alias = switch(cluster, nodes, off=True), _aliases(cluster)
     tag = "".join(f"  gnt-node add-tags {alias[node]} {STANDBY_TAG}\n" for node in nodes)
     power = "".join(f"  gnt-node power -f off {alias[node]}\n" for node in nodes)
     moves = _script(cluster, after, alias)
     _tell_commands(f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}", options)
-    if options.exec:
-        tags = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
-        jobs = [*_jobs(cluster, after), *tags, _power(cluster, nodes, "power-off")]
-        _run(jobs, f"condensing by {len(nodes)} nodes", options)
+    tags = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
+    jobs = [*_jobs(cluster, after), *tags, _power(cluster, nodes, "power-off")]
+    _run(jobs, f"condensing by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze run")
+
+
+def _show(title: str, nodes: Sequence[int], cluster: Snapshot, options: Parsed) -> None:
+    _head(title, options)
+    for node in nodes:
+        say(cluster.nodes[node].name)
 
 
 def _head(title: str, options: Parsed) -> None:
@@ -162,6 +160,9 @@ def _power(cluster: Snapshot, nodes: Sequence[int], command: str) -> list[list[d
 
 
 def _run(jobs: _Jobs, comment: str, options: Parsed) -> None:
+    """Make the changes, if that is asked for."""
+    if not options.exec:
+        return
     if options.luxi is None:
         raise InvalidRequest("hsqueeze: Execution of commands possible only on LUXI")
     run_jobs(options.luxi, jobs, program="hsqueeze", reason=comment)

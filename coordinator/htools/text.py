@@ -14,6 +14,7 @@ from common.record import Record, replace, values_of
 from coordinator.allocator.policy import TEMPLATES, Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import NOWHERE, STATUSES, Group, Instance, Node, Snapshot
 from coordinator.htools.numbers import amount, real, whole
+from coordinator.iallocator.names import groups_named
 
 
 class _Column(Record):
@@ -129,7 +130,7 @@ def parse_cluster(text: str) -> Snapshot:
 
 
 def _owner(name: str, groups: Sequence[Group]) -> int:
-    found = [index for index, group in enumerate(groups) if name in {group.name, group.uuid}]
+    found = groups_named(name, groups)
     if len(found) != 1:
         raise InvalidRequest(f"The policy of group {name} is that of {len(found)} groups.")
     return found[0]

@@ -15,6 +15,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
 from coordinator.iallocator.answers import Answer, Moves, Options, Refused
+from coordinator.iallocator.names import groups_named
 from coordinator.iallocator.opcodes import Opcode
 from coordinator.iallocator.requests import BalanceCluster
 
@@ -72,9 +73,8 @@ def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> A
 def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:
     if request.group_name is None:
         return sorted({node.group for node in cluster.nodes})
-    for index, group in enumerate(cluster.groups):
-        if request.group_name in {group.name, group.uuid}:
-            return [index]
+    if found := groups_named(request.group_name, cluster.groups):
+        return found[:1]
     raise Refused(f"There is no group {request.group_name}")
 
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.allocator.snapshot import Group, Snapshot
 
 
 def common_suffix(cluster: Snapshot) -> str:
@@ -34,3 +34,8 @@ def find_one(name: str, names: Sequence[str], aliases: Sequence[str]) -> int:
     if len(found) != 1:
         raise InvalidRequest(f"Wrong number of elems found with name {name}")
     return found[0]
+
+
+def groups_named(ref: str, groups: Sequence[Group]) -> list[int]:
+    """The positions of the groups with this name or UUID."""
+    return [index for index, group in enumerate(groups) if ref in {group.name, group.uuid}]
