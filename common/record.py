@@ -56,11 +56,11 @@ class Record(metaclass=_Declared):
         fields = kind.__blank__
         if values:
             named.update(zip(fields, values, strict=False))
-        given = {**fields, **named}
+        given = fields | named
         is_too_much = len(given) > len(fields) or len(values) > len(fields)
-        if is_too_much or not kind.__required__ <= named.keys():
+        if is_too_much or not named.keys() >= kind.__required__:
             raise TypeError(f"A {kind.__name__} has {', '.join(fields)}, not {', '.join(named)}")
-        for put, value in zip(kind.__setters__, given.values(), strict=True):
+        for put, value in zip(kind.__setters__, given.values()):  # noqa: B905 - equally many
             put(self, value)
 
     def __setattr__(self, name: str, _: Any) -> None:

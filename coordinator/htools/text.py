@@ -95,6 +95,8 @@ _INSTANCE = (
     _Column("forthcoming", "forthcoming", _flag, _yes, "N"),
 )
 
+_HOMES = slice(5, 7)  # of these, its nodes
+
 
 def parse_cluster(text: str) -> Snapshot:
     """Read a cluster.
@@ -222,17 +224,24 @@ def _fields(line: str, kind: str, least: int) -> list[str]:
 def _read(columns: Sequence[_Column], texts: Sequence[str], whose: str) -> dict[str, Any]:
     """Read fields, of which the last ones may be missing."""
     usual = [column.usual or "" for column in columns[len(texts) :]]
-    return {
-        column.name: _value(text, column.read, f"{column.what} of {whose}")
-        for column, text in zip(columns, (*texts, *usual), strict=False)
-    }
+    values = {}
+    for column, text in zip(columns, (*texts, *usual), strict=False):
+        try:
+            values[column.name] = column.read(text)
+        except ValueError as error:
+            raise _unreadable(f"{column.what} of {whose}", text, error) from error
+    return values
 
 
 def _value(text: str, read: Callable[[str], Any], what: str) -> Any:
     try:
         return read(text)
     except ValueError as error:
-        raise InvalidRequest(f"Cannot read the {what}: {text!r} {error}.") from error
+        raise _unreadable(what, text, error) from error
+
+
+def _unreadable(what: str, text: str, why: ValueError) -> InvalidRequest:
+    return InvalidRequest(f"Cannot read the {what}: {text!r} {why}.")
 
 
 def format_cluster(cluster: Snapshot) -> str:
@@ -262,10 +271,9 @@ def _node_line(node: Node, cluster: Snapshot) -> str:
 
 def _instance_line(instance: Instance, cluster: Snapshot) -> str:
     names = [cluster.nodes[home].name for home in instance.homes]
-    primary, secondary, *_ = (*names, "")
-    named = {"primary": primary, "secondary": secondary}
-    shown = zip(_INSTANCE, _shown(_INSTANCE, instance), strict=True)
-    return "|".join((instance.name, *(named.get(column.name, text) for column, text in shown)))
+    texts = _shown(_INSTANCE, instance)
+    texts[_HOMES] = *names, *[""] * (2 - len(names))
+    return "|".join((instance.name, *texts))
 
 
 def _shown(columns: Iterable[_Column], row: Node | Instance) -> list[str]:
