@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from math import floor, isfinite
 
-from coordinator.allocator.model.resources import UNKNOWN, Loads, NodeResources
+from coordinator.allocator.model.resources import (
+    EVEN_LOAD,
+    NO_LOAD,
+    UNKNOWN,
+    Loads,
+    NodeResources,
+)
 from coordinator.allocator.snapshot import NOWHERE
 
 TYPE_CHECKING = False
@@ -34,12 +40,11 @@ def _recorded(nodes: NodeColumns, demands: Demands, primary: Sequence[int]) -> l
 
 def sums(size: int, amounts: Sequence[int], *homes: Sequence[int]) -> list[int]:
     """Amounts of instances summed by node."""
-    found = [0] * size
+    found = [0] * (size + 1)  # the last one is what is ``NOWHERE``
     for home in homes if any(amounts) else ():
         for node, amount in zip(home, amounts, strict=True):
-            if node != NOWHERE:
-                found[node] += amount
-    return found
+            found[node] += amount
+    return found[:size]
 
 
 def initial_rows(
@@ -80,7 +85,11 @@ def initial_rows(
     down = sums(size, _less(demands.next_memory, demands.memory), primary)
     primaries = sums(size, demands.count, primary)
     secondaries = sums(size, demands.count, secondary)
-    loads = _loads(size, demands, primary, secondary)
+    if all(load is EVEN_LOAD or load is NO_LOAD for load in demands.load):
+        here = zip(map(float, primaries), map(float, secondaries), strict=True)
+        loads = [Loads((one, one, one + other, one)) for one, other in here]
+    else:
+        loads = _loads(size, demands, primary, secondary)
     later = _next_spindles(nodes, demands, primary, secondary)
     rows = []
     for at in range(size):

@@ -59,7 +59,7 @@ class Loads(tuple[float, float, float, float]):
         return Loads((a - e, b - f, c - g, d - h))
 
 
-_NO_LOAD, _EVEN_LOAD = Loads((0.0, 0.0, 0.0, 0.0)), Loads((1.0, 1.0, 1.0, 1.0))
+NO_LOAD, EVEN_LOAD = Loads((0.0, 0.0, 0.0, 0.0)), Loads((1.0, 1.0, 1.0, 1.0))
 
 
 class _Figures:
@@ -139,7 +139,8 @@ def demand_columns(instances: InstanceColumns) -> Demands:
     memory, is_kept = instances.memory, [each != "ADMIN_offline" for each in instances.status]
     cpus = _times(instances.vcpus, is_kept)
     disk, spindles = _times(instances.disk, local), _times(instances.spindle_use, local)
-    loads = instances.load or [_EVEN_LOAD] * len(local)
+    loads = instances.load or [EVEN_LOAD] * len(local)
+    loads = [EVEN_LOAD if load == EVEN_LOAD else Loads(load) for load in loads]
     return Demands(
         count,
         _times(_times(memory, [each in USES_MEMORY for each in instances.status]), count),
@@ -147,7 +148,7 @@ def demand_columns(instances: InstanceColumns) -> Demands:
         _times(disk, count),
         _times(spindles, count),
         _times(_times(memory, is_kept), instances.auto_balance),
-        [Loads(load) if real else _NO_LOAD for load, real in zip(loads, count, strict=True)],
+        [load if real else NO_LOAD for load, real in zip(loads, count, strict=True)],
         local,
         [has_mirror[each] for each in templates],
         [UNKNOWN if each is None else each for each in instances.disk_spindles],
