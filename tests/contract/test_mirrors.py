@@ -339,6 +339,7 @@ def test_device_that_nobody_is_to_have_is_taken_away_unless_it_is_in_use(pair: P
         assert "it is primary" in await refusal(one.upkeep.take_away(one.disk.id))
         assert "connected to another copy" in await refusal(other.upkeep.take_away(other.disk.id))
         await one.detach()
+        await other.until(lambda r: r.link is Link.CONNECTING, "the other side to be gone")
         await other.upkeep.take_away(other.disk.id)
         await other.upkeep.take_away(other.disk.id)
         assert await other.module.look() == ()
