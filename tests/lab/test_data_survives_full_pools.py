@@ -6,7 +6,7 @@ import pytest
 
 from tests.lab.guests import guest
 from tests.lab.leftovers import leftovers
-from tests.lab.stage import Stage, said, until
+from tests.lab.stage import Stage, on_request, said, until
 
 # By default LVM has writes wait for a minute before they fail.
 MAKE = """set -e
@@ -29,6 +29,7 @@ def pool(stage: Stage) -> Iterator[Stage]:
     assert not leftovers(stage)
 
 
+@on_request
 def test_a_guest_in_a_full_pool_stands_still_and_goes_on_when_the_pool_has_grown(
     pool: Stage,
 ) -> None:
