@@ -1,5 +1,6 @@
 """What chaos in the lab decides and concludes, as far as it takes no node."""
 
+import inspect
 import itertools
 import subprocess
 import sys
@@ -7,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.disks import diagnosis
+from coordinator.disks.diagnosis import MirrorState
 from tests.lab.chaos import listen
+from tests.lab.chaos.operators import MENDED_BY
 from tests.lab.chaos.record import Record
 from tests.lab.chaos.schedule import GREAT, Order, Trouble, What, rounds
 from tests.support.sequence import SECTOR, check, make_record
@@ -76,6 +80,13 @@ def test_listening_tells_starts_and_the_newest_number(
         "web", "boot/7", 5, b"going on from 0000000A\n0000000B\n0000000C\ngoing on from 0C\n"
     )
     assert capsys.readouterr().out.splitlines() == ["web start 10 boot/7/5", "web count 12"]
+
+
+def test_what_is_broken_is_mended_by_the_command_that_verify_names_for_it() -> None:
+    source = inspect.getsource(diagnosis)
+    for state, command in MENDED_BY.items():
+        assert state in set(MirrorState)
+        assert command in source
 
 
 def test_what_runs_on_nodes_needs_nothing_that_they_do_not_have() -> None:
