@@ -125,9 +125,11 @@ class Operator:
                 self._order(f"gnt-instance startup {name}")
             elif state in MENDED_BY:
                 self._order(f"{MENDED_BY[state]} {name}")
-        found = self._tell(master, "gnt-cluster verify", ORDER_S)[1]
+        done, found = self._tell(master, "gnt-cluster verify || true", ORDER_S)
         for name in re.findall(r"gnt-instance migrate --cleanup (\S+?)[”\s]", found):
             self._order(f"gnt-instance migrate --cleanup --force {name}")
+        if not done:
+            return found
         wrong = [line for line in found.splitlines() if "ERROR" in line or "WARNING" in line]
         return "\n".join([*wrong, *self._not_whole(master)])
 
@@ -158,5 +160,5 @@ class Operator:
 
 def _last_line(text: str) -> str:
     """Return what a command said last, without the words that brought it to its node."""
-    said = text.rpartition("” ")[2].strip()
+    said = text.rpartition("” ")[2].strip() or text
     return said.splitlines()[-1].strip()
