@@ -28,7 +28,7 @@ from coordinator.state.rows import Put
 from tests.support.cluster import simulated_cluster
 from tests.support.rapi import WRITER, RapiProcess, rapi_process
 
-NODES, AT_ONCE, SECONDS = 5, 500, 3.0
+NODES, AT_ONCE, SECONDS, ORDERS = 5, 500, 3.0, 20
 LOGIN = base64.b64encode(":".join(WRITER).encode()).decode()
 
 
@@ -116,6 +116,7 @@ def measure(count: int) -> None:
             show(count, "GET /2/instances?bulk=1", clients, rapi)
             show(count, "GET /2/instances/web1.example.com", clients, rapi)
         print(f"{count:9} the coordinator meanwhile: {used_s():.2f} s of its processor")
+        show_delay(count, rapi)
         for clients in (1, 4, 64):
             show(count, "PUT /2/tags?tag=a&dry-run=1", clients, rapi)
         memory = Path(f"/proc/{rapi.pid}/status").read_text().split("VmRSS:")[1].split()[0]
@@ -151,6 +152,21 @@ def show(count: int, request: str, clients: int, rapi: RapiProcess) -> None:
     )
 
 
+def show_delay(count: int, rapi: RapiProcess) -> None:
+    """Print how long after an order, job included, an event tells what it did."""
+    listener, client = Client(rapi.port), Client(rapi.port)
+    listener.send("GET", "/2/events?kinds=cluster")
+    times = []
+    for number in range(ORDERS):
+        begun_s = time.perf_counter()
+        assert client.ask("PUT", f"/2/tags?tag=new{number}") == 200
+        listener.read_until(b'"new%d"' % number)
+        times.append(time.perf_counter() - begun_s)
+    times.sort()
+    median, slowest = times[len(times) // 2] * 1000, times[-1] * 1000
+    print(f"{count:9} from an order to the event: median {median:.0f} ms, at most {slowest:.0f} ms")
+
+
 class Client:
     """One connection."""
 
@@ -165,10 +181,18 @@ class Client:
     def close(self) -> None:
         self._socket.close()
 
-    def ask(self, method: str, path: str) -> int:
-        """Return the status of the answer, after all of it was read."""
+    def send(self, method: str, path: str) -> None:
         head = f"{method} {path} HTTP/1.1\r\nHost: rapi\r\nAuthorization: Basic {LOGIN}\r\n\r\n"
         self._socket.sendall(head.encode())
+
+    def read_until(self, text: bytes) -> None:
+        seen = b""
+        while text not in seen:
+            seen = seen[-len(text) :] + self._socket.recv(1 << 16)
+
+    def ask(self, method: str, path: str) -> int:
+        """Return the status of the answer, after all of it was read."""
+        self.send(method, path)
         size = self._socket.recv_into(self._buffer)
         answer = bytes(self._buffer[:size])
         while b"\r\n\r\n" not in answer:
