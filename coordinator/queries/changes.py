@@ -116,7 +116,7 @@ def _find_configured(old: Config, new: Config, found: Found) -> None:
     found[CLUSTER].add(CLUSTER)
     for kind in KINDS:
         found[kind.name] |= _differing(old.table(kind), new.table(kind))
-    if found[kinds.GROUP.name] or not _same(old, new, kinds.CLUSTER):  # all have defaults of these
+    if _others_show(old, new):
         for kind in KINDS:
             found[kind.name] |= {*old.table(kind), *new.table(kind)}
         return
@@ -168,8 +168,26 @@ def _guests(live: Live, node: NodeId) -> dict[InstanceId, GuestReport] | None:
     return {each.id: replace(each, cpu_seconds=0.0, resident=MiB(0), silent_s=0.0) for each in told}
 
 
-def _same(old: Config, new: Config, kind: Kind[Any, Any]) -> bool:
-    return not _differing(old.table(kind), new.table(kind))
+def _others_show(old: Config, new: Config) -> bool:
+    """Tell whether something has changed of the cluster or a group that rows of others show."""
+    for kind in _SHARED:
+        before, now = old.table(kind), new.table(kind)
+        for key in _differing(before, now):
+            if key not in before or key not in now:
+                return True
+            names = [name for name in now[key].__struct_fields__ if name not in _SHOWN_ALONE]
+            if any(getattr(before[key], name) != getattr(now[key], name) for name in names):
+                return True
+    return False
+
+
+_SHARED: tuple[Kind[Any, Any], ...] = (kinds.CLUSTER, kinds.GROUP)
+# What is told of an object in its own row alone.
+_SHOWN_ALONE = frozenset({
+    "alloc_policy", "archive_jobs_after_s", "candidate_pool_size", "default_iallocator",
+    "default_iallocator_params", "default_iallocators", "delete_jobs_after_s", "max_running_jobs",
+    "mtime", "overrides", "queue_drained", "serial_no", "tags", "watcher_pause",
+})  # fmt: skip
 
 
 def _differing(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> set[Any]:

@@ -67,6 +67,9 @@ WEB1, WEB2 = instance("web1.example.com"), instance("web2.example.com")
 DISK, NIC = STATE.config.disks_of(WEB1)[0], STATE.config.nics_of(WEB1)[0]
 CHANGES: dict[str, list[Update]] = {
     "a default of the cluster": [Put(replace(CLUSTER, beparams={"vcpus": 7}))],
+    "the tags of the cluster": [Put(replace(CLUSTER, tags=("x",)))],
+    "the tags of a group": [Put(replace(GROUP, tags=("x",), alloc_policy="last_resort"))],
+    "another name of a group": [Put(replace(GROUP, name="racks"))],
     "another master": [Put(replace(CLUSTER, master=BETA.uuid))],
     "a default of nodes in a group": [Put(replace(GROUP, ndparams={"spindle_count": 9}))],
     "a node that is marked offline": [Put(replace(BETA, offline=True))],
@@ -129,6 +132,12 @@ def test_a_change_of_one_instance_looks_at_no_other() -> None:
     assert found["instance"] == {WEB1.uuid}
     assert found["node"] == {BETA.uuid}
     assert not found["job"]
+
+
+@pytest.mark.parametrize("change", ["the tags of the cluster", "the tags of a group"])
+def test_tags_of_what_has_many_instances_have_none_of_them_looked_at(change: str) -> None:
+    after = BEFORE.next(STATE.apply(CHANGES[change]), LIVE)
+    assert not changed_rows(BEFORE, after)["instance"]
 
 
 def test_jobs_are_open_until_they_have_ended() -> None:
