@@ -187,8 +187,8 @@ FAULTS = (
     Fault(
         "plugged in with a default for a bad value", "a bad value of a nic's own keeps it out",
         "coordinator/operations/specs.py",
-        "filled(NicParameters, sound(NicParameters, base), nic.nicparams, what=what)",
-        "settled(NicParameters, sound(NicParameters, base), nic.nicparams)",
+        "filled(NicParameters, sound(NicParameters, base), *layers, what=what)",
+        "settled(NicParameters, sound(NicParameters, base), *layers)",
         (BAD_PARAMETERS,),
     ),
     Fault(
@@ -196,6 +196,33 @@ FAULTS = (
         "coordinator/operations/cluster/modify.py",
         '            ("enabled_hypervisors", "hypervisor"),\n', "",
         (BAD_PARAMETERS,),
+    ),
+    Fault(
+        "address promised to nobody", "jobs at the same time get different addresses",
+        "coordinator/operations/placement/numbers.py",
+        "(nic for promise in standing for nic in promise.nics)", "()",
+        ("tests/sim/test_networks.py",),
+    ),
+    Fault(
+        "nic in a network that is not there", "a group that is not connected gets no such nic",
+        "coordinator/operations/addresses.py",
+        "        if nic.network and nic.network not in group.networks:\n", "        if False:\n",
+        ("tests/sim/test_networks.py",),
+    ),
+    Fault(
+        "hooks forgotten by a successor", "whoever goes on with a job runs the hooks after it",
+        "coordinator/jobs/preparation.py", "                hooks=due,\n", "",
+        ("tests/sim/test_hooks.py",),
+    ),
+    Fault(
+        "refusal of a hook ignored", "a script that fails before an operation refuses it",
+        "coordinator/hooks/phases.py", "        if refusals:\n", "        if False:\n",
+        ("tests/sim/test_hooks.py",),
+    ),
+    Fault(
+        "hook run that others can change", "scripts of others are not run as root",
+        "noded/hooks/directory.py", "        check_program(script, mode)\n", "",
+        ("tests/contract/test_hooks.py",),
     ),
     # coordinator: jobs
     Fault(
