@@ -10,34 +10,32 @@ from __future__ import annotations
 from math import isfinite, sqrt
 
 from coordinator.allocator.arithmetic import added, replaced
+from coordinator.allocator.model.standing import Standing
 from coordinator.allocator.model.terms import (
     SPREADS,
     WEIGHTS,
     Term,
     TermKind,
     kind_of,
-    parts_of,
-    total_of,
 )
-from coordinator.allocator.rank import from_best
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    from coordinator.allocator.model.standing import Change
 
     Figures = Sequence[float]  # of one node, by term
 
 _KINDS = tuple((term, kind_of(term), WEIGHTS[term]) for term in Term)
 
 
-class RowScore:
+class RowScore(Standing):
     """Nodes as they stand, and what changes of them make of their score.
 
     Attributes:
         before: figures of each node, see ``figures_of_row``.
-        sums, variances: per term; the latter of spreads only.
         alike: per term that is a spread, the first that is equal to it on all nodes.
-        value: the score; NaN when a node has none of something.
     """
 
     def __init__(self, figures: Sequence[Figures], online: Sequence[bool], crowding: int) -> None:
@@ -67,7 +65,7 @@ class RowScore:
                 self.sums[term], self.variances[term] = _moments(column)
             else:
                 self.sums[term], self.variances[term] = self.sums[at], self.variances[at]
-        self.value = total_of(self.values())
+        self.value = self.total()
 
     def is_online(self, node: int) -> bool:
         """Whether a node, given by position, counts in spreads."""
@@ -77,47 +75,10 @@ class RowScore:
         """The figures of some of the nodes, given by position."""
         return [self.before[place] for place in places]
 
-    def values(self) -> list[float]:
-        """The terms as they stand, without weights; empty with no node online."""
-        if not self.count:
-            return []
-        values = list(self.sums)
-        for term in SPREADS:
-            values[term] = sqrt(self.variances[term])
-        values[Term.LOCATION_EXCLUSION_SCORE] = float(self.crowding)
-        return values
-
-    def parts(self) -> dict[Term, float]:
-        """What each term adds to the score."""
-        return parts_of(self.values())
-
-    def ranked(
-        self,
-        choices: Sequence[int],
-        nodes: Sequence[int],
-        figures: Sequence[Figures],
-        crowding: Sequence[int],
-        *,
-        last_if_nan: bool = False,
-    ) -> Iterator[tuple[int, float]]:
-        """Yield (candidate, score) by rising score; see ``from_best``.
-
-        Args:
-            choices: the candidates in question.
-            nodes: per candidate, the position of the node it changes.
-            figures: per candidate, that node's figures then.
-            crowding: per candidate, what it adds to the count of crowded locations.
-            last_if_nan: as of ``from_best``.
-        """
-        changes = {one: (nodes[one], figures[one]) for one in choices}
-        estimates = [self.estimate(changes[one], crowding[one]) for one in choices]
-
-        def exact(part: list[int]) -> list[float]:
-            some = [choices[at] for at in part]
-            return [self.after([changes[one]], crowding[one]) for one in some]
-
-        for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
-            yield choices[at], score
+    def estimated(self, changes: Sequence[Change], crowding: Sequence[int]) -> list[float]:
+        """The score after each of some changes of one node, but for rounding; see ``afresh``."""
+        pairs = zip(changes, crowding, strict=True)
+        return [self.estimate(change, more) for (change,), more in pairs]
 
     def estimate(self, change: tuple[int, Figures], crowding: int) -> float:
         """The score after a change of one node, but for rounding; if there is one at all."""
@@ -139,10 +100,13 @@ class RowScore:
             total += weight * sqrt(variance)
         return total
 
-    def afresh(
-        self, changes: Sequence[Sequence[tuple[int, Figures]]], crowding: Sequence[int]
-    ) -> list[float]:
-        """The score after each of some changes, each as of ``after``."""
+    def afresh(self, changes: Sequence[Change], crowding: Sequence[int]) -> list[float]:
+        """The score after each of some changes.
+
+        Args:
+            changes: of nodes, given by position, to other figures.
+            crowding: what each adds to the count of crowded locations.
+        """
         return [self.after(change, more) for change, more in zip(changes, crowding, strict=True)]
 
     def after(self, changes: Sequence[tuple[int, Figures]], crowding: int) -> float:

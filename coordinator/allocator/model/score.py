@@ -1,6 +1,8 @@
 """The score of a set of nodes, exactly as htools rounds it, for many changes side by side."""
 
-from collections.abc import Callable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,16 +10,18 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Floats, Ints, running_sum
 from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import NodeResources
+from coordinator.allocator.model.standing import Standing
 from coordinator.allocator.model.terms import (
     SPREADS,
     WEIGHTS,
     Term,
     TermKind,
     kind_of,
-    parts_of,
-    total_of,
 )
-from coordinator.allocator.rank import from_best
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coordinator.allocator.model.standing import Change
 
 _Reduce = Callable[[Floats], Floats]
 
@@ -38,22 +42,25 @@ class Changed:
     figures: Floats
     crowding: Ints
 
-    def at(self, candidates: Ints) -> "Changed":
-        """Some of the candidates."""
-        return Changed(
-            self.nodes[:, candidates], self.figures[:, :, candidates], self.crowding[candidates]
-        )
+
+def _side_by_side(changes: Sequence[Change], crowding: Sequence[int]) -> Changed:
+    nodes = np.array([[node for node, _ in change] for change in changes], dtype=np.int64)
+    after = np.array([[figures for _, figures in change] for change in changes])
+    width = len(changes[0]) if changes else 1
+    return Changed(
+        nodes.reshape(-1, width).T,
+        np.ascontiguousarray(after.reshape(-1, width, len(Term)).T),
+        np.array(crowding, dtype=np.int64),
+    )
 
 
-class Score:
+class Score(Standing):
     """Nodes as they stand, and what changes would make of their score.
 
     Attributes:
         online: which of them count; shape (nodes,).
         before: their figures, shape (20, nodes).
-        means, variances: per term; meaningful for spreads only.
-        sums: per term.
-        value: the score; NaN when a node has none of something.
+        means: per term; meaningful for spreads only.
     """
 
     def __init__(self, resources: NodeResources, crowding: int = 0) -> None:
@@ -74,7 +81,7 @@ class Score:
             with np.errstate(invalid="ignore"):
                 deviations = seen - self.means[spreads, None]
                 self.variances[spreads] = running_sum(deviations * deviations) / self.count
-        self.value = total_of(self.values())
+        self.value = self.total()
 
     def is_online(self, node: int) -> bool:
         """Whether a node, given by position, counts in spreads."""
@@ -84,67 +91,19 @@ class Score:
         """The figures of some of the nodes, given by position: shape (20, places)."""
         return self.before[:, places]
 
-    def values(self) -> list[float]:
-        """The terms as they stand, without weights; empty with no node online."""
-        if not self.count:
-            return []
-        found = []
-        for term in Term:
-            match kind_of(term):
-                case TermKind.SPREAD:
-                    found.append(float(np.sqrt(self.variances[term])))
-                case TermKind.SUM:
-                    found.append(float(self.sums[term]))
-                case TermKind.CROWDING:
-                    found.append(float(self.crowding))
-        return found
+    def estimated(self, changes: Sequence[Change], crowding: Sequence[int]) -> list[float]:
+        """The score after each of some changes, but for rounding; see ``afresh``."""
+        scores: list[float] = self.estimates(_side_by_side(changes, crowding)).tolist()
+        return scores
 
-    def parts(self) -> dict[Term, float]:
-        """What each term adds to the score."""
-        return parts_of(self.values())
-
-    def ranked(
-        self,
-        choices: Sequence[int],
-        nodes: Sequence[int],
-        figures: Floats,
-        crowding: Sequence[int],
-        *,
-        last_if_nan: bool = False,
-    ) -> Iterator[tuple[int, float]]:
-        """Yield (candidate, score) by rising score; see ``from_best``.
+    def afresh(self, changes: Sequence[Change], crowding: Sequence[int]) -> list[float]:
+        """The score after each of some changes.
 
         Args:
-            choices: the candidates in question.
-            nodes: per candidate, the position of the node it changes.
-            figures: those nodes' figures then, shape (20, candidates).
-            crowding: per candidate, what it adds to the count of crowded locations.
-            last_if_nan: as of ``from_best``.
+            changes: of nodes, given by position, to other figures.
+            crowding: what each adds to the count of crowded locations.
         """
-        some = np.array(choices, dtype=np.int64)
-        every = Changed(
-            np.array(nodes, dtype=np.int64)[None],
-            figures[:, None],
-            np.array(crowding, dtype=np.int64),
-        )
-        changes = every.at(some)
-
-        def exact(part: list[int]) -> list[float]:
-            scores: list[float] = self.exact(changes.at(np.array(part))).tolist()
-            return scores
-
-        estimates = self.estimates(changes).tolist()
-        for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
-            yield choices[at], score
-
-    def afresh(
-        self, changes: Sequence[Sequence[tuple[int, Sequence[float]]]], crowding: Sequence[int]
-    ) -> list[float]:
-        """The score after each of some changes of nodes, given by position, to other figures."""
-        nodes = np.array([[node for node, _ in change] for change in changes])
-        after = np.array([[figures for _, figures in change] for change in changes])
-        changed = Changed(nodes.T, np.ascontiguousarray(after.T), np.array(crowding))
-        scores: list[float] = self.exact(changed).tolist()
+        scores: list[float] = self.exact(_side_by_side(changes, crowding)).tolist()
         return scores
 
     def estimates(self, changed: Changed) -> Floats:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEW = 64
 """Nodes up to which trying them one by one is faster than arrays."""
 
-FEW_IN_PAIRS, FEW_WITH_NUMPY = 240, 14
+FEW_IN_PAIRS, FEW_WITH_NUMPY = 160, 14
 """The same of pairs of nodes: where NumPy would have to be loaded for arrays, and where it is."""
 
 

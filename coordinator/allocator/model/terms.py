@@ -12,7 +12,7 @@ from enum import Enum, IntEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 
 class Term(IntEnum):
@@ -62,20 +62,6 @@ TOLERANCE = 1e-6
 
 An error of 1e-15 in a variance, which rounding makes, is one of 3e-8 in its root.
 """
-
-
-def total_of(values: Sequence[float]) -> float:
-    """The score made of all terms, or of none with no node online; added in their order."""
-    total = 0.0
-    for weight, value in zip(WEIGHTS, values, strict=False):
-        total += weight * value
-    return total
-
-
-def parts_of(values: Sequence[float]) -> dict[Term, float]:
-    """What each term adds to the score."""
-    values = values or [0.0] * len(Term)
-    return {term: WEIGHTS[term] * value for term, value in zip(Term, values, strict=True)}
 
 
 def merge_crowds(crowds: Iterable[Mapping[tuple[str, str], int]]) -> Counter[tuple[str, str]]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from coordinator.allocator.model import shift
 from coordinator.allocator.model.figures import figures, figures_of_row
 from coordinator.allocator.model.resources import asked, asked_arrays
+from coordinator.allocator.rank import from_best
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,11 +73,16 @@ class Trials:
             last_if_nan: as of ``from_best``.
         """
         choices = [at for at, code in enumerate(self.codes) if not code]
-        places = [scope.place.get(node, -1) for node in self.nodes]
-        for at, score in scope.standing.ranked(
-            choices, places, self.figures, crowding, last_if_nan=last_if_nan
-        ):
-            yield self.nodes[at], score
+        by_node = self.figures if isinstance(self.figures, list) else self.figures.T
+        changes = [[(scope.place.get(self.nodes[at], -1), by_node[at])] for at in choices]
+        more, standing = [crowding[at] for at in choices], scope.standing
+
+        def exact(some: list[int]) -> list[float]:
+            return standing.afresh([changes[at] for at in some], [more[at] for at in some])
+
+        estimates = standing.estimated(changes, more)
+        for at, score in from_best(estimates, exact, last_if_nan=last_if_nan):
+            yield self.nodes[choices[at]], score
 
 
 def as_primary(
