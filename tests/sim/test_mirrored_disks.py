@@ -330,6 +330,19 @@ def test_it_runs_again_where_it_was_if_the_link_is_lost_while_it_is_failed_over(
     tell(story)
 
 
+def test_it_runs_again_where_it_was_if_the_target_dies_while_it_is_failed_over() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        job = await cluster.submit(FailOverInstance(instance_name=WEB1))
+        while any(end.primary for end in cluster.pairs.ends):
+            await cluster.settle(0.01)
+        await cluster.lose_power("beta")
+        assert (await cluster.finished(job)).status is Status.ERROR
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+        assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], ["beta"])
+
+    tell(story)
+
+
 def test_it_starts_though_its_nodes_do_not_reach_each_other_if_told_so() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.cut("gamma", "beta")

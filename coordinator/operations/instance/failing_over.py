@@ -1,5 +1,6 @@
 """The steps by which an instance is stopped on one node, or dead there, and started on another."""
 
+import dataclasses
 from collections.abc import Iterator
 
 from common.messages import Order
@@ -40,8 +41,10 @@ def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
     """Have it end where it was and start where it is going to be; undone, it runs where it was."""
     if plan.pairing:
         yield from prepare_target(cluster, plan.pairing, plan.target)
+    stopped: list[Step] = []  # by this coordinator, not by one before it
+    started: list[Step] = []  # likewise
     if not plan.source_offline:
-        yield shut_down_guest(
+        stop = shut_down_guest(
             cluster,
             plan.guest,
             plan.source,
@@ -49,27 +52,47 @@ def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
             wait_s=plan.wait_s,
             was_running=plan.was_running,
             take_back=lambda: take_back(
-                cluster, plan.guest, plan.source, plan.detach.undo, plan.target
+                cluster,
+                plan.guest,
+                plan.source,
+                plan.detach.undo,
+                plan.target,
+                is_untouched=bool(stopped) and not started,
             ),
         )
+        yield _noted(stop, stopped)
     yield from detach_elsewhere(cluster, plan.guest, plan.others)
     instances = cluster.call(Instances, plan.target)
-    yield act(
+    clear = act(
         f"clear away what is left of {plan.guest.name} on {plan.target}",
         lambda: instances.ensure_no_shell(instance=plan.guest.id),
     )
     if plan.pairing:
+        yield clear
         yield from start_there(cluster, plan.pairing, plan.target, plan.guest, plan.now)
         return
-    good = (plan.target,) if plan.declares else ()
-    yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
+    # First of all: if the target dies from here on, it is noted that its copy is behind.
     yield record(
         f"record that {plan.guest.name} is on {plan.target}",
         set_primary(plan.instance, plan.target.uuid, plan.now),
         undo=_back_on_source(plan),
     )
+    yield clear
+    good = (plan.target,) if plan.declares else ()
+    yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
     if plan.start:
-        yield start_guest(cluster, plan.guest, plan.target, plan.attach)
+        yield _noted(start_guest(cluster, plan.guest, plan.target, plan.attach), started)
+
+
+def _noted(step: Step, begun: list[Step]) -> Step:
+    """Return a step that tells by ``begun`` that its action was begun."""
+
+    async def do() -> None:
+        begun.append(step)
+        assert step.do
+        await step.do()
+
+    return dataclasses.replace(step, do=do)
 
 
 def _back_on_source(plan: FailoverPlan) -> Edit:

@@ -129,26 +129,35 @@ def _who_lacks(disk: DiskSpec, report: MirrorReport, home: NodeRef) -> tuple[Nod
 
 
 async def take_back(
-    cluster: Cluster, guest: GuestSpec, home: NodeRef, holds: tuple[Hold, ...], other: NodeRef
+    cluster: Cluster,
+    guest: GuestSpec,
+    home: NodeRef,
+    holds: tuple[Hold, ...],
+    other: NodeRef,
+    *,
+    is_untouched: bool,
 ) -> None:
     """Have ``home`` hold the disks again of a guest that was to start on the other node.
 
     If the two do not reach each other, it goes on alone: provided that it is noted that the other
-    copy is behind, and that this one lacks nothing that was written there meanwhile.
+    copy is behind, and that this one lacks nothing that was written there meanwhile. If the other
+    node ``is_untouched``, as it was not asked to start the guest, it need not be asked.
 
     Raises:
         Parted: it may lack something.
+        Unreachable: the other node cannot say.
     """
     try:
         await hold(cluster, guest, holds)
-    except Parted:
+    except (Parted, Unreachable):
         disks = mirrored(guest)
         noted = (cluster.config.disks[disk.id].behind for disk in disks)
         if not disks or not all(other.uuid in behind for behind in noted):
             raise
-        reports = await cluster.call(Mirrors, other).status(disks=disks)
-        if any(report is None or report.has_written_apart for report in reports):
-            raise
+        if not is_untouched:
+            reports = await cluster.call(Mirrors, other).status(disks=disks)
+            if any(report is None or report.has_written_apart for report in reports):
+                raise
         await hold(cluster, guest, alone(home))
 
 
