@@ -83,7 +83,7 @@ class Progress:
     remaining: int = 0
     total: int = 0
     rounds: int = 0  # times all memory was gone through; what changed meanwhile is sent again
-    rate: float = 0.0  # a second
+    rate: float = 0.0  # sent, a second
 
     @property
     def share(self) -> float | None:
@@ -96,10 +96,8 @@ class Progress:
         if not self.total:
             return "connecting"
         told = f"round {self.rounds}: {self.remaining >> 20} of {self.total >> 20} MiB left"
-        if self.rate < 1:
-            return told
-        left_s = self.remaining / self.rate  # of what changes meanwhile, nobody knows yet
-        return f"{told}, {self.rate / (1 << 20):.1f} MiB/s, {left_s:.0f} s to the end of the round"
+        # How long it takes does not follow: pages of zeros take nothing, and others are sent again.
+        return f"{told}, {self.rate / (1 << 20):.1f} MiB/s" if self.rate else told
 
 
 def parse_version(text: str) -> str:

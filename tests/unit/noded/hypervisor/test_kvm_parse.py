@@ -65,9 +65,7 @@ def test_progress_of_a_source() -> None:
     assert progress.state is Transfer.ACTIVE
     assert (progress.sent, progress.total, progress.rounds) == (12617974, 134750208, 1)
     assert progress.share == pytest.approx(0.1007, abs=1e-3)
-    assert progress.sentence == (
-        "round 1: 115 of 128 MiB left, 8.0 MiB/s, 14 s to the end of the round"
-    )
+    assert progress.sentence == "round 1: 115 of 128 MiB left, 8.0 MiB/s"
 
 
 @pytest.mark.parametrize(
