@@ -8,6 +8,7 @@ from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId
 from common.noderpc.disks import DiskSpec
+from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.state.state import State
 from tests.support.cluster import SimulatedCluster
@@ -30,7 +31,7 @@ class KeptData:
         """Look at the disks of all instances, where a state says that they are."""
         config = state.config
         is_quiet = all(job.status.is_final for job in state.jobs.values())
-        half_removed = _half_removed(state)
+        half_removed, anew = _half_removed(state), _installed_anew(state)
         for instance in config.instances.values():
             if instance.disk_template.traits.is_mirrored:
                 self._words.pop(instance.uuid, None)
@@ -41,7 +42,7 @@ class KeptData:
             for disk in disks:
                 may_be_gone = not is_quiet or instance.name in half_removed
                 if _has(machine, disk) or not may_be_gone:
-                    _check(machine, instance, disk, words)
+                    _check(machine, instance, disk, words, is_new=instance.name in anew)
             self._words[instance.uuid] = instance.disk_template, words
 
     def _wanted(self, instance: Instance, disks: Sequence[Disk]) -> Words:
@@ -66,12 +67,25 @@ def _half_removed(state: State) -> set[str]:
     }
 
 
-def _check(machine: Machine, instance: Instance, disk: Disk, words: Words) -> None:
+def _installed_anew(state: State) -> set[str]:
+    """Return the instances on whose disks a script may have written since a guest did."""
+    return {
+        op.input["instance_name"]
+        for job in state.jobs.values()
+        for op in job.ops
+        if op.input["OP_ID"] == ReinstallInstance.opcode
+    }
+
+
+def _check(machine: Machine, instance: Instance, disk: Disk, words: Words, *, is_new: bool) -> None:
     spec = DiskSpec(id=disk.uuid, instance=instance.uuid, size=disk.size, backing=disk.backing)
     if disk.uuid not in words:
         words[disk.uuid] = f"data of {disk.uuid}"
         machine.written.write(spec, words[disk.uuid])
-    found, wanted = machine.written.read(spec), words[disk.uuid]
+    found = machine.written.read(spec)
+    if is_new and found.endswith(f" for {instance.name}"):
+        words[disk.uuid] = found
+    wanted = words[disk.uuid]
     assert found == wanted, f"{instance.name} has {found!r} on its disk, and wrote {wanted!r}"
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.errors import GntError
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB, NodeName
@@ -17,6 +19,7 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
+from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.remove_snapshot import RemoveSnapshot
 from coordinator.operations.instance.replace_disks import ReplaceDisks
@@ -97,6 +100,9 @@ class Operators:
             lambda: create(name, template=DiskTemplate.DRBD),
             lambda: create(name, template=DiskTemplate.FILE),
             lambda: create(name, template=DiskTemplate.PLAIN),
+            lambda: replace(create(name, template=template), os_type="noop"),
+            lambda: replace(create(name, template=DiskTemplate.DRBD), os_type="debian+stable"),
+            lambda: ReinstallInstance(instance_name=name, os_type="debian+testing"),
             lambda: MoveInstance(instance_name=name, target_node=NodeName(target)),
             lambda: ModifyInstance(instance_name=name, disk_template=template),
             lambda: ExportInstance(instance_name=name, target_node=target),
