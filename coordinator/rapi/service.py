@@ -96,6 +96,8 @@ class Service:
         except GntError as error:
             status, body = status_of(error), to_json(told(error))
             headers = error.headers if isinstance(error, Refusal) else {}
+        except ConnectionError:  # the client has gone
+            raise
         except Exception as error:
             log.exception("the request %s %s failed unexpectedly", request.method, request.path)
             bug = Bug(f"An internal error: {type(error).__name__}.")

@@ -289,3 +289,16 @@ def test_owners_follow_their_own_jobs(tmp_path: Path) -> None:
         assert (await rest.ask("GET", "/2/jobs/1", user=SHOP)).status == 403
 
     with_rest(tmp_path, scenario, nodes=2, is_closed=True)
+
+
+def test_a_listener_that_leaves_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        async with rest.listening():
+            pass
+        for number in range(3):
+            await rest.job("PUT", f"/2/tags?tag=a{number}")
+
+    with_rest(tmp_path, scenario, nodes=1)
+    assert "unexpectedly" not in caplog.text
