@@ -7,6 +7,7 @@ from tests.mutate.fault import Fault
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
+from tests.mutate.rest import REST
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
@@ -385,6 +386,7 @@ FAULTS = (
         (INVARIANTS, CANCELLING),
     ),
     *CLIENTS,
+    *REST,
     *OF_DISKS,
     *MIRRORS,
     *MOVES,

@@ -1,0 +1,66 @@
+"""Faults in what users of the REST interface are promised."""
+
+from tests.mutate.fault import Fault
+
+CHANGES = "coordinator/queries/changes.py"
+FEED = "coordinator/queries/feed.py"
+RIGHTS = "coordinator/rapi/rights.py"
+
+REST = (
+    Fault(
+        "disks of nobody",
+        "an instance whose disk has changed is told of",
+        CHANGES,
+        '_with_parts(old, new, kinds.DISK, "disks")',
+        "set()",
+        ("tests/unit/queries/test_changes.py",),
+    ),
+    Fault(
+        "way forgotten",
+        "what a job has left behind on its way is looked at when it ends",
+        CHANGES,
+        "nodes = set(self.open_jobs.get(job.id, ()))",
+        "nodes: set[NodeId] = set()",
+        ("tests/unit/queries/test_changes.py",),
+    ),
+    Fault(
+        "end told first",
+        "whoever has seen the end of a job sees what it did",
+        FEED,
+        "if mine.stored and (nodes := ended_on(mine.moment, mine.target.state)):",
+        "if (nodes := set[NodeId]()):",
+        ("tests/sim/test_feed.py",),
+    ),
+    Fault(
+        "tag of anybody",
+        "owners have nothing to say of the instances of others",
+        RIGHTS,
+        'if user.owns.isdisjoint(row.values()["tags"]):',
+        "if not user.owns:",
+        ("tests/sim/test_rapi.py",),
+    ),
+    Fault(
+        "any parameter",
+        "owners give no parameter that reaches beyond their instance",
+        RIGHTS,
+        "return allowed is not None and allowed.issuperset(given)",
+        "return allowed is not None",
+        ("tests/sim/test_rapi.py",),
+    ),
+    Fault(
+        "token for ever",
+        "a token that has expired opens nothing",
+        "coordinator/rapi/users.py",
+        "return user if user and self._now() < user.expires_s else None",
+        "return user",
+        ("tests/unit/rapi/test_users.py",),
+    ),
+    Fault(
+        "old version changed",
+        "what has changed since it was read is not changed unseen",
+        "coordinator/rapi/conditions.py",
+        'if header.strip() == "*" or str(serial) in serials:',
+        "if True:",
+        ("tests/sim/test_rapi.py",),
+    ),
+)
