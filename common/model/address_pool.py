@@ -88,6 +88,11 @@ class AddressPool:
             raise Conflict(f"{address} is taken by a nic in the network {name}.", network=name)
         self._used.add(number)
 
+    def release(self, address: str) -> None:
+        """Take back what a nic has."""
+        if self.is_inside(address):
+            self._used.discard(int(IPv4Address(address)))
+
 
 def is_version_4(address: str) -> bool:
     try:

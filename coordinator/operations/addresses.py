@@ -82,7 +82,8 @@ class Addresses:
         """Take back what a nic has, since it is to get others."""
         self._nics = [each for each in self._nics if each.uuid != nic.uuid]
         self._macs.discard(nic.mac)
-        self._pools.pop(nic.network, None)
+        if nic.ip and nic.network in self._pools:
+            self._pools[nic.network].release(nic.ip)
 
     def _pool(self, network: Network) -> AddressPool:
         if network.uuid not in self._pools:

@@ -189,6 +189,16 @@ def test_what_is_reserved_of_a_network_is_given_to_no_nic() -> None:
     play(story)
 
 
+def test_changes_at_once_give_no_address_twice() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(replace(create("web1", "gamma"), nics=2 * (NicRequest(network=LAN),)))
+        same = [changed(index, {"ip": "198.51.100.9"}) for index in range(2)]
+        with pytest.raises(Conflict, match=r"198\.51\.100\.9 is taken"):
+            await cluster.run(ModifyInstance(instance_name=WEB1, nics=tuple(same)))
+
+    play(story)
+
+
 def test_a_renamed_network_keeps_its_nics() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(in_lan(ip="pool"))
