@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from common.errors import Conflict, InvalidRequest
 from common.model.address_pool import AddressPool, is_version_4
+from common.model.instance import Instance
 from common.model.network import Network
 from common.model.nic import Nic
 from common.names import GroupId, NetworkId, NicId, NodeId
@@ -90,6 +91,11 @@ class Addresses:
             used = (nic.ip for nic in self._nics if nic.network == network.uuid and nic.ip)
             self._pools[network.uuid] = AddressPool(network, used)
         return self._pools[network.uuid]
+
+
+def networks_of(config: Config, instance: Instance) -> tuple[NetworkId, ...]:
+    """Return the networks that an instance's nics are in: they stay while it goes elsewhere."""
+    return tuple({nic.network: None for nic in config.nics_of(instance) if nic.network})
 
 
 def check_apart(config: Config, group: GroupId, nics: Iterable[Nic]) -> None:

@@ -1,5 +1,6 @@
 """Networks say how nics are plugged in, and which addresses they get."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,9 +23,11 @@ from coordinator.operations.network.modify import ModifyNetwork
 from coordinator.operations.network.remove import RemoveNetwork
 from coordinator.operations.network.rename import RenameNetwork
 from coordinator.state.kinds import NETWORK
-from tests.sim.settings import GAMMA, WEB1, added, changed, create, removed
+from tests.sim.settings import BETA, GAMMA, WEB1, added, changed, create, removed
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Slow
+from tests.support.network import Trip
 
 LAN = NetworkName("lan")
 CONNECT = ConnectNetwork(network_name=LAN, group_name="default", network_link="br7")
@@ -195,6 +198,42 @@ def test_changes_at_once_give_no_address_twice() -> None:
         same = [changed(index, {"ip": "198.51.100.9"}) for index in range(2)]
         with pytest.raises(Conflict, match=r"198\.51\.100\.9 is taken"):
             await cluster.run(ModifyInstance(instance_name=WEB1, nics=tuple(same)))
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("order", "call"),
+    [
+        (ModifyInstance(instance_name=WEB1, nics=(added(-1, {"network": "lan", "ip": "pool"}),)),
+         "instances.guests"),
+        (FailOverInstance(instance_name=WEB1, target_node="beta"), "instances.begin_shutdown"),
+    ],
+)  # fmt: skip
+def test_a_network_stays_connected_while_an_instance_comes_into_it(order: Any, call: str) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(AddGroup(group_name=GroupName("attic")))
+        is_moved = isinstance(order, FailOverInstance)
+        if is_moved:
+            await cluster.run(AssignNodes(group_name=GroupName("attic"), nodes=(BETA,)))
+            await cluster.run(replace(CONNECT, group_name="attic"))
+            await cluster.run(in_lan(ip="pool"))
+        else:
+            await cluster.run(create("web1", "gamma"))
+        reached = asyncio.Event()
+
+        def is_reached(trip: Trip) -> bool:
+            if trip.call.name == call:
+                reached.set()
+            return trip.call.name == call
+
+        cluster.network.faults.append(Slow(is_reached, 5))
+        number = await cluster.submit(order)
+        await reached.wait()
+        group = "attic" if is_moved else "default"
+        with pytest.raises(Conflict, match="have nics in lan: web1"):
+            await cluster.run(DisconnectNetwork(network_name=LAN, group_name=group))
+        outcome(await cluster.finished(number))
 
     play(story)
 

@@ -10,7 +10,7 @@ from common.noderpc.instances import Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.addresses import check_connected
+from coordinator.operations.addresses import check_connected, networks_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -72,7 +72,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         instance = config.instance(self.instance_name)
         target = [place.node.uuid] if place else []
         nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
-        return wanted(instance=instance.name, nodes=nodes, room=target)
+        networks = networks_of(config, instance)
+        return wanted(instance=instance.name, nodes=nodes, room=target, networks=networks)
 
     async def choose(self, cluster: Cluster) -> Place | None:
         if self.cleanup:

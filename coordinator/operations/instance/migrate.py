@@ -11,7 +11,7 @@ from common.model.hypervisors import MigrationMode
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.addresses import check_connected
+from coordinator.operations.addresses import check_connected, networks_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -89,7 +89,8 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
         instance = config.instance(self.instance_name)
         target = [place.node.uuid] if place else []
         nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
-        return wanted(instance=instance.name, nodes=nodes, room=target)
+        networks = networks_of(config, instance)
+        return wanted(instance=instance.name, nodes=nodes, room=target, networks=networks)
 
     async def choose(self, cluster: Cluster) -> Place | None:
         if self.cleanup:

@@ -15,7 +15,7 @@ from common.model.template import DiskTemplate
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import keep_for_instance, read_parameters
-from coordinator.operations.addresses import check_apart, check_connected
+from coordinator.operations.addresses import check_apart, check_connected, networks_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -42,7 +42,7 @@ from coordinator.operations.instance.disk_steps import (
     plan_disks,
 )
 from coordinator.operations.instance.modification import Modification, modify
-from coordinator.operations.instance.nic_changes import NicChange, changed_nics
+from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, option
@@ -162,7 +162,12 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             for each in self.disks
             if each.action is DiskAction.ATTACH
         ]
-        return wanted(instance=instance.name, nodes=nodes, room=room, disks=come)
+        networks = (
+            {*networks_of(config, instance), *named_networks(config, self.nics)}
+            if self.nics
+            else ()
+        )
+        return wanted(instance=instance.name, nodes=nodes, room=room, disks=come, networks=networks)
 
     def question(self) -> str:
         gone = [str(c.disk) for c in self.disks if c.action is DiskAction.REMOVE]

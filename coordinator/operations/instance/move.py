@@ -17,7 +17,7 @@ from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.addresses import check_connected
+from coordinator.operations.addresses import check_connected, networks_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -82,7 +82,8 @@ class MoveInstance(Operation[None, MovePlan], kw_only=True):
         instance = config.instance(self.instance_name)
         target = config.node(self.target_node).uuid
         nodes = [*config.nodes_of(instance), target]
-        return wanted(instance=instance.name, nodes=nodes, room=[target])
+        networks = networks_of(config, instance)
+        return wanted(instance=instance.name, nodes=nodes, room=[target], networks=networks)
 
     async def prepare(self, cluster: Cluster, _: None) -> MovePlan:
         config = cluster.config

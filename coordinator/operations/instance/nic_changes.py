@@ -1,6 +1,6 @@
 """What becomes of an instance's nics when some are added, changed and removed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +10,7 @@ from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, edited
-from common.names import InstanceName, NicId
+from common.names import InstanceName, NetworkId, NicId
 from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import MOST_NICS, NicRequest
@@ -18,6 +18,7 @@ from coordinator.operations.instance.new_nic import with_addresses
 from coordinator.operations.instance.which import find_device, place_for
 from coordinator.operations.placement.numbers import free_addresses
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 NONE = "none"  # as a value: it has no address, or no name, any more
 
@@ -46,6 +47,13 @@ class NicChange(Order, array_like=True):
     action: Action
     nic: int | str
     values: dict[str, Any] = {}
+
+
+def named_networks(config: Config, changes: Iterable[NicChange]) -> Iterator[NetworkId]:
+    """Yield the networks that nics are to be in; of those that there are."""
+    for change in changes:
+        if network := config.find(NETWORK, str(change.values.get("network", ""))):
+            yield network.uuid
 
 
 def changed_nics(
