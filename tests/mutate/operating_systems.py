@@ -34,7 +34,7 @@ OF_OPERATING_SYSTEMS = (
     Fault(
         "installation that is left attached", "disks are let go of when their script has ended",
         "coordinator/operations/steps/scripts.py",
-        "    await hold_disks(cluster, run.order.subject.disks, run.detach.do)\n", "",
+        "    await hold_disks(cluster, run.order.subject.disks, holds)\n", "",
         (SIMULATED,),
     ),
     Fault(

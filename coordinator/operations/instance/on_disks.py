@@ -1,5 +1,7 @@
 """Working on the disks of an instance that is stopped, by a script of its operating system."""
 
+from msgspec.structs import replace
+
 from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import Instance
@@ -76,11 +78,12 @@ async def plan_script(
         old_name=before.name if script is Script.RENAME else "",
         may_be_unknown=may_be_unknown,
     )
-    stays = before.has_active_disks  # as the operator has had them attached
+    attach, stays = kind.before_start(cast.nodes), before.has_active_disks
     run = ScriptRun(
         node=node.ref,
         order=order,
-        attach=kind.before_start(cast.nodes),
+        # What the operator has had attached before stays so.
+        attach=replace(attach, undo=()) if stays else attach,
         detach=Handover() if stays else kind.after_stop(cast.nodes),
         has_second_copy=not cast.lost,
     )

@@ -14,7 +14,7 @@ from common.model.node import NodeRef
 from common.model.os_name import read_os_name
 from common.noderpc.instances import GuestSpec
 from common.noderpc.operating_systems import OperatingSystems, ScriptOrder, Subject
-from coordinator.disks.holding import Handover
+from coordinator.disks.holding import Handover, Hold
 from coordinator.operating_systems.parameters import (
     private_parameters,
     public_parameters,
@@ -140,7 +140,7 @@ def run_script(
         for disk in order.subject.disks if run.has_second_copy else ():
             await see_mirrored(cluster, node, disk)
 
-    return act(title, do, undo=lambda: _end(cluster, run, id))
+    return act(title, do, undo=lambda: _end(cluster, run, id, run.attach.undo))
 
 
 def put_script_away(cluster: Cluster, run: ScriptRun) -> Step:
@@ -151,12 +151,12 @@ def put_script_away(cluster: Cluster, run: ScriptRun) -> Step:
     """
     id = cluster.task_id("script")
     title = f"let go of what was installed on {run.node}"
-    return act(title, lambda: patiently(cluster, lambda: _end(cluster, run, id)))
+    return act(title, lambda: patiently(cluster, lambda: _end(cluster, run, id, run.detach.do)))
 
 
-async def _end(cluster: Cluster, run: ScriptRun, id: str) -> None:
+async def _end(cluster: Cluster, run: ScriptRun, id: str, holds: tuple[Hold, ...]) -> None:
     await cluster.call(OperatingSystems, run.node).ensure_ended(run=id)
-    await hold_disks(cluster, run.order.subject.disks, run.detach.do)
+    await hold_disks(cluster, run.order.subject.disks, holds)
 
 
 async def _follow(cluster: Cluster, node: NodeRef, id: str) -> None:

@@ -62,7 +62,7 @@ _IN_DETAIL = {
         ANOTHER,
         web1_mirrored(start=False),
         again=ANOTHER,
-        uncertain=frozenset({"contents beta", "contents gamma"}),
+        uncertain=frozenset({"contents beta", "contents gamma", "attached beta"}),
     ),
 }
 
