@@ -143,12 +143,12 @@ class Disks(NodeService, prefix="disks"):
             NodeFailure: it is in use.
         """
 
-    @rpc(timeout=30, safe_to_repeat=True)
+    @rpc(timeout=30, safe_to_repeat=True, one_for_each="disks")
     @abstractmethod
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         """Return what is there of each disk, in the order asked; None where there is nothing."""
 
-    @rpc(timeout=60, safe_to_repeat=True)
+    @rpc(timeout=60, safe_to_repeat=True, one_for_each="disks")
     @abstractmethod
     async def attach(self, *, disks: tuple[DiskSpec, ...], access: Access) -> tuple[Path, ...]:
         """Have disks ready for a guest of this node; return where each is now, in their order.

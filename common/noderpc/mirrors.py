@@ -88,7 +88,7 @@ class Parted(NodeFailure):
 class Mirrors(NodeService, prefix="mirrors"):
     """Mirrored disks of one node. All that changes something states a wish."""
 
-    @rpc(timeout=30, safe_to_repeat=True, fenced=False, looks=True)
+    @rpc(timeout=30, safe_to_repeat=True, fenced=False, looks=True, one_for_each="disks")
     @abstractmethod
     async def status(self, *, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
         """Return how each is, in the order asked; None where it is not set up on this node."""

@@ -32,7 +32,7 @@ class TapReport(Report):
 class Network(NodeService, prefix="network"):
     """Taps and links of one node."""
 
-    @rpc(timeout=20, safe_to_repeat=True)
+    @rpc(timeout=20, safe_to_repeat=True, one_for_each="nics")
     @abstractmethod
     async def ensure_taps(self, *, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
         """Make a tap for each nic and plug it in; return their names, in the order asked.
@@ -51,7 +51,7 @@ class Network(NodeService, prefix="network"):
     async def taps(self) -> tuple[TapReport, ...]:
         """Return all taps this node made for guests."""
 
-    @rpc(timeout=10, safe_to_repeat=True, looks=True)
+    @rpc(timeout=10, safe_to_repeat=True, looks=True, one_for_each="names")
     @abstractmethod
     async def links(self, *, names: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for each name whether it is a bridge of this node."""

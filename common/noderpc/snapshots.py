@@ -26,7 +26,7 @@ class SnapshotSpec(Order):
 class Snapshots(NodeService, prefix="snapshots"):
     """Snapshots of disks of one node. They are looked for, read and deleted as disks are."""
 
-    @rpc(timeout=30, safe_to_repeat=True)
+    @rpc(timeout=30, safe_to_repeat=True, one_for_each="disks")
     @abstractmethod
     async def problems(self, *, disks: tuple[DiskSpec, ...]) -> tuple[Sentence, ...]:
         """Say why disks cannot be kept as they are, in the order asked; empty for one that can."""

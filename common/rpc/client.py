@@ -3,7 +3,7 @@
 import re
 from typing import Any, Protocol, TypeVar
 
-from common.errors import GntError
+from common.errors import BadAnswer, GntError
 from common.messages import to_json
 from common.rpc.declare import CallSpec, NodeService
 from common.rpc.envelope import open_answer
@@ -49,10 +49,15 @@ def _method(call: CallSpec) -> Any:
         peer = self.transport.peer
         reply = await self.transport.send(call, body)
         try:
-            return open_answer(reply, call.returns, what=f"the answer of {peer} to {call.name}")
+            answer = open_answer(reply, call.returns, what=f"the answer of {peer} to {call.name}")
         except GntError as error:
             message = _said_by(peer, error.message)
             raise GntError.from_code(error.code, message, error.detail) from error
+        if what := call.one_for_each:
+            told, asked = len(answer), len(arguments[what])
+            if told != asked:
+                raise BadAnswer(f"{peer} answered {call.name} for {told} of {asked} {what}.")
+        return answer
 
     return method
 

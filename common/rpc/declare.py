@@ -35,6 +35,7 @@ class CallSpec:
     arguments: type[msgspec.Struct]
     returns: Any
     summary: str
+    one_for_each: str = ""  # the argument of which the answer says something each, in its order
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ def rpc(
     looks: bool = False,
     largest_question: int = LARGEST,
     largest_answer: int = LARGEST,
+    one_for_each: str = "",
 ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
     """Mark a method of a ``NodeService`` as callable over the network; see ``CallSpec``.
 
@@ -86,6 +88,7 @@ def rpc(
             "looks": looks,
             "largest_question": largest_question,
             "largest_answer": largest_answer,
+            "one_for_each": one_for_each,
         }
         method.__rpc__ = options  # type: ignore[attr-defined]
         return method
