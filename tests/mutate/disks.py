@@ -63,7 +63,7 @@ DISKS = (
     Fault(
         "attached by two at once", "a detached disk goes to one instance",
         "coordinator/operations/instance/modify.py",
-        "room=room, disks=come)", "room=room)",
+        "room=room, disks=come, networks", "room=room, networks",
         (CHANGED,),
     ),
     Fault(

@@ -81,7 +81,7 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"beparams": {"minmem": 512, "maxmem": 256}}, InvalidRequest, "minmem, 512 MiB"),
         (CREATE | {"iallocator": "magic"}, NotFound, "no allocator “magic”"),
         (CREATE | {"os_type": "../debian"}, InvalidRequest, "no name of an operating system"),
-        (CREATE | {"mode": "import"}, InvalidRequest, "only anew"),
+        (CREATE | {"mode": "import"}, InvalidRequest, "“src_node” is missing"),
         (_about("INSTANCE_STARTUP", instance_name="nope"), NotFound, "no instance “nope”"),
         (_about("INSTANCE_REMOVE", instance_name="nope"), NotFound, "no instance “nope”"),
         (_about("INSTANCE_CONSOLE", instance_name="down1"), Conflict, "down1 is not running"),

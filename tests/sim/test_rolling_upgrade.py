@@ -52,7 +52,7 @@ class NewerNode(Node, kw_only=True):
     slots: int
 
 
-class Network(Entity, kw_only=True):
+class Zone(Entity, kw_only=True):
     name: str
 
 
@@ -60,12 +60,12 @@ def _with_slots(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"slots": len(str(values["port"]))}
 
 
-NETWORK = Kind[str, Network]("network", Network, named=True, since=0)
+ZONE = Kind[str, Zone]("zone", Zone, named=True, since=0)
 NEWER: tuple[Kind[Any, Any], ...] = (
     Kind("instance", NewerInstance, named=True, indexes=INSTANCE.indexes),
     Kind("job", NewerJob, key=JOB.key, home=JOB.home),
     Kind("node", NewerNode, named=True, upgrades=(_with_slots,), since=1),
-    NETWORK,
+    ZONE,
 )
 STRICT = Kind[NodeId, NewerNode](
     "node", NewerNode, named=True, upgrades=(_with_slots,)
@@ -114,7 +114,7 @@ class Marks:
     async def write(self, cluster: SimulatedCluster, turn: int) -> None:
         config, jobs = cluster.config, cluster.state.jobs
         web1, gamma = config.instance("web1"), config.node("gamma")
-        lan = Network(uuid=f"network {turn}", name=f"lan{turn}")
+        lan = Zone(uuid=f"zone {turn}", name=f"lan{turn}")
         ended = next(job for job in jobs.values() if job.status.is_final)
         happy = replace(ended.ops[0], mood=f"fine {turn}")
         await cluster.master.running.store.commit(
@@ -126,7 +126,7 @@ class Marks:
         )  # fmt: skip
         self._expected |= {
             ("instance", web1.uuid): lambda row: row["colour"] == f"red {turn}",
-            ("network", lan.uuid): lambda row: row["schema"] == [1, 0],
+            ("zone", lan.uuid): lambda row: row["schema"] == [1, 0],
             ("node", gamma.uuid): lambda row: (row["slots"], row["schema"]) == (100 + turn, [2, 1]),
             ("job", str(ended.id)): lambda row: row["ops"][0]["mood"] == f"fine {turn}",
         }

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from common.errors import GntError, InvalidRequest, NotFound
+from common.names import NetworkName
 from coordinator.operations.base import Operation
+from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.tags.add import AddTags
 from coordinator.operations.tags.get import GetTags
 from coordinator.operations.tags.remove import RemoveTags
@@ -16,9 +18,10 @@ from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
+LAN = NetworkName("lan")
 NAMES: dict[Tagged, str | None] = {
     Tagged.CLUSTER: None, Tagged.NODE_GROUP: "default", Tagged.NODE: "gamma",
-    Tagged.INSTANCE: "web1",
+    Tagged.INSTANCE: "web1", Tagged.NETWORK: LAN,
 }  # fmt: skip
 
 
@@ -26,6 +29,9 @@ def play(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await cluster.run(create("web1", "beta", start=False))
+            await cluster.run(
+                AddNetwork(network_name=NetworkName("lan"), network="198.51.100.0/24")
+            )
             await story(cluster)
 
     simulate(scenario())
@@ -56,8 +62,9 @@ def test_tags_are_found_with_whose_they_are() -> None:
         assert await cluster.run(SearchTags(pattern="^of:")) == [
             ["/cluster", "of:cluster"], ["/instances/web1", "of:instance"],
             ["/nodes/gamma", "of:node"], ["/nodegroup/default", "of:nodegroup"],
+            ["/networks/lan", "of:network"],
         ]  # fmt: skip
-        assert len(await cluster.run(SearchTags(pattern="lu.$"))) == 4
+        assert len(await cluster.run(SearchTags(pattern="lu.$"))) == len(NAMES)
         assert await cluster.run(SearchTags(pattern="green")) == []
 
     play(story)

@@ -19,7 +19,7 @@ ORDER = {"instance_name": "web1", "disk_template": "diskless"}
     [
         ({"warp": 9}, "there is no “warp”"),
         ({"disks": [{"size": 1, "warp": 9}]}, "there is no “warp” in disks[0]"),
-        ({"disks": [{"mode": "rw"}]}, "“size” is missing in disks[0]"),
+        ({"disks": [{"mode": "rw"}]}, "disks[0]: a disk has at least 1 MiB, as in size=10G"),
         ({"start": "yes"}, "start is true or false, not text"),
         ({"disks": 5}, "disks is a list, not a whole number"),
         ({"pnode": 5}, "pnode is text or nothing, not a whole number"),
