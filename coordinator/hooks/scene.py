@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
-
+from common.messages import Order
+from common.model.entity import Entity
 from common.model.instance import Instance
 from common.model.network import Network
 from common.model.node import Node, NodeRef
@@ -16,6 +16,8 @@ from coordinator.hooks.variables import of_cluster, of_group, of_instance, of_ne
 from coordinator.operations.base import Operation
 from coordinator.state.config import Config
 from coordinator.state.kinds import NETWORK
+
+T = TypeVar("T")
 
 OBJECTS = {
     About.INSTANCE: "instance_name",
@@ -81,8 +83,8 @@ class Scene:
         match about:
             case Instance():
                 kept = about.uuid in self.config.instances
-                disks = self.config.disks_of(about) if kept else getattr(self.plan, "disks", ())
-                nics = self.config.nics_of(about) if kept else getattr(self.plan, "nics", ())
+                disks = self.config.disks_of(about) if kept else self._planned("disks", tuple) or ()
+                nics = self.config.nics_of(about) if kept else self._planned("nics", tuple) or ()
                 return about.uuid, of_instance(self.config, about, disks, nics)
             case Node():
                 return about.uuid, of_node(about)
@@ -99,12 +101,12 @@ class Scene:
         return {**told, **self._ends()} if self.hook.moves else told
 
     def _ends(self) -> Mapping[str, object]:
-        instance, target = self._object(), getattr(self.plan, "target", None)
+        instance, target = self._object(), self._planned("target", NodeRef)
         if not isinstance(instance, Instance):
             return {}
         old = self.config.nodes[instance.primary_node].name
         seconds = [self.config.nodes[n].name for n in self.config.secondary_nodes(instance)]
-        new = target.name if isinstance(target, NodeRef) else old
+        new = target.name if target else old
         return {
             "OLD_PRIMARY": old,
             "OLD_SECONDARY": " ".join(seconds),
@@ -126,16 +128,28 @@ class Scene:
             About.GROUP: config.find_group,
             About.NETWORK: partial(config.find, NETWORK),
         }
-        planned = getattr(self.plan, about.value.lower(), None)
         found = finds[about](subject or self._name(about))
-        return found or (planned if isinstance(planned, msgspec.Struct) else None)
+        return found or self._planned(about.value.lower(), Entity)
+
+    def _planned(self, field: str, kind: type[T]) -> T | None:
+        """Return what the plan, or one within it, has in a field."""
+        values = (getattr(plan, field, None) for plan in _plans(self.plan))
+        return next((value for value in values if isinstance(value, kind)), None)
+
+
+def _plans(plan: Any) -> Iterator[Order]:
+    """Yield a plan, and those that it is made of: a failover's is in that of a migration."""
+    if isinstance(plan, Order) and not isinstance(plan, Entity | NodeRef):
+        yield plan
+        for field in plan.__struct_fields__:
+            yield from _plans(getattr(plan, field))
 
 
 def _nodes_in(plan: Any) -> Iterator[NodeRef]:
-    """Find the nodes that a plan names at its top."""
-    for field in getattr(plan, "__struct_fields__", ()):
-        value = getattr(plan, field)
-        if isinstance(value, NodeRef):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (each for each in value if isinstance(each, NodeRef))
+    """Find the nodes that a plan names, or one within it."""
+    for part in _plans(plan):
+        for field in part.__struct_fields__:
+            value = getattr(part, field)
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, NodeRef):
+                    yield each

@@ -9,7 +9,10 @@ from common.model.job import Status
 from common.names import InstanceName
 from common.noderpc.hooks import Ending
 from coordinator.hooks.table import HOOKS
+from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.ganeti.opcodes import opcodes
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -17,6 +20,7 @@ from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
 from tests.sim.settings import BETA, WEB1, create, mirrored
+from tests.sim.stories.backup import web1_exported_to_beta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Mishap, Once, Trap
@@ -82,6 +86,39 @@ def test_scripts_run_before_and_after_on_the_master_and_where_the_instance_is() 
         assert wanted.items() <= told.items()
 
     play(story)
+
+
+def test_scripts_of_a_move_are_told_where_from_and_where_to() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for directory in ("instance-failover-pre.d", "instance-migrate-pre.d"):
+            put(cluster, directory)
+        await cluster.run(START)
+        await cluster.run(FailOverInstance(instance_name=WEB1))
+        await cluster.run(MigrateInstance(instance_name=WEB1))
+        ends = ["OLD_PRIMARY", "OLD_SECONDARY", "NEW_PRIMARY", "NEW_SECONDARY"]
+        for directory, where in (
+            ("instance-failover-pre.d", ["gamma", "beta", "beta", "gamma"]),
+            ("instance-migrate-pre.d", ["beta", "gamma", "gamma", "beta"]),
+        ):
+            told = ran(cluster, directory)["alpha"][0]
+            assert [told[f"GANETI_{name}"] for name in ends] == where
+
+    play(story)
+
+
+def test_scripts_of_an_import_know_the_instance_and_run_where_it_is_going_to_be() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1_exported_to_beta(cluster)
+            put(cluster, "instance-add-pre.d")
+            await cluster.run(ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma"))
+            before = ran(cluster, "instance-add-pre.d")
+            assert set(before) == {"alpha", "gamma"}
+            told = before["gamma"][0]
+            assert told["GANETI_INSTANCE_NAME"] == "web1"
+            assert told["GANETI_INSTANCE_DISK_COUNT"] == told["GANETI_INSTANCE_NIC_COUNT"] == "1"
+
+    simulate(scenario())
 
 
 def test_a_script_that_fails_before_refuses_the_operation_and_nothing_is_done() -> None:
