@@ -158,9 +158,15 @@ class Executor:
         again: bool,
     ) -> None:
         due = running.op(index).hooks
-        if due is not None:
-            phases = HookPhases(self._context(running, index), running.id)
+        if due is None:
+            return
+        context = self._context(running, index)
+        phases = HookPhases(context, running.id)
+        try:
             await phases.after(scene, due, status, has_changed=has_changed, again=again)
+        except Exception as error:
+            log.exception("hooks after an operation failed unexpectedly")
+            context.log(f"Hooks that follow this operation could not be run: {error!r}.")
 
     def reserve(self, running: RunningJob) -> None:
         """Have others count with the room that was chosen for operations that have not begun."""

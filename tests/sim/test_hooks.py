@@ -8,6 +8,7 @@ from common.errors import Conflict, GntError
 from common.model.job import Status
 from common.names import InstanceName
 from common.noderpc.hooks import Ending
+from coordinator.hooks.phases import HookPhases
 from coordinator.hooks.table import HOOKS
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.ganeti.opcodes import opcodes
@@ -250,6 +251,24 @@ def test_whoever_goes_on_with_a_job_runs_the_scripts_after_it(place: str) -> Non
         outcome(job)
         assert set(ran(cluster, "instance-start-post.d")) == {"alpha", "beta", "gamma"}
         assert any("perhaps for the second time" in e.message for e in job.ops[0].log)
+
+    play(story)
+
+
+def test_what_cannot_be_told_to_scripts_afterwards_leaves_no_job_without_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def after(*_: object, **__: object) -> None:
+        raise KeyError("a node")
+
+    monkeypatch.setattr(HookPhases, "after", after)
+
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-start-post.d")
+        job = await cluster.finished(await cluster.submit(START))
+        assert job.status is Status.SUCCESS
+        told = [entry.message for entry in job.ops[0].log]
+        assert any("Hooks that follow this operation could not be run" in each for each in told)
 
     play(story)
 
