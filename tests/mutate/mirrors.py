@@ -6,7 +6,29 @@ CONTRACT = "tests/contract/test_mirrors.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
 MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
 
+SIM = "tests/sim/test_mirrored_disks.py"
+LEFTOVERS = "tests/sim/test_leftovers.py"
+
 MIRRORS = (
+    Fault(
+        "stopped for a copy that misses writes", "who runs it is asked, and knows first",
+        "coordinator/operations/instance/second_copy.py",
+        "            if source and not problem and not is_whole(written[index]):",
+        "            if False:",
+        (f"{SIM} missed_yet or misses_writes",),
+    ),
+    Fault(
+        "dead node waited for", "a good copy is used at once",
+        "noded/storage/drbd/devices.py",
+        "            if forced or report.link is Link.CONNECTED:", "            if True:",
+        (f"{SIM} missed_yet",),
+    ),
+    Fault(
+        "left over though it is kept here", "what a disk of this node has stays",
+        "coordinator/disks/leftovers.py",
+        "    return disk is None or node.uuid not in disk.nodes", "    return True",
+        (LEFTOVERS,),
+    ),
     Fault(
         "used though nobody was asked", "a copy is used if it is known to be the newest",
         "noded/storage/drbd/decide.py",
