@@ -238,6 +238,21 @@ def test_a_network_stays_connected_while_an_instance_comes_into_it(order: Any, c
     play(story)
 
 
+def test_a_node_stays_in_its_group_while_another_could_not_plug_its_guests_in() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(in_lan(ip="pool"))
+        attic = GroupName("attic")
+        await cluster.run(AddGroup(group_name=attic))
+        assign = AssignNodes(group_name=attic, nodes=(GAMMA,))
+        with pytest.raises(Conflict, match="attic is not connected to.*: lan of web1"):
+            await cluster.run(assign)
+        assert cluster.config.node(GAMMA).group != cluster.config.group(attic).uuid
+        await cluster.run(replace(CONNECT, group_name=attic))
+        await cluster.run(assign)
+
+    play(story)
+
+
 def test_a_renamed_network_keeps_its_nics() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(in_lan(ip="pool"))

@@ -1,15 +1,17 @@
 """Give nodes to a group."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
+from common.model.group import Group
 from common.model.node import Node
 from common.names import GroupId, NodeId, NodeName
 from coordinator.locks.names import Wanted
+from coordinator.operations.addresses import networks_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import GroupArgument
@@ -35,7 +37,12 @@ class AssignNodes(Operation[None, AssignPlan], kw_only=True):
     nodes: Annotated[tuple[NodeName, ...], argument("names of the nodes", syntax=Syntax.WORDS)]
     force: Annotated[
         bool,
-        option("-f", "--force", help="even if mirrors get into another group", syntax=Syntax.FLAG),
+        option(
+            "-f",
+            "--force",
+            help="even if mirrors, or nics and their networks, are torn apart",
+            syntax=Syntax.FLAG,
+        ),
     ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
@@ -49,6 +56,17 @@ class AssignNodes(Operation[None, AssignPlan], kw_only=True):
         before = tuple(node for node in named.values() if node.group != group.uuid)
         if not before:
             raise InvalidRequest(f"Nothing to change: name nodes that are not in {group.name} yet.")
+        if unplugged := list(_unplugged(config, before, group)):
+            told = (
+                f"The group {group.name} is not connected to networks that nics are in: "
+                f"{', '.join(unplugged)}. They would be plugged in elsewhere."
+            )
+            if not self.force:
+                raise Conflict(
+                    f"{told} Connect it with “gnt-network connect”, or use --force.",
+                    group=group.name,
+                )
+            cluster.log(told)
         found = split_instances(config, {node.uuid: group.uuid for node in before})
         if found.newly:
             told = (
@@ -67,6 +85,16 @@ class AssignNodes(Operation[None, AssignPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: AssignPlan) -> Iterator[Step]:  # noqa: ARG002
         names = ", ".join(node.name for node in plan.before)
         yield change(f"give {names} to {plan.group}", plan.before, plan.after, plan.now)
+
+
+def _unplugged(config: Config, nodes: Iterable[Node], group: Group) -> Iterator[str]:
+    """Yield the networks that nodes' instances need and a group has not."""
+    homes = {node.uuid for node in nodes}
+    for instance in config.sorted_instances():
+        if instance.primary_node in homes:
+            for uuid in networks_of(config, instance):
+                if uuid not in group.networks:
+                    yield f"{config.networks[uuid].name} of {instance.name}"
 
 
 class Split(NamedTuple):
