@@ -8,13 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NotFound
-from common.names import GroupName, NetworkName
+from common.names import GroupName, InstanceName, NetworkName
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.devices import NicRequest
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.network.connect import ConnectNetwork
@@ -249,6 +252,27 @@ def test_a_node_stays_in_its_group_while_another_could_not_plug_its_guests_in() 
         assert cluster.config.node(GAMMA).group != cluster.config.group(attic).uuid
         await cluster.run(replace(CONNECT, group_name=attic))
         await cluster.run(assign)
+
+    play(story)
+
+
+def test_an_import_puts_nics_into_their_network_again() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(in_lan(ip="198.51.100.9"))
+        before = nics_of(cluster)
+        export = ExportInstance(instance_name=WEB1, target_node="beta")
+        await cluster.run(export)
+        shop = ImportInstance(
+            instance_name=InstanceName("shop"), src_node="beta", src_path="web1", pnode="gamma"
+        )
+        await cluster.run(shop)  # while web1 has its address
+        (nic,) = nics_of(cluster, "shop")
+        assert (nic.network, nic.ip) == (before[0].network, "198.51.100.1")
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        await cluster.run(ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma"))
+        (nic,) = nics_of(cluster)
+        assert (nic.network, nic.ip, nic.mac) == (before[0].network, "198.51.100.9", before[0].mac)
+        assert nic.nicparams == {}
 
     play(story)
 

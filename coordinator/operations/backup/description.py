@@ -158,7 +158,7 @@ def _numbers(said: Mapping[str, str], device: str, key: str) -> list[int]:
 
 
 def _nic(said: Mapping[str, str], index: int) -> Mapping[str, str]:
-    keys = ("mac", "ip", "name", "mode", "link", "vlan")
+    keys = ("mac", "ip", "name", "mode", "link", "vlan", "network")
     values = {key: _given(said.get(f"nic{index}_{key}", "")) for key in keys}
     return {key: value for key, value in values.items() if value}
 

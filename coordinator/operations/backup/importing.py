@@ -23,7 +23,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.backup.description import Description, read_description
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.devices import POOL, DiskRequest, NicRequest
 from coordinator.operations.fields import (
     AllocatorOption,
     BackendParameters,
@@ -44,6 +44,7 @@ from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online
 from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, side_of
 from coordinator.state.config import Config
+from coordinator.state.kinds import NETWORK
 
 
 class ImportPlan(Order):
@@ -88,7 +89,16 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     def locks(self, config: Config, place: Place) -> Wanted:
         nodes = [node.uuid for node in place.nodes]
         source = config.node(self.src_node).uuid
-        return wanted(instance=self.instance_name, nodes=[*nodes, source], room=nodes)
+        # What the export says of networks is not known yet; those that it can mean stay.
+        node = config.nodes.get(place.node.uuid)
+        connected = config.groups[node.group].networks if node else ()
+        named = [config.get(NETWORK, nic.network).uuid for nic in self.nics if nic.network]
+        return wanted(
+            instance=self.instance_name,
+            nodes=[*nodes, source],
+            room=nodes,
+            networks=named if self.nics else connected,
+        )
 
     async def choose(self, cluster: Cluster) -> Place:
         return await self._order(cluster.config, await self._look(cluster)).choose(cluster)
@@ -163,7 +173,8 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             instance_name=self.instance_name,
             disk_template=self.disk_template or _template(was),
             disks=self.disks or tuple(DiskRequest(size=d.size, name=d.name) for d in was.disks),
-            nics=self.nics or tuple(_nic(n, keep=was.name == self.instance_name) for n in was.nics),
+            nics=self.nics
+            or tuple(_nic(config, n, keep=was.name == self.instance_name) for n in was.nics),
             pnode=self.pnode,
             snode=self.snode,
             iallocator=self.iallocator,
@@ -220,9 +231,18 @@ def _template(was: Description) -> DiskTemplate:
         ) from error
 
 
-def _nic(values: Mapping[str, str], *, keep: bool) -> NicRequest:
-    """Return a nic as it was; another instance gets another MAC address."""
+def _nic(config: Config, values: Mapping[str, str], *, keep: bool) -> NicRequest:
+    """Return a nic as it was; another instance gets other addresses.
+
+    A network that is not there any more, or that is another cluster's, is left out.
+    """
     own = {key: value for key, value in values.items() if key != "mac" or keep}
+    network = config.find(NETWORK, own.pop("network", ""))
+    if network:  # which says how its nics are plugged in
+        own = {key: value for key, value in own.items() if key not in ("mode", "link", "vlan")}
+        own["network"] = network.uuid
+        if "ip" in own and not keep:
+            own["ip"] = POOL
     return from_builtins(own, NicRequest, what="a nic of the export")
 
 
