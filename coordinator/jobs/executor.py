@@ -164,7 +164,7 @@ class Executor:
         phases = HookPhases(context, running.id)
         try:
             await phases.after(scene, due, status, has_changed=has_changed, again=again)
-        except Exception as error:
+        except Exception as error:  # the operation is over, and ends as it did
             log.exception("hooks after an operation failed unexpectedly")
             context.log(f"Hooks that follow this operation could not be run: {error!r}.")
 

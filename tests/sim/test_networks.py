@@ -247,7 +247,7 @@ def test_a_node_stays_in_its_group_while_another_could_not_plug_its_guests_in() 
         attic = GroupName("attic")
         await cluster.run(AddGroup(group_name=attic))
         assign = AssignNodes(group_name=attic, nodes=(GAMMA,))
-        with pytest.raises(Conflict, match="attic is not connected to.*: lan of web1"):
+        with pytest.raises(Conflict, match=r"attic is not connected to.*: lan of web1"):
             await cluster.run(assign)
         assert cluster.config.node(GAMMA).group != cluster.config.group(attic).uuid
         await cluster.run(replace(CONNECT, group_name=attic))
