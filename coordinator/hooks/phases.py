@@ -19,6 +19,7 @@ from coordinator.operations.cluster_view import Cluster
 
 GLOBAL = "global"  # run with each operation, whatever it is; see Ganeti's design-global-hooks
 CONFIG_UPDATE = "config-update"  # on the master, after a change of the configuration
+LONGEST_VALUE = 64 << 10  # bytes; Linux starts no program with one of twice that
 VERSION = "2"  # of what scripts may expect
 
 Runs = Mapping[NodeRef, tuple[HookReport, ...] | GntError]
@@ -193,6 +194,9 @@ def _prefixed(prefix: str, variables: Mapping[str, object]) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
+    """Write a value so that a program can be started with it, whatever an operator has named."""
     if value is None:
         return ""
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    kept = text.replace("\0", "").encode(errors="replace")[:LONGEST_VALUE]
+    return kept.decode(errors="ignore")

@@ -14,13 +14,15 @@ from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.ganeti.opcodes import opcodes
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.tags.add import AddTags
 from coordinator.operations.test.delay import Delay
-from tests.sim.settings import BETA, WEB1, create, mirrored
+from tests.sim.settings import BETA, WEB1, changed, create, mirrored
 from tests.sim.stories.backup import web1_exported_to_beta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
@@ -251,6 +253,39 @@ def test_whoever_goes_on_with_a_job_runs_the_scripts_after_it(place: str) -> Non
         outcome(job)
         assert set(ran(cluster, "instance-start-post.d")) == {"alpha", "beta", "gamma"}
         assert any("perhaps for the second time" in e.message for e in job.ops[0].log)
+
+    play(story)
+
+
+def test_scripts_are_told_no_secrets_and_nor_are_they_kept_with_the_job() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "instance-modify-pre.d")
+        put(cluster, "instance-modify-post.d")
+        private = {"password": "xyzzy"}
+        number = await cluster.submit(
+            ModifyInstance(instance_name=WEB1, os_name="debootstrap", osparams_private=private)
+        )
+        job = await cluster.finished(number)
+        outcome(job)
+        told = [machine.hooks.runs for machine in cluster.machines.values()]
+        assert all(told)
+        assert "xyzzy" not in f"{told}{job}"
+
+    play(story)
+
+
+def test_a_script_can_refuse_whatever_texts_an_instance_has() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        tags = tuple(f"{number:0>120}" for number in range(600))
+        await cluster.run(AddTags(kind="instance", name="web1", tags=tags))
+        name = {"name": "a\0b\nc"}
+        await cluster.run(ModifyInstance(instance_name=WEB1, nics=(changed(0, name),)))
+        put(cluster, "instance-start-pre.d", Ending.FAILED)
+        with pytest.raises(Conflict, match="refused by hooks"):
+            await cluster.run(START)
+        (told,) = ran(cluster, "instance-start-pre.d")["gamma"]
+        assert told["GANETI_INSTANCE_TAGS"] == " ".join(tags)[: 64 << 10]
+        assert told["GANETI_INSTANCE_NIC0_NAME"] == "ab\nc"
 
     play(story)
 
