@@ -47,7 +47,9 @@ class HookPhases:
                 directories = asked.setdefault(node, [])
                 directories += (f"{GLOBAL}-{phase}.d", f"{hook.directory}-{phase}.d")
         present = await self._present(asked)
-        if not any(present.values()):
+        # A node that is no member yet is asked afterwards, and may be the only one that has some.
+        has_newcomers = hook.before is Where.OTHERS and hook.after is Where.EVERY
+        if not any(present.values()) and not has_newcomers:
             return None
         subject, objects = scene.objects()
         variables = {
@@ -61,7 +63,7 @@ class HookPhases:
                 hooks=refusals,
             )
         after = {node: tuple(d for d in has if "-post." in d) for node, has in present.items()}
-        if not any(after.values()):
+        if not any(after.values()) and not has_newcomers:
             return None
         return HooksDue(
             nodes={node.uuid: has for node, has in after.items() if has},

@@ -24,6 +24,7 @@ from coordinator.operations.tags.add import AddTags
 from coordinator.operations.test.delay import Delay
 from tests.sim.settings import BETA, WEB1, changed, create, mirrored
 from tests.sim.stories.backup import web1_exported_to_beta
+from tests.sim.test_membership import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Mishap, Once, Trap
@@ -255,6 +256,16 @@ def test_whoever_goes_on_with_a_job_runs_the_scripts_after_it(place: str) -> Non
         assert any("perhaps for the second time" in e.message for e in job.ops[0].log)
 
     play(story)
+
+
+def test_scripts_of_a_new_node_run_there_though_nobody_else_has_any() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(strangers=1) as cluster:
+            cluster.machines["delta"].hooks.scripts["node-add-post.d"] = {"50-tell": Ending.DONE}
+            await cluster.run(add_delta(cluster))
+            assert set(ran(cluster, "node-add-post.d")) == {"delta"}
+
+    simulate(scenario())
 
 
 def test_scripts_are_told_no_secrets_and_nor_are_they_kept_with_the_job() -> None:
