@@ -277,6 +277,19 @@ def test_an_import_puts_nics_into_their_network_again() -> None:
     play(story)
 
 
+def test_a_nic_that_was_let_be_outside_of_a_network_is_in_the_way_of_no_other() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(outside("198.51.100.9", check=False))
+        web3, another = InstanceName("web3"), added(-1, {"network": "lan"})
+        await cluster.run(ModifyInstance(instance_name=web3, nics=(another,)))
+        assert len(nics_of(cluster, "web3")) == 2
+        with pytest.raises(Conflict, match=r"198\.51\.100\.8 is an address of the network lan"):
+            ip = changed(0, {"ip": "198.51.100.8"})
+            await cluster.run(ModifyInstance(instance_name=web3, nics=(ip,)))
+
+    play(story)
+
+
 def test_a_renamed_network_keeps_its_nics() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(in_lan(ip="pool"))

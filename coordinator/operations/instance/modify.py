@@ -318,10 +318,10 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         changed = config.apply([Put(after), *map(Put, planned.disks), *map(Put, nics)])
         known = bad_of_instance(config, after.uuid)
         check_parameters(bad_of_instance(changed, after.uuid), known=known)
-        if self.nics:
-            check_connected(config, nics, node.uuid)
-            if self.conflicts_check:
-                check_apart(config, node.group, nics)
+        new_or_changed = [nic for nic in nics if config.nics.get(nic.uuid) != nic]
+        check_connected(config, new_or_changed, node.uuid)
+        if self.conflicts_check:
+            check_apart(config, node.group, new_or_changed)
         if (self.beparams or self.disks) and not self.ignore_ipolicy:
             check_policy(changed, planned, node)
 
