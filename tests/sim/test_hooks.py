@@ -21,6 +21,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.tags.add import AddTags
+from coordinator.operations.tags.tagged import Tagged
 from coordinator.operations.test.delay import Delay
 from tests.sim.settings import BETA, WEB1, changed, create, mirrored
 from tests.sim.stories.backup import web1_exported_to_beta
@@ -288,7 +289,7 @@ def test_scripts_are_told_no_secrets_and_nor_are_they_kept_with_the_job() -> Non
 def test_a_script_can_refuse_whatever_texts_an_instance_has() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         tags = tuple(f"{number:0>120}" for number in range(600))
-        await cluster.run(AddTags(kind="instance", name="web1", tags=tags))
+        await cluster.run(AddTags(kind=Tagged.INSTANCE, name=WEB1, tags=tags))
         name = {"name": "a\0b\nc"}
         await cluster.run(ModifyInstance(instance_name=WEB1, nics=(changed(0, name),)))
         put(cluster, "instance-start-pre.d", Ending.FAILED)
