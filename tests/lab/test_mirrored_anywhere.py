@@ -1,7 +1,7 @@
 """A mirrored guest goes to a node that has no copy, and its copies are given up and made again."""
 
 from tests.lab.mirrored import make, remove
-from tests.lab.stage import Stage
+from tests.lab.stage import Stage, on_request
 
 
 def test_a_mirrored_guest_moves_to_any_node_and_loses_nothing(stage: Stage) -> None:
@@ -21,6 +21,7 @@ def test_a_mirrored_guest_moves_to_any_node_and_loses_nothing(stage: Stage) -> N
         remove(stage)
 
 
+@on_request
 def test_a_second_copy_is_given_up_and_made_again_around_the_data(stage: Stage) -> None:
     try:
         ledger = make(stage)
