@@ -308,7 +308,7 @@ def test_another_node_than_the_one_it_is_for_gets_nothing(tell: Tell) -> None:
 def test_a_disk_that_a_guest_uses_is_not_copied(tell: Tell, node: str) -> None:
     async def story(rig: Rig) -> None:
         rig.use(node)
-        with pytest.raises(NodeFailure, match="a guest or another copy uses it"):
+        with pytest.raises(NodeFailure, match="in use by a guest, a copy, or"):
             await begin(rig)
 
     tell(story)

@@ -49,7 +49,7 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
                 tags=group.tags,
                 policy=seen_policy(config.policy_of(group)),
                 alloc_policy=group.alloc_policy,
-                networks=sorted(group.networks),
+                networks=tuple(sorted(group.networks)),
             )
             for group in groups
         ),
