@@ -188,15 +188,21 @@ DAEMONS = {
     "gantry-monitor": Daemon(
         "the monitoring agent of Gantry",
         [
-            "Tells how busy the processors of this node were in the last ten minutes, to whoever "
-            "asks over HTTP. hbal and hail ask it with --mond, Ganeti's and ours, so that load is "
-            "balanced as it is and not as it is guessed.",
+            "Tells how this node fares, to whoever asks over HTTP: Prometheus at /metrics, what "
+            "knows Ganeti's monitoring agent as there. hbal and hail ask it with --mond, Ganeti's "
+            "and ours, so that load is balanced as it is and not as it is guessed.",
             "It need not run. deploy/install puts it there without enabling it: systemctl enable "
             "--now gantry-monitor starts it. It has no rights, and nothing is kept from anybody "
-            "who can reach its port. It looks at /proc/stat every five seconds.",
+            "who can reach its port. It looks at files below /proc every five seconds, however "
+            "many ask.",
             "/ tells the versions of the protocol, /1/list/collectors what there is, "
-            "/1/report/all everything, /1/report/default/cpu-avg-load the load. Figures are in "
-            "processors: 1.5 is one and a half kept busy.",
+            "/1/report/all everything, /1/report/default/cpu-avg-load the load of the last ten "
+            "minutes in processors: 1.5 is one and a half kept busy. /1/report/storage/diskstats "
+            "has the counters of all block devices, /1/report/storage/drbd how mirrored disks are, "
+            "on nodes with DRBD's module 8.4.",
+            "/metrics has load, memory, the disks of the machine and DRBD's devices by their "
+            "states, in the text format of Prometheus: as many figures as the machine has disks, "
+            "however many guests run.",
         ],
         [("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…")],
         [("SIGTERM, SIGINT", "End.")],

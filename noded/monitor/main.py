@@ -1,4 +1,4 @@
-"""``gantry-monitor``: tells whoever asks how busy this node is; HTTP, read-only, unprivileged."""
+"""``gantry-monitor``: tells whoever asks how this node fares; HTTP, read-only, unprivileged."""
 
 import argparse
 import asyncio
@@ -16,21 +16,26 @@ import msgspec
 
 from common import web
 from common.errors import GntError, NodeFailure
+from common.exposition import MEDIA, exposition
 from common.log_lines import LineFormatter
 from common.places import Places, source_of
 from common.ports import own_port
 from common.printable import printable
+from common.process_figures import process_figures
 from common.systemd import Supervisor
 from common.version import VERSION
 from noded.monitor.cpu_load import Samples, parse_stat
+from noded.monitor.metrics import node_figures
 from noded.monitor.reports import answer
+from noded.monitor.sight import Eyes, Sight
 
 PORT = 1815  # of Ganeti's monitoring agent
 EVERY_S = 5.0
 IDLE_S = 15.0  # until a connection is closed on which nothing is asked
 MOST_VISITORS, MOST_FROM_ONE = 128, 16
 BACKLOG = 1024  # connections that the kernel keeps for us
-STATISTICS = Path("/proc/stat")
+PROC = Path("/proc")
+METRICS = "/metrics"
 
 log = logging.getLogger(__name__)
 
@@ -50,34 +55,46 @@ def main() -> int:
 
 
 class Monitor:
-    """Samples the processors' counters, and answers what is asked."""
+    """Looks at the node now and then, and answers what is asked: looking costs no more for many."""
 
-    def __init__(self, statistics: Path = STATISTICS) -> None:
-        self._statistics = statistics
+    def __init__(self, proc: Path = PROC) -> None:
+        self._statistics = proc / "stat"
         self._samples = Samples(os.sysconf("SC_CLK_TCK"))
+        self._eyes = Eyes(proc)
+        self._sight = Sight()
+        self._metrics: bytes | None = None  # of this sight, once somebody has asked
 
     def sample(self) -> None:
-        """Read the counters.
+        """Look at the node.
 
         Raises:
-            NodeFailure: they cannot be read or understood.
+            NodeFailure: the processors' counters cannot be read or understood.
         """
         try:
             text = self._statistics.read_text()
         except OSError as error:
             raise NodeFailure(f"Cannot read {self._statistics}: {error.strerror}.") from error
         self._samples.add(time.monotonic(), parse_stat(text))
+        self._sight, self._metrics = self._eyes.look(self._samples.average()), None
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
-        """Answer a request with JSON; its body, if it has any, is not read."""
+        """Answer a request; its body, if it has any, is not read."""
         if request.method not in {"GET", "HEAD"}:
             return web.Response(
                 status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"}
             )
-        document = answer(request.path, self._samples.average(), time.time_ns())
-        if document is None:
+        if request.path == METRICS:
+            return web.Response(body=self._text(), headers={"Content-Type": MEDIA})
+        try:
+            document = answer(request.path, self._sight, time.time_ns())
+        except KeyError:
             return web.Response(status=HTTPStatus.NOT_FOUND, text="There is no such report.\n")
         return web.Response(body=msgspec.json.encode(document), content_type="application/json")
+
+    def _text(self) -> bytes:
+        if self._metrics is None:
+            self._metrics = exposition((*node_figures(self._sight), *process_figures()))
+        return self._metrics
 
 
 class Visitors(web.BoundedServer):
@@ -133,7 +150,8 @@ def _seconds(text: str) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="gantry-monitor", description="Tells how busy this node is, for hail --mond and hbal."
+        prog="gantry-monitor",
+        description="Tells how this node fares, to Prometheus and for hail --mond and hbal.",
     )
     parser.add_argument("--address", help="listen on this address only")
     parser.add_argument("--port", type=own_port, default=PORT, help=f"listen on this port ({PORT})")
@@ -142,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_seconds,
         default=EVERY_S,
         metavar="SECONDS",
-        help=f"how often to look at the processors ({EVERY_S:g})",
+        help=f"how often to look at the node ({EVERY_S:g})",
     )
     parser.add_argument("--version", action="version", version=f"gantry-monitor {VERSION}")
     return parser

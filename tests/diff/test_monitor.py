@@ -39,7 +39,7 @@ def loads(output: str) -> list[str]:
 def test_both_programs_read_the_load_of_a_node_from_its_agent(tmp_path: Path) -> None:
     """The agent takes two samples and no more, so that both are told the same."""
     (tmp_path / "cluster.data").write_text(CLUSTER)
-    monitor = Monitor(tmp_path / "stat")
+    monitor = Monitor(tmp_path)
     for ticks in (100, 103):
         (tmp_path / "stat").write_text(f"cpu  {ticks} 0 0 0 0 0 0 0\ncpu0 {ticks} 0 0 0 0 0 0 0\n")
         monitor.sample()
