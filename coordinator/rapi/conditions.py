@@ -65,6 +65,7 @@ def check_acceptable(header: str | None, kind: str) -> None:
 
 def accepts(header: str, kind: str) -> bool:
     """Tell whether a client takes a media type."""
+    kind, _, _ = kind.partition(";")
     wide = f"{kind.partition('/')[0]}/*"
     for each in header.split(","):
         name, *parameters = (part.strip().lower() for part in each.split(";"))

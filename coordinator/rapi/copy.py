@@ -188,7 +188,7 @@ class Copy:
         self, tables: Mapping[str, Table], rows: Iterable[tuple[str, Any, Raw]], *, tell: bool
     ) -> None:
         for kind, key, text in rows:
-            row = None if bytes(text) == b"null" else _row(kind, key, bytes(text))
+            row = None if bytes(text) == b"null" else row_of(kind, key, bytes(text))
             if row is None:
                 tables[kind].remove(key)
             else:
@@ -202,7 +202,8 @@ class Copy:
         self._changed = asyncio.Event()
 
 
-def _row(kind: str, key: Any, text: bytes) -> Row:
+def row_of(kind: str, key: Any, text: bytes) -> Row:
+    """Return the row of an object as the coordinator tells it."""
     head = msgspec.json.decode(text, type=_Head)
     brief = text
     if kind in BRIEF:

@@ -164,6 +164,8 @@ def _body(route: Route, operations: Mapping[str, Json]) -> Json | None:
 def _answer(route: Route) -> Json:
     if route.is_submission:
         return {"type": "integer"}
+    if route.media != JSON:
+        return {"type": "string"}
     if route.path.endswith("/tags") or route.path == "/2/features":
         return {"type": "array", "items": {"type": "string"}}
     found = re.fullmatch(r"/2/(\w+)s(/{\w+})?", route.path)

@@ -1,6 +1,7 @@
 """What is read: from the copy where it has it, else from the coordinator."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,12 +10,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from common.errors import NotFound
+from common.exposition import exposition
 from common.luxi.failures import JobLost
+from common.process_figures import process_figures
 from coordinator.rapi.call import BAD, Call
+from coordinator.rapi.conditions import sum_of
 from coordinator.rapi.copy import Copy, Row
 from coordinator.rapi.failures import refused
 from coordinator.rapi.fields import CLUSTER, FIELDS, JOB, NODE
 from coordinator.rapi.luxi import Luxi
+from coordinator.rapi.metrics import cluster_figures, own_figures
 
 RAPI_VERSION = 2
 FEATURES = (
@@ -35,10 +40,11 @@ class Sources:
 
     copy: Copy
     luxi: Luxi
+    now: Callable[[], float] = time.time
 
 
 class Told(NamedTuple):
-    """JSON text, and which version of it this is."""
+    """Text as it is sent, and which version of it this is."""
 
     text: bytes
     version: str
@@ -66,6 +72,16 @@ async def info(_: Call, sources: Sources) -> dict[str, Any]:
     (row,) = sources.copy.tables[CLUSTER].rows.values()
     values: dict[str, Any] = row.values()
     return values | {alias: values[name] for name, alias in ALIASES.items()}
+
+
+async def metrics(_: Call, sources: Sources) -> Told:
+    """Return figures for Prometheus; those of the cluster where the coordinator is, alone."""
+    copy = sources.copy
+    figures = list(own_figures(copy.age_s if copy.is_whole else None))
+    if copy.is_whole:
+        figures += cluster_figures(copy.tables, sources.now())
+    text = exposition((*figures, *process_figures()))
+    return Told(text, sum_of(text))
 
 
 def listing(kind: str, path: str, key: str = "name") -> Read:

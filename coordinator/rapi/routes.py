@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 
+from common.exposition import MEDIA as FIGURES
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.rapi import asked, reads
 from coordinator.rapi.events import MEDIA
@@ -19,6 +20,7 @@ from coordinator.rapi.users import Access
 
 JSON = "application/json"
 DESCRIPTION = "/openapi.json"
+METRICS = "/metrics"
 JOB_CHANGES = frozenset({"/2/jobs/{job}", "/2/jobs/{job}/wait"})
 
 
@@ -100,6 +102,7 @@ _READS = (
     Route("GET", "/2", _OPEN, reads.nothing, "Nothing"),
     Route("GET", "/version", _OPEN, reads.version, "The version of the interface"),
     Route("GET", DESCRIPTION, _OPEN, title="This description"),
+    Route("GET", METRICS, _OPEN, reads.metrics, "Figures for Prometheus", media=FIGURES),
     Route("GET", "/2/features", _OPEN, reads.features, "Optional parts that there are"),
     Route("GET", "/2/info", _OPEN, reads.info, "All about the cluster itself"),
     Route("GET", "/2/nodes", _OPEN, reads.listing("node", "/2/nodes", "id"), "List nodes", _BULK),

@@ -24,10 +24,9 @@ async def send(
     """
     if len(body) <= PART or request.method == "HEAD":
         return web.Response(
-            status=status, body=body, content_type=content_type, headers=dict(headers)
+            status=status, body=body, headers={**headers, "Content-Type": content_type}
         )
-    response = web.StreamResponse(status=status, headers=dict(headers))
-    response.content_type = content_type
+    response = web.StreamResponse(status=status, headers={**headers, "Content-Type": content_type})
     response.content_length = len(body)
     await response.prepare(request)
     rest = memoryview(body)

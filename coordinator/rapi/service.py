@@ -20,14 +20,14 @@ from coordinator.rapi.limits import Limits
 from coordinator.rapi.manual import HTML, Manual, page
 from coordinator.rapi.reads import Sources, Told
 from coordinator.rapi.rights import REASON, may
-from coordinator.rapi.routes import DESCRIPTION, JSON, Route, Router
+from coordinator.rapi.routes import DESCRIPTION, JSON, METRICS, Route, Router
 from coordinator.rapi.sending import send
 from coordinator.rapi.users import Access, UsersFile
 
 log = logging.getLogger(__name__)
 
 # Answered wherever the master is.
-_FREE = frozenset({"/", "/2", "/version", "/2/features", DESCRIPTION})
+_FREE = frozenset({"/", "/2", "/version", "/2/features", DESCRIPTION, METRICS})
 
 
 class Service:
@@ -63,7 +63,7 @@ class Service:
         """Answer a request; whatever goes wrong is an answer, too."""
         user = "-"
         headers: dict[str, str] = {}
-        status = HTTPStatus.OK
+        status, media = HTTPStatus.OK, JSON
         try:
             source = (request.remote or "").removeprefix("::ffff:")  # IPv4 on a socket for both
             self._limits.check(source)
@@ -89,12 +89,13 @@ class Service:
                 return await self._stream(request, call)
             self._check_unchanged(request, route, call)
             body = await self._answer(route, call, headers)
+            media = route.media
             if route.method == "GET":
                 status, body = _unless_known(request, headers, body)
             elif route.opcode and "respond-async" in request.headers.get("Prefer", ""):
                 status = HTTPStatus.ACCEPTED
         except GntError as error:
-            status, body = status_of(error), to_json(told(error))
+            status, body, media = status_of(error), to_json(told(error)), JSON
             headers = error.headers if isinstance(error, Refusal) else {}
         except ConnectionError:  # the client has gone
             raise
@@ -103,7 +104,7 @@ class Service:
             bug = Bug(f"An internal error: {type(error).__name__}.")
             status, body = HTTPStatus.INTERNAL_SERVER_ERROR, to_json(told(bug))
         try:
-            return await send(request, status, body, JSON, headers)
+            return await send(request, status, body, media, headers)
         finally:
             self._note(request, user, status.value, len(body))
 

@@ -230,6 +230,9 @@ DAEMONS = {
             "password is {CERTIFICATE} log in by a certificate in their name.",
             "Lists that are read with bulk=1 tell what nodes said last; the header Age says how "
             "many seconds ago that was. The end of a job is told after what it did.",
+            "/metrics has figures of the cluster for Prometheus, where the coordinator is; "
+            "elsewhere it tells that it is not. There are figures of states and of nodes, none of "
+            "single instances or jobs.",
         ],
         [
             ("/etc/default/gantry-rapi", "Options: GANTRY_RAPI_OPTIONS=…"),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest
+from common.exposition import MEDIA
 from common.luxi.answers import Request
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.rapi.certificate import ensure_certificate
@@ -92,6 +93,14 @@ def test_says_where_the_master_is_and_that_nobody_listens_here(rapi: RapiProcess
     assert ask(rapi, "/2/features").status == 200
 
 
+def test_metrics_are_told_where_no_master_is_too(rapi: RapiProcess) -> None:
+    answer = ask(rapi, "/metrics")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, MEDIA)
+    assert b"\ngantry_rapi_is_up_to_date 0\n" in answer.text
+    assert b"gantry_cluster_" not in answer.text
+    assert b"\nprocess_resident_memory_bytes " in answer.text
+
+
 def test_users_are_read_again_when_their_file_has_changed(rapi: RapiProcess) -> None:
     assert ask(rapi, "/2/tags?tag=a", "PUT", WRITER).status in {502, 503}
     assert ask(rapi, "/2/tags?tag=a", "PUT", ("new", "word")).status == 401
@@ -167,6 +176,7 @@ def test_a_client_that_takes_no_answer_costs_the_others_nothing(tmp_path: Path) 
             while (answer := ask(rapi, "/2/tags")).status != 200:
                 assert time.monotonic() < until
             assert len(answer.text) > 10_000_000
+            assert b'gantry_cluster_info{cluster="c1",master=""} 1' in ask(rapi, "/metrics").text
             slow = [connection(rapi) for _ in range(20)]
             for each in slow:
                 each.sendall(b"GET /2/tags HTTP/1.1\r\nHost: rapi\r\n\r\n")

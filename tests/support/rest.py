@@ -175,7 +175,7 @@ async def rest_of(
     noted: list[tuple[str, str, int]] = []
     http = Clients(
         Service(
-            Sources(copy, luxi),
+            Sources(copy, luxi, cluster.now),
             events,
             UsersFile(folder / "users", cluster.now),
             Limits(per_s, loop.time),
