@@ -9,7 +9,7 @@ from tests.diff.debian_ganeti import ask_libraries, needs_ganeti
 pytestmark = needs_ganeti
 
 ADDED_LATER = {"PUT /2/networks/{}/rename"}  # in Ganeti 3.1
-OUR_OWN = {"GET /2/events", "GET /openapi.json"}
+OUR_OWN = {"GET /2/events", "GET /metrics", "GET /openapi.json"}
 ROUTES = """
 import json
 from ganeti.rapi import connector
