@@ -29,6 +29,7 @@ InstanceId = NewType("InstanceId", Word)
 DiskId = NewType("DiskId", Word)
 NicId = NewType("NicId", Word)
 NetworkId = NewType("NetworkId", Word)
+FilterId = NewType("FilterId", Word)
 
 # Far more than can ever be counted, and far below 2**63, where SQLite ends; a number that is exact
 # in every JSON reader.

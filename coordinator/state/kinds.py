@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from common.model.cluster import Cluster
 from common.model.commit import ARCHIVE
 from common.model.disk import Disk
+from common.model.filter_rule import FilterRule
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.job import ArchivedJob, Job
@@ -23,7 +24,17 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.secret import Secret
 from common.model.stored import Foreign, Schema, Stored
-from common.names import ClusterId, DiskId, GroupId, InstanceId, JobId, NetworkId, NicId, NodeId
+from common.names import (
+    ClusterId,
+    DiskId,
+    FilterId,
+    GroupId,
+    InstanceId,
+    JobId,
+    NetworkId,
+    NicId,
+    NodeId,
+)
 
 K = TypeVar("K", bound=str | int)
 T = TypeVar("T", bound=Stored)
@@ -92,6 +103,8 @@ DISK = Kind[DiskId, Disk]("disk", Disk)
 NIC = Kind[NicId, Nic]("nic", Nic)
 # Who does not know them would start guests whose nics are plugged in elsewhere.
 NETWORK = Kind[NetworkId, Network]("network", Network, named=True, since=1)
+# Who does not know them would begin jobs that they hold.
+FILTER = Kind[FilterId, FilterRule]("filter", FilterRule, since=1)
 SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.BESIDES)
 JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.JOBS)
 ARCHIVED_JOB = Kind[JobId, ArchivedJob](  # of the version of the job that is in it
@@ -113,7 +126,7 @@ class Kinds:
         self.by_type: dict[type, Kind[Any, Any]] = {each.type: each for each in (*kinds, FOREIGN)}
 
 
-KINDS = Kinds(CLUSTER, GROUP, NODE, INSTANCE, DISK, NIC, NETWORK, SECRET, JOB, ARCHIVED_JOB)
+KINDS = Kinds(CLUSTER, GROUP, NODE, INSTANCE, DISK, NIC, NETWORK, FILTER, SECRET, JOB, ARCHIVED_JOB)
 
 
 def kind_of(item: Stored) -> Kind[Any, Any]:
