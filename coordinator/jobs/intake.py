@@ -46,6 +46,11 @@ class Intake:
         """Go on after the newest job of the state, and with what a word has set aside."""
         self._next = 1 + self._store.state.newest_job
 
+    @property
+    def newest(self) -> JobId:
+        """The newest job there is, or is about to be."""
+        return JobId(self._next - 1)
+
     async def submit(self, batches: Batches, *, to_drained: bool = False) -> list[JobId | GntError]:
         """Store jobs durably and queue them; see ``JobQueue.submit``."""
         self._store.check_writable()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from common.model.job import Job
 from common.names import JobId
 from coordinator.jobs.line import Line, Rank
 from coordinator.jobs.running import RunningJob
@@ -14,6 +15,7 @@ class Places:
     Args:
         limit: how many places there are now.
         find: gives a job that has not ended.
+        may_begin: tells whether a job may begin now; who may not is out of the line.
         begin: begins a job whose turn has come.
     """
 
@@ -21,9 +23,10 @@ class Places:
         self,
         limit: Callable[[], int],
         find: Callable[[JobId], RunningJob | None],
+        may_begin: Callable[[Job, Rank], bool],
         begin: Callable[[RunningJob], None],
     ) -> None:
-        self._limit, self._find, self._begin = limit, find, begin
+        self._limit, self._find, self._may_begin, self._begin = limit, find, may_begin, begin
         self._line = Line()
         self._taken: set[JobId] = set()
         self._closed = False
@@ -34,9 +37,7 @@ class Places:
 
     def stand_in_line(self, running: RunningJob) -> None:
         """Have a job wait for its turn, or for another one if its priority has changed."""
-        ops = running.job.ops
-        priority = min((op.priority for op in ops if not op.status.is_final), default=0)
-        self._line.put(running.id, Rank(may_wait=running.turn is None, priority=priority))
+        self._line.put(running.id, _rank(running))
 
     def before(self, job: JobId) -> int | None:
         """Return how many go before a job; None if it is not in line."""
@@ -74,8 +75,15 @@ class Places:
             if running is None:
                 continue
             if running.turn is None:
-                self._taken.add(number)
-                self._begin(running)
+                if self._may_begin(running.job, _rank(running)):
+                    self._taken.add(number)
+                    self._begin(running)
             elif not running.turn.done():  # else it is being cancelled
                 self._taken.add(number)
                 running.turn.set_result(None)
+
+
+def _rank(running: RunningJob) -> Rank:
+    ops = running.job.ops
+    priority = min((op.priority for op in ops if not op.status.is_final), default=0)
+    return Rank(may_wait=running.turn is None, priority=priority)

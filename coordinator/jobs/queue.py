@@ -10,10 +10,12 @@ from common.tasks import Background
 from coordinator.jobs.archiving import Archiving
 from coordinator.jobs.cancelling import Cancelling
 from coordinator.jobs.executor import Executor
+from coordinator.jobs.held import Held
 from coordinator.jobs.intake import Intake
 from coordinator.jobs.known import KnownJobs
 from coordinator.jobs.line import Dependencies
 from coordinator.jobs.places import Places
+from coordinator.jobs.rules import Rules
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority
 from coordinator.jobs.why import Reason, Standing, reasons
@@ -36,8 +38,12 @@ class JobQueue:
         self._jobs = jobs = KnownJobs(store, archive)
         self._background = background = Background()
         self._dependencies = Dependencies()
-        self._places = places = Places(self._limit, jobs.live.get, self._start)
-        self._intake = Intake(jobs, store, archive, now, background, self.admit)
+        self._held = held = Held()
+        self._places = places = Places(self._limit, jobs.live.get, held.may_begin, self._start)
+        self._intake = intake = Intake(jobs, store, archive, now, background, self.admit)
+        self.rules = Rules(
+            store, background, jobs, held, places, lambda: intake.newest, self._start
+        )
         self._cancelling = Cancelling(jobs, store, places, executor, background, self._ended)
         self._archiving = Archiving(store, archive, now, jobs.needed)
         executor.queue = self
@@ -49,6 +55,7 @@ class JobQueue:
         before. Jobs that this version cannot read end as errors when their turn has come.
         """
         self._intake.resume()
+        self.rules.heed()
         for number in sorted(self._store.state.jobs):
             job = self._store.state.jobs[number]
             if not job.status.is_final:
@@ -156,8 +163,9 @@ class JobQueue:
             return False, f"Job {number} runs; a priority only orders jobs that wait."
         for index in waiting:
             running.change_op(index, priority=priority)
-        if self._places.before(number) is not None:
+        if self._places.before(number) is not None or self._held.let_go(number):
             self._places.stand_in_line(running)
+            self._places.fill()
         self._executor.change_priority(running, priority)
         await self._store.commit([running.put()])
         return True, f"Job {number} has priority {priority} now."
@@ -172,6 +180,7 @@ class JobQueue:
             dependencies=self._dependencies.of(number),
             before=self._places.before(number),
             places=self._limit(),
+            rule=self._held.holds(number),
             obstacles=self._executor.obstacles(running),
         )
         return reasons(standing, self._jobs.find, self._store.state.config)
@@ -204,6 +213,8 @@ class JobQueue:
         await self._places.take_again(running)
 
     def _enqueue(self, running: RunningJob) -> None:
+        if self.rules.reject(running):
+            return
         unmet = (d.job for d in running.job.depends if not self._has_ended(d.job))
         if not self._dependencies.add(running.id, unmet):
             self._places.stand_in_line(running)
@@ -215,15 +226,18 @@ class JobQueue:
     def _limit(self) -> int:
         return self._store.state.config.cluster.max_running_jobs
 
-    def _start(self, running: RunningJob) -> None:
-        running.task = self._background.start(self._run(running), name=f"job {running.id}")
+    def _start(self, running: RunningJob, refusal: GntError | None = None) -> None:
+        self._held.note_begun(running.job)
+        running.task = self._background.start(self._run(running, refusal), name=f"job {running.id}")
 
-    async def _run(self, running: RunningJob) -> None:
+    async def _run(self, running: RunningJob, refusal: GntError | None) -> None:
         try:
             unmet = next((d for d in running.job.depends if not self._is_met(d)), None)
-            if unmet:
+            if unmet and refusal is None:
                 why = f"Job {unmet.job}, which this one depends on, did not end as required."
-                await self._executor.give_up(running, Conflict(why))
+                refusal = Conflict(why)
+            if refusal is not None:
+                await self._executor.give_up(running, refusal)
             else:
                 await self._executor.carry_out(running)
         except (Deposed, Unreachable):
@@ -240,6 +254,8 @@ class JobQueue:
     def _ended(self, running: RunningJob) -> None:
         self._jobs.live.pop(running.id, None)
         self._executor.release(running)
+        for number in self._held.ended(running.id):
+            self._places.stand_in_line(self._jobs.live[number])
         for number in self._dependencies.ended(running.id):
             dependant = self._jobs.live.get(number)
             if dependant is not None and dependant.task is None:

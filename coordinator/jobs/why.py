@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from common.model.filter_rule import Action, FilterRule
 from common.model.job import Job, Timestamp
 from common.names import JobId
+from coordinator.jobs.rules import in_words as rule_in_words
 from coordinator.jobs.running import RunningJob
 from coordinator.locks.names import LockName, Owner
 from coordinator.queries.lock_names import in_words
@@ -29,6 +31,7 @@ class Standing(NamedTuple):
     dependencies: Sequence[JobId]  # that have not ended
     before: int | None  # how many go before it; None: it is not in the line
     places: int
+    rule: FilterRule | None  # that holds it
     obstacles: Sequence[Obstacle]
 
 
@@ -41,6 +44,8 @@ def reasons(
     if standing.dependencies:
         others = [(number, find(number)) for number in standing.dependencies[:NAMED]]
         return [Reason(f"the end of {_name(*other)}", since) for other in others]
+    if standing.rule is not None:
+        return [Reason(_rule(standing.rule), since)]
     if standing.before is not None:
         what = f"one of the {standing.places} places to run"
         if running.turn is not None:
@@ -53,6 +58,12 @@ def reasons(
         [Reason(f"the end of {running.doing.what}", running.doing.since)] if running.doing else []
     )
     return [*step, *calls]
+
+
+def _rule(rule: FilterRule) -> str:
+    if rule.action is Action.RATE_LIMIT:
+        return f"one of the {rule.limit} places that {rule_in_words(rule)} leaves"
+    return f"{rule_in_words(rule)} to be deleted or replaced"
 
 
 def _lock(obstacle: Obstacle, find: Callable[[JobId], Job | None], config: Config) -> str:

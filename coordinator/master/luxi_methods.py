@@ -35,7 +35,7 @@ END_OF_TIME = 2.0**35  # year 3058
 ARCHIVE_PATIENCE_S = 30.0
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
 
-_NOT_YET = frozenset({"DeleteFilter", "PickupJob", "QueryFilters", "ReplaceFilter"})
+_NOT_YET = frozenset({"PickupJob"})
 
 Method = Callable[..., Awaitable[Any]]
 
@@ -51,9 +51,10 @@ class LuxiMethods:
         look: Callable[[], Awaitable[Look]],
         feed: Feed,
         now: Callable[[], float],
+        new_uuid: Callable[[], str],
         check_master: Callable[[], Awaitable[None]],
     ) -> None:
-        self._now = now
+        self._now, self._new_uuid = now, new_uuid
         self._store, self._queue, self._source, self._look = store, queue, source, look
         self._check_master, self._feed = check_master, feed
         self._asking = asyncio.Lock()
@@ -64,6 +65,7 @@ class LuxiMethods:
             "QueryNodes": self._classic("node"),
             "QueryGroups": self._classic("group"),
             "QueryNetworks": self._classic("network"),
+            "QueryFilters": self._classic("filter"),
             "QueryJobs": self._query_jobs,
             "QueryExports": self._query_exports,
             "QueryConfigValues": self._query_config_values,
@@ -78,6 +80,8 @@ class LuxiMethods:
             "AutoArchiveJobs": self._auto_archive_jobs,
             "ChangeJobPriority": self._change_job_priority,
             "WhyJob": self._why_job,
+            "ReplaceFilter": self._replace_filter,
+            "DeleteFilter": self._queue.rules.delete,
             "SetDrainFlag": self._set_drain_flag,
             "SetWatcherPause": self._set_watcher_pause,
             "AskAllocator": self._ask_allocator,
@@ -183,6 +187,17 @@ class LuxiMethods:
             job.status,
             [[each.what, None if each.since is None else now - each.since] for each in reasons],
         ]
+
+    async def _replace_filter(
+        self, uuid: Any, priority: Any, predicates: Any, action: Any, reason: Any
+    ) -> str:
+        wish = {
+            "priority": priority,
+            "predicates": predicates,
+            "action": action,
+            "reason": reason,
+        }
+        return await self._queue.rules.replace(uuid or self._new_uuid(), wish)
 
     async def _set_drain_flag(self, drained: Any) -> bool:
         await self._store.commit(

@@ -127,6 +127,7 @@ class Master:
             self._look,
             self.feed,
             outside.now,
+            outside.new_uuid,
             watchfulness.check,
         )
 

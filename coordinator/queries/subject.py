@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
 from common.luxi.failures import JobLost
+from common.model.filter_rule import in_order
 from common.model.stored import Stored
 from common.names import JobId
 from coordinator.locks.report import LockRow
 from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
 from coordinator.queries.exports import ExportRow, export_rows
 from coordinator.queries.field import Field, Kind, Table, table
+from coordinator.queries.filter_rule_fields import FILTER_RULE_FIELDS, FilterRuleRow
 from coordinator.queries.group_fields import GROUP_FIELDS, GroupRow
 from coordinator.queries.instance_fields import INSTANCE_FIELDS
 from coordinator.queries.instance_row import InstanceRow
@@ -69,6 +71,16 @@ def _named_jobs(source: Source, _: Live, ids: Sequence[Any]) -> Iterable[JobRow]
     return [find_job(source, text) for text in ids]
 
 
+def _filters(source: Source, _: Live) -> Iterable[FilterRuleRow]:
+    rules = source.state.config.table(kinds.FILTER).values()
+    return (FilterRuleRow(rule) for rule in sorted(rules, key=in_order))
+
+
+def _named_filters(source: Source, _: Live, uuids: Sequence[Any]) -> Iterable[FilterRuleRow]:
+    config = source.state.config
+    return [FilterRuleRow(config.get(kinds.FILTER, str(uuid))) for uuid in uuids]
+
+
 def _locks(source: Source, _: Live) -> Iterable[LockRow]:
     config = source.state.config
     rows = [replace(row, name=named(row.name, config)) for row in source.locks()]
@@ -100,6 +112,7 @@ _EXPORT_FIELDS: Table[ExportRow] = table((
 SUBJECTS: dict[str, Subject] = {
     "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
     "export": Subject(_EXPORT_FIELDS, "export", lambda source, _: export_rows(source)),
+    "filter": Subject(FILTER_RULE_FIELDS, "uuid", _filters, _named_filters),
     "group": _of(kinds.GROUP, GROUP_FIELDS, GroupRow),
     "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),
     "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),

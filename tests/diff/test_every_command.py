@@ -48,12 +48,12 @@ gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new: OP_TEST_ALLO
 gnt-debug locks:
 gnt-debug submit-job job.json: OP_TEST_DUMMY
 gnt-debug test-osparams --os-parameters-secret a=b: OP_TEST_OS_PARAMS
-gnt-filter add --action REJECT --predicates []: ReplaceFilter
-gnt-filter delete 00000000-0000-4000-8000-000000000000: DeleteFilter
-gnt-filter info 00000000-0000-4000-8000-000000000000: QueryFilters
-gnt-filter list: nothing called “filter”
-gnt-filter list-fields: nothing called “filter”
-gnt-filter replace --action REJECT 00000000-0000-4000-8000-000000000000: ReplaceFilter
+gnt-filter add --action 'RATE_LIMIT 5' --predicates '[["opcode", ["=", "OP_ID", "none"]]]':
+gnt-filter replace --action CONTINUE --reason tried 00000000-0000-4000-8000-000000000000:
+gnt-filter info 00000000-0000-4000-8000-000000000000:
+gnt-filter list:
+gnt-filter list-fields:
+gnt-filter delete 00000000-0000-4000-8000-000000000000:
 gnt-group add --ipolicy-vcpu-ratio 2 elsewhere:
 gnt-group add-tags default blue:
 gnt-group assign-nodes elsewhere gamma:

@@ -115,6 +115,7 @@ def test_every_method_does_what_ganetis_client_expects(rapi: RapiProcess) -> Non
         tell_of_groups(client)
         tell_of_an_instance(client)
         tell_of_jobs_and_queries(client)
+        tell_of_filter_rules(client)
         tell_of_what_is_not_there_yet(client)
         every: Sequence[str] = ask_methods()
         assert not {*every} - client.called
@@ -251,12 +252,29 @@ def tell_of_jobs_and_queries(client: GanetiClient) -> None:
     assert "web2" not in client("GetInstances").value
 
 
+def tell_of_filter_rules(client: GanetiClient) -> None:
+    rule = {
+        "priority": 3,
+        "predicates": [["opcode", ["=", "OP_ID", "OP_TEST_DELAY"]]],
+        "action": ["RATE_LIMIT", 2],
+    }
+    uuid = client("AddFilter", *rule.values(), [["gnt:user", "maintenance", 1]]).value
+    assert client("GetFilters").value == [uuid]
+    told = client("GetFilter", uuid).value
+    assert told.items() >= rule.items()
+    assert client("GetFilters", bulk=True).value == [told]
+    assert client("ReplaceFilter", uuid, 0, [], "CONTINUE").value == uuid
+    assert client("GetFilter", uuid).value["action"] == "CONTINUE"
+    assert client("AddFilter", 0, [], "HALT").code == 400
+    assert client("DeleteFilter", uuid).code == 200
+    assert client("GetFilter", uuid).code == 404
+
+
 def tell_of_what_is_not_there_yet(client: GanetiClient) -> None:
     """Refused with a reason, as long as the operation is not in the catalogue."""
     network = ("GetNetwork", "ConnectNetwork", "DisconnectNetwork", "ModifyNetwork")
     assert client("GetNetworks").value == []
     assert client(network[0], "lan").code == 404
-    uuid = "00000000-0000-4000-8000-000000000000"
     calls: dict[str, tuple[str, tuple[Any, ...]]] = {
         "CreateNetwork": ("OP_NETWORK_ADD", ("lan", "192.0.2.0/24")),
         "ConnectNetwork": ("OP_NETWORK_CONNECT", ("lan", "default", "bridged", "br0")),
@@ -279,11 +297,6 @@ def tell_of_what_is_not_there_yet(client: GanetiClient) -> None:
         "GetNetworkTags": ("lan",),
         "AddNetworkTags": ("lan", ["x"]),
         "DeleteNetworkTags": ("lan", ["x"]),
-        "GetFilters": (),
-        "GetFilter": (uuid,),
-        "AddFilter": (0, [], "ACCEPT"),
-        "ReplaceFilter": (uuid, 0, [], "ACCEPT"),
-        "DeleteFilter": (uuid,),
     }.items():
         assert client(method, *args).code in {200, 400, 404, 501}, method
 

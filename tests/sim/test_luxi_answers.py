@@ -22,6 +22,8 @@ WISH = {
     "disks": [{"size": 64}],
     "beparams": {"memory": 64, "vcpus": 1},
 }
+RULE = "00000000-0000-4000-8000-000000000000"
+TRAIL = ["gnt:user", "maintenance", 1]
 
 # In this order; job 1 has made the instance web1 on beta.
 ASKED: list[tuple[str, list[Any]]] = [
@@ -48,9 +50,10 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("AutoArchiveJobs", [0, 10]),
     ("SetWatcherPause", [4_000_000_000]),
     ("AskAllocator", [WISH]),
-    ("QueryFilters", [[], ["uuid"]]),
-    ("ReplaceFilter", [None, 0, [], "REJECT", []]),
-    ("DeleteFilter", ["00000000-0000-4000-8000-000000000000"]),
+    ("ReplaceFilter", [None, 0, [["jobid", [">", "id", "watermark"]]], ["RATE_LIMIT", 2], [TRAIL]]),
+    ("ReplaceFilter", [RULE, 1, [], "CONTINUE", []]),
+    ("QueryFilters", [[], ["uuid", "watermark", "priority", "predicates", "action"]]),
+    ("DeleteFilter", [RULE]),
     ("PickupJob", [1]),
     ("Subscribe", [{"group": ["name", "node_list"]}]),
     ("NextChanges", [1, 10]),
