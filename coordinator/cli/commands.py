@@ -148,6 +148,19 @@ AREAS = dict(
             {"show": "info"},
         ),
         _area(
+            "gnt-filter",
+            "rules that jobs are held to before they begin",
+            {
+                "add": Command("make a rule", "filters:add"),
+                "delete": Command("delete a rule", "filters:delete"),
+                "info": Command("show all about rules", "filters:info"),
+                "list": Command("list rules", "lists:list_objects"),
+                "list-fields": _FIELDS,
+                "replace": Command("put a rule in the place of another", "filters:replace"),
+            },
+            {},
+        ),
+        _area(
             "gnt-os",
             "what is installed on instances",
             {

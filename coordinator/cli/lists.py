@@ -44,6 +44,9 @@ _LISTINGS = {
     "gnt-group": Listing("group", "name", "name,node_cnt,pinst_cnt,alloc_policy,ndparams"),
     "gnt-network": Listing("network", "name", "name,network,gateway,mac_prefix,group_list,tags"),
     "gnt-job": Listing("job", "id", "id,status,summary"),
+    "gnt-filter": Listing(
+        "filter", "uuid", "uuid,watermark,priority,predicates,action,reason_trail"
+    ),
     "gnt-backup": Listing("export", "export", "node,export"),
     "gnt-debug": Listing("lock", "name", "name,mode,owner,pending"),
 }

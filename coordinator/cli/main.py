@@ -45,6 +45,10 @@ def gnt_job() -> int:
     return _area("gnt-job")
 
 
+def gnt_filter() -> int:
+    return _area("gnt-filter")
+
+
 def gnt_os() -> int:
     return _area("gnt-os")
 

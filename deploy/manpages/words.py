@@ -69,6 +69,20 @@ INTRODUCTIONS = {
         "Jobs are what the cluster does: each is a list of operations, kept with the state of the "
         "cluster, so that it survives its coordinator. The commands are given on the master.",
     ],
+    "gnt-filter": [
+        "A filter rule says what becomes of jobs that have not begun: they are accepted, paused "
+        "until the rule is deleted, rejected, or limited to so many at a time. The rule of the "
+        "lowest priority of which all predicates are true of a job decides; of equals that with "
+        "the lower watermark, then UUID. Jobs that run are left alone. A rule is "
+        "heeded at once, and needs no job. The commands are given on the master.",
+        'A predicate is a list of a name and a condition of the query language, in JSON. ["jobid", '
+        '[">", "id", "watermark"]] is true of jobs that are newer than the rule: its watermark is '
+        'the newest job when it was made or replaced. ["opcode", ["=", "OP_ID", '
+        '"OP_INSTANCE_CREATE"]] is true of a job that has such an operation; parameters of '
+        'operations can be named as well. ["reason", ["=~", "reason", "^bunny"]] is true of a job '
+        "with such a --reason; source and timestamp are the other fields.",
+        "A rule with the action CONTINUE does nothing: it is kept for another time.",
+    ],
     "gnt-os": [
         "Shows what can be installed on instances: definitions of operating systems, which root "
         "has put on the nodes. The commands are given on the master.",
@@ -158,6 +172,24 @@ EXAMPLES = {
         ("gnt-job list --running", "List what is being done now."),
         ("gnt-job watch 42", "Follow a job."),
         ("gnt-job cancel 42", "End it; what it has done is undone."),
+    ],
+    "gnt-filter": [
+        (
+            "gnt-filter add --action PAUSE --reason maintenance "
+            """--predicates '[["jobid", [">", "id", "watermark"]]]'""",
+            "Let jobs that are there end, and have new ones wait.",
+        ),
+        (
+            "gnt-filter add --action 'RATE_LIMIT 2' "
+            """--predicates '[["opcode", ["=", "OP_ID", "OP_INSTANCE_MIGRATE"]]]'""",
+            "Have two migrations run at a time.",
+        ),
+        (
+            "gnt-filter add --action REJECT --priority 10 "
+            """--predicates '[["opcode", ["=", "OP_ID", "OP_INSTANCE_CREATE"]]]'""",
+            "Have no instances made.",
+        ),
+        ("gnt-filter list", "List the rules, in the order in which they are asked."),
     ],
     "gnt-os": [
         ("gnt-os list", "See what can be installed."),
