@@ -4,6 +4,7 @@ from tests.mutate.clients import CLIENTS
 from tests.mutate.copies import OF_COPIES
 from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
+from tests.mutate.filters import FILTERS
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
@@ -385,6 +386,7 @@ FAULTS = (
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
+    *FILTERS,
     *CLIENTS,
     *REST,
     *OF_DISKS,
