@@ -117,6 +117,12 @@ class Paths:
         """Who may use the REST interface, in Ganeti's format."""
         return self.settings / "rapi-users"
 
+    # noded's to write, gantry-confd's to read
+    @property
+    def confd(self) -> Path:
+        """The key of questions about the configuration, and what they are answered from."""
+        return self.state / "confd"
+
     # anybody's to read
     @property
     def ssconf(self) -> Path:

@@ -41,6 +41,7 @@ from common.tls.token import JoinToken, read_token
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.volume_groups import check_has_group
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
+from coordinator.master.confd import new_confd_key
 from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid
 from coordinator.nodes.calls import Nodes
@@ -209,6 +210,7 @@ def _first_state(wanted: NewCluster) -> State:
     secrets = (
         Secret(id=AUTHORITY_KEY, value=authority.key),
         Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
+        new_confd_key(random),
     )
     state = state_of((cluster, group, node, *secrets), Stamp())
     check_parameters(bad_parameters(state.config))

@@ -26,6 +26,7 @@ from coordinator.jobs.queue import JobQueue
 from coordinator.jobs.running import ended
 from coordinator.locks.manager import LockManager
 from coordinator.master.authority import StateAuthority
+from coordinator.master.confd import ConfdPublisher
 from coordinator.master.confirm import Confirmed, NotMaster, become_master
 from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
@@ -183,6 +184,7 @@ class Master:
                 group.create_task(work, name=name)
                 for name, work in {
                     "publisher": publisher.run(),
+                    "confd": ConfdPublisher(self.store, self._nodes, self._outside.random).run(),
                     "feed": self.feed.run(),
                     "keys": learn_keys(self.store, self._nodes),
                     "watch of the own node": self._watch_own_node(),

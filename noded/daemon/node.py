@@ -23,6 +23,7 @@ from noded.calls.roster import KnownCandidates
 from noded.copies.interface import Copier
 from noded.exports.interface import ExportStore
 from noded.guest_console import GuestConsoles
+from noded.handlers.confd import ConfdHandlers
 from noded.handlers.copies import CopyHandlers
 from noded.handlers.disks import DiskHandlers
 from noded.handlers.exports import ExportHandlers
@@ -101,7 +102,7 @@ class Node:
         self._tasks = TaskRegistry()
         self._replica = ReplicaHandlers(paths.replica)
         self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
-        files = FileHandlers(paths.ssconf)
+        files, confd = FileHandlers(paths.ssconf), ConfdHandlers(paths.confd)
         self.instances = InstanceHandlers(
             drivers.hypervisors, drivers.network, self._tasks, drivers.storages
         )
@@ -119,6 +120,7 @@ class Node:
             background=self._background,
         )
         self._dispatcher = Dispatcher(
+            confd,
             CopyHandlers(drivers.copier, self._tasks),
             DiskHandlers(drivers.storages, turns := Turns()),
             ExportHandlers(drivers.exports),
@@ -130,6 +132,7 @@ class Node:
                 instances=self.instances,
                 replica=self._replica,
                 files=files,
+                confd=confd,
                 fence=self._fence,
                 candidates=self.candidates,
             ),

@@ -3,6 +3,7 @@
 import asyncio
 
 from common.errors import Conflict
+from common.noderpc.confd import Confd
 from common.noderpc.identity import Identity, Request, Who
 from common.noderpc.instances import Instances
 from common.noderpc.replica import Replica
@@ -20,6 +21,7 @@ class IdentityHandlers(Identity):
         instances: Instances,
         replica: Replica,
         files: FileHandlers,
+        confd: Confd,
         fence: EpochFence,
         candidates: KnownCandidates,
     ) -> None:
@@ -27,6 +29,7 @@ class IdentityHandlers(Identity):
         self._instances = instances
         self._replica = replica
         self._files = files
+        self._confd = confd
         self._fence = fence
         self._candidates = candidates
         self._changing = asyncio.Lock()
@@ -51,6 +54,7 @@ class IdentityHandlers(Identity):
             # goes after it, since a member that forgot its master could obey another.
             await self._replica.erase()
             await self._files.erase()
+            await self._confd.withdraw()
             await self._identity.leave()
             await self._fence.forget()
             await self._candidates.forget()

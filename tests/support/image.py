@@ -22,6 +22,7 @@ from common.tls.certificate import read_pem
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY, Peer, check_identity
 from common.tls.keys import KeyPair, make_key, make_request
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY
+from coordinator.master.confd import CONFD_KEY
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
@@ -75,6 +76,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
     secrets = (
         Secret(id=AUTHORITY_KEY, value=authority.key),
         Secret(id=AUTHORITY_CERTIFICATE, value=authority.certificate),
+        Secret(id=CONFD_KEY, value="c0fd" * 10),
     )
     return state_of((cluster, group, *nodes, *secrets), Stamp())
 
