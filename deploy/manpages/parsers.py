@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import NoReturn
 from unittest.mock import patch
 
+import coordinator.confd.main
 import coordinator.daemon.main
 import coordinator.rapi.main
 import coordinator.watcher.main
@@ -60,6 +61,7 @@ def daemons() -> dict[str, argparse.ArgumentParser]:
         "gantry-monitor": noded.monitor.main._parser(),  # noqa: SLF001
         "gantry-noded": noded.daemon.main._parser(),  # noqa: SLF001 -- it has no other reader
         "gantry-coordinator": coordinator.daemon.main._parser(),  # noqa: SLF001
+        "gantry-confd": coordinator.confd.main._parser(),  # noqa: SLF001
         "gantry-rapi": coordinator.rapi.main._parser(),  # noqa: SLF001
         "gantry-watcher": coordinator.watcher.main._parser(),  # noqa: SLF001
     }

@@ -239,6 +239,29 @@ DAEMONS = {
         [("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…")],
         [("SIGTERM, SIGINT", "End.")],
     ),
+    "gantry-confd": Daemon(
+        "the configuration daemon of Gantry",
+        [
+            "Answers over UDP what Ganeti's clients of its confd ask: who is master, which role a "
+            "node has, where the instance with an address runs, and any part of the "
+            "configuration. It does not ask the coordinator, so it answers also when there is no "
+            "master.",
+            "It need not run. deploy/install puts it there without enabling it: systemctl enable "
+            "--now gantry-confd starts it. It answers on master candidates: the master publishes "
+            "the configuration there within a second of each change, and takes it back from a "
+            "node that is no candidate any more. Answers have the number of the change that they "
+            "know; of several, the one with the highest number counts.",
+            "Only who has the key of the cluster is answered, once for each question, and nobody "
+            "hears more than there is in lists: no secret is published. Clocks may differ by five "
+            "minutes.",
+        ],
+        [
+            ("/etc/default/gantry-confd", "Options: GANTRY_CONFD_OPTIONS=…"),
+            ("/var/lib/gantry/confd/hmac.key", "The key: the bytes of the file, as they are."),
+            ("/var/lib/gantry/confd/snapshot", "What is answered from."),
+        ],
+        [("SIGTERM, SIGINT", "End.")],
+    ),
     "gantry-rapi": Daemon(
         "the REST interface of Gantry",
         [
@@ -295,6 +318,7 @@ DAEMONS = {
             ("/var/lib/gantry/state.sqlite", "The cluster's state, on master candidates."),
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),
+            ("/var/lib/gantry/confd/", "What gantry-confd answers from, on master candidates."),
             ("/var/lib/gantry/export/", "One directory an export, named after the instance."),
             ("/var/lib/gantry/images/", "Images that were fetched, by their SHA-256."),
             ("/run/gantry/instances/", "One directory a guest, named by its UUID."),

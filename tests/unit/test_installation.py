@@ -18,6 +18,7 @@ from deploy.launchers import write_launchers
 from deploy.manpages import roff
 from deploy.manpages.pages import pages
 from deploy.manpages.parameters import BACKEND, HYPERVISOR
+from noded.handlers.confd import GROUP as CONFD_GROUP
 from noded.identity.store import MEMBER
 
 PROJECT = Path(__file__).parents[2]
@@ -61,7 +62,7 @@ def test_units_that_begin_with_the_machine_are_enabled() -> None:
     )
     assert enabled | optional == {u.name for u in UNITS if read(u).has_section("Install")}
     assert service.UNIT in enabled
-    assert optional == {"gantry-monitor.service", "gantry-rapi.service"}
+    assert optional == {"gantry-confd.service", "gantry-monitor.service", "gantry-rapi.service"}
 
 
 def test_the_coordinators_unit_knows_its_paths() -> None:
@@ -95,6 +96,16 @@ def test_the_rest_interface_reaches_the_coordinator_and_none_of_its_keys() -> No
     assert "LoadCredential" not in unit
     assert f"/var/lib/{unit['StateDirectory']}" == str(Paths("").rapi_certificate.parent)
     assert f"/var/log/{unit['LogsDirectory']}" == str(Paths("").access_log.parent)
+
+
+def test_the_configuration_daemon_reads_its_files_and_reaches_nobody() -> None:
+    unit = read(PROJECT / "systemd/gantry-confd.service")["Service"]
+    users = (PROJECT / "systemd/gantry.sysusers.conf").read_text()
+    assert unit["User"] == unit["Group"] == CONFD_GROUP
+    assert f"u {unit['User']} " in users
+    assert f"m {unit['User']} " not in users
+    assert "SupplementaryGroups" not in unit
+    assert "StateDirectory" not in unit
 
 
 def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() -> None:
