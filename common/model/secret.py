@@ -2,6 +2,8 @@
 
 from common.model.stored import Stored
 
+CONFD_KEY = "confd-key"  # by which programs ask about the configuration; the master makes it
+
 
 class Secret(Stored, kw_only=True):
     """Kept with the state, never shown, never exported; ``id`` is what it is for."""

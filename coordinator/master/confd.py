@@ -9,7 +9,7 @@ from random import Random
 from common.confd_snapshot import pack
 from common.errors import GntError
 from common.model.node import Node
-from common.model.secret import Secret
+from common.model.secret import CONFD_KEY, Secret
 from common.names import NodeId
 from common.noderpc.confd import Confd
 from coordinator.master.confd_snapshot import snapshot_of
@@ -21,7 +21,6 @@ from coordinator.state.store import Store
 
 log = logging.getLogger(__name__)
 
-CONFD_KEY = "confd-key"
 PAUSE_S = 0.4  # changes come in bursts; with the daemon's look at its files it stays below a second
 RETRY_S = 5.0  # for nodes that could not be told
 
@@ -31,6 +30,11 @@ class _News:
     config: Config
     key: str
     packed: bytes
+
+    def is_of(self, state: State) -> bool:
+        """Tell whether ``state`` has nothing else to say; nearly free, unlike making it."""
+        key = state.secrets.get(CONFD_KEY)
+        return self.config is state.config and key is not None and self.key == key.value
 
 
 def new_confd_key(random: Random) -> Secret:
@@ -50,12 +54,12 @@ class ConfdPublisher:
 
     async def run(self) -> None:
         """Publish after each change of the configuration, until cancelled."""
-        if CONFD_KEY not in self._store.state.secrets:  # it was made by an older version
-            await self._store.commit([Put(new_confd_key(self._random))])
         async with asyncio.TaskGroup() as group:
             while True:
                 state = self._store.state
-                if self._news is None or self._news.config is not state.config:
+                if CONFD_KEY not in state.secrets:  # of an older version, or to be another one
+                    state = await self._store.commit([Put(new_confd_key(self._random))])
+                if self._news is None or not self._news.is_of(state):
                     self._news = await asyncio.to_thread(_news, state)
                 nodes = [node for node in state.config.sorted_nodes() if not node.offline]
                 untold = [node for node in nodes if not self._knows(node)]
@@ -65,7 +69,7 @@ class ConfdPublisher:
                         group.create_task(self._try(node))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RETRY_S if untold else None):
-                        while state.config is self._store.state.config:
+                        while self._news.is_of(self._store.state):
                             await self._store.changed(self._store.state)
                 await asyncio.sleep(PAUSE_S)
 

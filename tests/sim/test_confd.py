@@ -5,9 +5,10 @@ import zlib
 from collections.abc import Awaitable, Callable
 
 from common.model.disk import DrbdBacking
+from common.model.secret import CONFD_KEY
 from common.names import NodeName
 from coordinator.confd.service import Service
-from coordinator.master.confd import CONFD_KEY
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
@@ -136,6 +137,23 @@ def test_a_cluster_of_an_older_version_is_given_a_key() -> None:
         for at in NAMES:
             assert (cluster.machines[at].paths.confd / "hmac.key").read_text() == key
         cluster.check_replicas()
+
+    play(story)
+
+
+def test_a_renewed_key_is_another_one_and_counts_alone() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.settle()
+        old = cluster.state.secrets[CONFD_KEY].value
+        number = await cluster.submit(RenewCrypto(confd_hmac_key=True))
+        job = await cluster.finished(number)
+        await asyncio.sleep(1.0)
+        new = cluster.state.secrets[CONFD_KEY].value
+        assert new != old
+        for at in NAMES:
+            assert (cluster.machines[at].paths.confd / "hmac.key").read_text() == new
+        assert new not in f"{job}", "it would be shown to all who see the job"
+        assert ask(confd(cluster, "beta"), MASTER) is not None
 
     play(story)
 

@@ -13,7 +13,7 @@ from common.model.cluster import Cluster
 from common.model.commit import Commit, next_commit
 from common.model.group import Group
 from common.model.node import Node
-from common.model.secret import Secret
+from common.model.secret import CONFD_KEY, Secret
 from common.model.stamp import Stamp
 from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
 from common.paths import Paths
@@ -22,7 +22,6 @@ from common.tls.certificate import read_pem
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY, Peer, check_identity
 from common.tls.keys import KeyPair, make_key, make_request
 from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY
-from coordinator.master.confd import CONFD_KEY
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle

@@ -24,6 +24,7 @@ async def web1_of_another_size(cluster: SimulatedCluster) -> None:
 
 STORIES = {
     "renew certificates": Story(RenewCrypto(node_certificates=True)),
+    "renew the key of confd": Story(RenewCrypto(confd_hmac_key=True)),
     "change the cluster": Story(
         ModifyCluster(
             default_iallocators={"allocate": "hail", "relocate": "none"},
