@@ -49,4 +49,5 @@ class Cluster(Entity, kw_only=True):
     queue_drained: bool = False
     watcher_pause: float | None = None  # seconds since 1970
     self_repair: bool = False  # of storage, by the watcher
+    confd_everywhere: bool = False  # else on master candidates
     overrides: tuple[Override, ...] = ()

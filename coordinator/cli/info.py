@@ -264,6 +264,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             if told["delete_jobs_after"] is None
             else spoken(told["delete_jobs_after"]),
             "storage is repaired by the watcher": told["self_repair"],
+            "confd answers on all nodes": told["confd_everywhere"],
             "mac prefix": told["mac_prefix"],
             "default instance allocator": told["default_iallocator"],
             "default allocators by request": told["default_iallocators"],

@@ -1,4 +1,4 @@
-"""Keep the master candidates' ``gantry-confd`` up to date, and have no other node tell old news."""
+"""Keep ``gantry-confd`` up to date on nodes where it is to answer, and silent elsewhere."""
 
 import asyncio
 import logging
@@ -98,8 +98,10 @@ class ConfdPublisher:
     def _wanted(self, node: Node) -> _News | None:
         if self._news is None:
             return None
-        now = self._news.config.nodes.get(node.uuid)
-        return self._news if now is not None and now.master_candidate else None
+        config = self._news.config
+        now = config.nodes.get(node.uuid)
+        is_told = now is not None and (now.master_candidate or config.cluster.confd_everywhere)
+        return self._news if is_told else None
 
 
 def _news(state: State) -> _News:

@@ -82,6 +82,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "archive_jobs_after": cluster.archive_jobs_after_s,  # these two are ours; seconds
         "delete_jobs_after": cluster.delete_jobs_after_s,
         "self_repair": cluster.self_repair,  # ours
+        "confd_everywhere": cluster.confd_everywhere,  # ours
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,

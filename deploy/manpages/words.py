@@ -247,9 +247,10 @@ DAEMONS = {
             "configuration. It does not ask the coordinator, so it answers also when there is no "
             "master.",
             "It need not run. deploy/install puts it there without enabling it: systemctl enable "
-            "--now gantry-confd starts it. It answers on master candidates: the master publishes "
-            "the configuration there within a second of each change, and takes it back from a "
-            "node that is no candidate any more. Answers have the number of the change that they "
+            "--now gantry-confd starts it. It answers on master candidates, or on all nodes after "
+            "gnt-cluster modify --confd-everywhere yes: the master publishes the configuration "
+            "there within a second of each change, and takes it back from a node that is to "
+            "answer no more. Answers have the number of the change that they "
             "know; of several, the one with the highest number counts.",
             "Only who has the key of the cluster is answered, once for each question, and nobody "
             "hears more than there is in lists: no secret is published. Clocks may differ by five "

@@ -8,6 +8,7 @@ from common.model.disk import DrbdBacking
 from common.model.secret import CONFD_KEY
 from common.names import NodeName
 from coordinator.confd.service import Service
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.node.modify import ModifyNode
@@ -109,6 +110,21 @@ def test_a_node_that_is_no_candidate_any_more_tells_nothing() -> None:
         assert told.answer == 4
 
     play(story)
+
+
+def test_all_nodes_tell_if_the_cluster_says_so_and_until_it_says_no() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.settle()
+        assert ask(confd(cluster, "gamma"), ROLE, "gamma") is None
+        await cluster.run(ModifyCluster(confd_everywhere=True))
+        await asyncio.sleep(0.8)
+        assert [serial(cluster, at) for at in NAMES] == [serial(cluster, "alpha")] * 3
+        await cluster.run(ModifyCluster(confd_everywhere=False))
+        await asyncio.sleep(0.8)
+        assert ask(confd(cluster, "gamma"), ROLE, "gamma") is None
+        assert ask(confd(cluster, "alpha"), ROLE, "gamma") is not None
+
+    play(story, candidates=1)
 
 
 def test_a_node_that_leaves_keeps_no_key() -> None:

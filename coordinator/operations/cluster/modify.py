@@ -115,6 +115,14 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             syntax=Syntax.YES_NO,
         ),
     ] = None
+    confd_everywhere: Annotated[
+        bool | None,
+        option(
+            "--confd-everywhere",
+            help="whether gantry-confd answers on all nodes, and not on master candidates alone",
+            syntax=Syntax.YES_NO,
+        ),
+    ] = None
     archive_jobs_after: Annotated[
         str | None,
         option(
@@ -241,6 +249,8 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             changes["default_iallocator_params"] = params
         if self.self_repair is not None:
             changes["self_repair"] = self.self_repair
+        if self.confd_everywhere is not None:
+            changes["confd_everywhere"] = self.confd_everywhere
         if self.archive_jobs_after is not None:
             changes["archive_jobs_after_s"] = parse_duration(self.archive_jobs_after)
         if self.delete_jobs_after is not None:
