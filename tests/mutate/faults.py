@@ -1,6 +1,7 @@
 """The faults, in the order of the code that they are planted in."""
 
 from tests.mutate.clients import CLIENTS
+from tests.mutate.confd import CONFD
 from tests.mutate.copies import OF_COPIES
 from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
@@ -386,6 +387,7 @@ FAULTS = (
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
+    *CONFD,
     *FILTERS,
     *CLIENTS,
     *REST,
