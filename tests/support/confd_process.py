@@ -67,7 +67,7 @@ class ConfdProcess:
 @contextmanager
 def confd_process(root: Path) -> Iterator[ConfdProcess]:
     """Run it for the length of a block, until it is told to stop; ``root`` takes the place of /."""
-    command = (sys.executable, "-m", "coordinator.confd.main", "-b", "127.0.0.1", "-p", "0")
+    command = (sys.executable, "-m", "coordinator.confd.main", "-p", "0")
     process = subprocess.Popen(
         command,
         cwd=CHECKOUT,
