@@ -20,7 +20,7 @@ _REPORTS = {
     "pv": "pv_name,pv_uuid,pv_size,pv_free,pv_allocatable,pv_missing",
     "lv": (
         "lv_name,lv_uuid,lv_size,lv_tags,lv_layout,lv_active,lv_device_open,lv_health_status,"
-        "origin,pool_lv,data_percent,metadata_percent,lv_snapshot_invalid,lv_merging"
+        "origin,origin_size,pool_lv,data_percent,metadata_percent,lv_snapshot_invalid,lv_merging"
     ),
     "seg": "lv_name,devices,zero",
     "pvseg": "pv_name",

@@ -177,7 +177,8 @@ def _volume(group: str, row: dict[str, str], on: Mapping[str, tuple[str, ...]]) 
     name = row["lv_name"]
     return VolumeReport(
         place=LvmBacking(group=group, name=name, thin_pool=row["pool_lv"]),
-        size=_mib(row["lv_size"]),
+        # That of a snapshot in its own volume is what is set aside for it, not what is read there.
+        size=_mib(row.get("origin_size") or row["lv_size"]),
         uuid=row["lv_uuid"],
         disk=disk,
         instance=instance,
