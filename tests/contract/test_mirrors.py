@@ -1,7 +1,7 @@
 """What mirrored disks promise, kept by DRBD's module and by the fake, through the same driver."""
 
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -533,8 +533,11 @@ def test_a_device_is_never_larger_than_its_volume(pair: Pair) -> None:
         await whole(pair)
         await pair.one.detach()
         larger = replace(pair.one.disk, size=MiB(SIZE + 16))
-        refused = await refusal(pair.one.storage.attach(larger, Access.STANDBY))
-        assert "smaller than requested" in refused
+        with suppress(NodeFailure):  # some versions refuse it, others take what there is
+            await pair.one.storage.attach(larger, Access.STANDBY)
+        there = await pair.one.storage.find(larger)
+        assert there is not None
+        assert there.size == SIZE
 
     pair.run(story())
 
@@ -543,7 +546,8 @@ def test_disk_does_not_grow_while_its_copies_are_parted(pair: Pair) -> None:
     async def story() -> None:
         one, other = await begun(pair)
         await pair.cut()
-        await one.until(lambda r: r.link is not Link.CONNECTED, "the loss of its peer")
+        for side in (other, one):
+            await side.until(lambda r: r.link is not Link.CONNECTED, "the loss of its peer")
         for side in (other, one):
             larger = replace(side.disk, size=MiB(SIZE + 16))
             assert "is not connected to its other copy" in await refusal(side.storage.grow(larger))

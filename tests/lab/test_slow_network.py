@@ -12,7 +12,7 @@ def test_a_cluster_works_with_latency_and_loss(stage: Stage) -> None:
         for node in (stage.beta, stage.gamma):  # either is needed for a majority
             faults.slow(node, delay_ms=DELAY_MS, loss_percent=2)
         (took_ms,) = stage.alpha.run(
-            "ping -nqc 1 beta | sed -n 's,.*= [^/]*/\\([^.]*\\).*,\\1,p'"
+            "ping -nqc 10 -i 0.2 beta | sed -n 's,.*= [^/]*/\\([^.]*\\).*,\\1,p'"
         ).split()
         assert int(took_ms) >= DELAY_MS
         for capable in ("no", "yes"):
