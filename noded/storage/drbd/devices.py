@@ -16,7 +16,8 @@ from noded.storage.drbd.mirror import Mirror, read_mirror
 from noded.storage.drbd.module import Device, DrbdModule, InUse
 from noded.storage.lvm.volumes import Volumes
 
-CONNECT_S = 10.0  # until two nodes that both look for each other are taken for parted
+# Until two nodes that both look for each other are taken for parted. DRBD tries every ten seconds.
+CONNECT_S = 15.0
 POLL_S = 0.1
 
 
