@@ -92,6 +92,19 @@ def is_journalled(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("JOURNAL_STREAM") == f"{here.st_dev}:{here.st_ino}"
 
 
+def log_to_standard_error(form: str = "%(asctime)s %(levelname)s %(message)s") -> None:
+    """Have this process log to its standard error output: to the journal, or for people to read.
+
+    Args:
+        form: of a line for people; see ``logging.Formatter``.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        JournalFormatter("%(message)s") if is_journalled() else LineFormatter(form)
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
 def _patience(environment: Mapping[str, str]) -> float | None:
     """Return after how many seconds of silence systemd ends this very process, if ever."""
     if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):

@@ -10,11 +10,10 @@ import time
 from contextlib import suppress
 
 from common.errors import GntError, NodeFailure
-from common.log_lines import LineFormatter
 from common.paths import Paths
 from common.ports import own_port
 from common.printable import printable
-from common.systemd import JournalFormatter, Supervisor, is_journalled
+from common.systemd import Supervisor, log_to_standard_error
 from common.tasks import Background
 from common.version import VERSION
 from coordinator.confd.files import PublishedFiles
@@ -29,13 +28,7 @@ log = logging.getLogger("gantry.confd")
 def main() -> int:
     """Run the daemon until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    handler = logging.StreamHandler()
-    handler.setFormatter(
-        JournalFormatter("%(message)s")
-        if is_journalled()
-        else LineFormatter("%(asctime)s %(levelname)s %(message)s")
-    )
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_to_standard_error()
     try:
         asyncio.run(_serve(Paths(), options))
     except GntError as error:

@@ -13,11 +13,10 @@ from typing import NoReturn
 import uvloop
 
 from common.errors import Bug, Deposed, GntError
-from common.log_lines import LineFormatter
 from common.model.node import Node
 from common.paths import Paths
 from common.ports import port
-from common.systemd import JournalFormatter, Supervisor, is_journalled
+from common.systemd import Supervisor, log_to_standard_error
 from common.tasks import Background
 from coordinator.master.local import calling, this_node
 from coordinator.master.luxi_server import LuxiServer
@@ -33,7 +32,7 @@ log = logging.getLogger("gantry.coordinator")
 def main() -> None:
     """Run until stopped or deposed; exits with 11 when another node is master."""
     arguments = _parser().parse_args()
-    _begin_logging()
+    log_to_standard_error()
     supervisor = Supervisor()
     try:
         uvloop.run(_serve(Paths(), arguments, supervisor))
@@ -47,16 +46,6 @@ def main() -> None:
         _leave(error, supervisor)
     except GntError as error:
         _leave(error, supervisor)
-
-
-def _begin_logging() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JournalFormatter("%(message)s")
-        if is_journalled()
-        else LineFormatter("%(asctime)s %(levelname)s %(message)s")
-    )
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _leave(error: GntError, supervisor: Supervisor) -> NoReturn:

@@ -15,11 +15,10 @@ import uvloop
 
 from common import web
 from common.errors import GntError
-from common.log_lines import LineFormatter
 from common.paths import Paths
 from common.ports import own_port
 from common.printable import printable
-from common.systemd import JournalFormatter, Supervisor, is_journalled
+from common.systemd import Supervisor, log_to_standard_error
 from common.tasks import Background
 from common.version import VERSION
 from coordinator.rapi.access_log import AccessLog, common_line
@@ -44,13 +43,7 @@ log = logging.getLogger("gantry.rapi")
 def main() -> int:
     """Run the daemon until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    handler = logging.StreamHandler()
-    handler.setFormatter(
-        JournalFormatter("%(message)s")
-        if is_journalled()
-        else LineFormatter("%(asctime)s %(levelname)s %(message)s")
-    )
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_to_standard_error()
     try:
         uvloop.run(_serve(Paths(), options))
     except GntError as error:

@@ -7,10 +7,9 @@ import sys
 import time
 
 from common.errors import Bug, Deposed, GntError
-from common.log_lines import LineFormatter
 from common.luxi.client import Client, NoCoordinator
 from common.paths import Paths
-from common.systemd import JournalFormatter, is_journalled
+from common.systemd import log_to_standard_error
 from coordinator.watcher.round import Round, Told, Weight, one_round
 
 log = logging.getLogger("gantry.watcher")
@@ -21,7 +20,7 @@ _LEVELS = {Weight.WARNING: logging.WARNING, Weight.INFO: logging.INFO}
 def main() -> int:
     """Hold one round with this node's coordinator; return the exit code, 11 if there is none."""
     options = _parser().parse_args()
-    _begin_logging()
+    log_to_standard_error("%(message)s")
     try:
         with Client(str(Paths().luxi_socket)) as client:
             told = hold(one_round(time.time(), heed_pause=not options.ignore_pause), client)
@@ -63,13 +62,6 @@ def hold(conversation: Round, client: Client) -> list[Told]:
     except StopIteration as end:
         told: list[Told] = end.value
         return told
-
-
-def _begin_logging() -> None:
-    form = JournalFormatter("%(message)s") if is_journalled() else LineFormatter("%(message)s")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(form)
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _parser() -> argparse.ArgumentParser:

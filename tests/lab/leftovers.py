@@ -9,7 +9,7 @@ from deploy.uml.node import Node
 from tests.lab.stage import Stage
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-DIRECTORIES = "/srv/disks /run/gantry/instances /var/lib/gantry/exports"
+DIRECTORIES = "/srv/disks /run/gantry/instances /run/gantry/copies /run/gantry/attached"
 LOOK = f"""
 lvs --noheadings -o lv_full_name,lv_tags | sed 's/^/volume /'
 drbdsetup status 2>/dev/null | grep -v '^ ' | sed 's/^/device /'
