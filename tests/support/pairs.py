@@ -32,7 +32,7 @@ from noded.storage.drbd.module import DrbdModule
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.linux import LinuxVolumes
-from noded.storage.lvm.volumes import NewVolume, Volumes
+from noded.storage.lvm.volumes import NewVolume, Volume, Volumes
 from tests.support.clock import simulate
 
 GROUP = os.environ.get("GANTRY_TEST_GROUP", "")  # that tests may do anything with
@@ -206,29 +206,41 @@ class FakePair:
 
 
 class SmallVolumes(LinuxVolumes):
-    """Volumes none of which is larger than the data of tests: zeros take their time."""
+    """Volumes none of which is larger than the data of tests: zeros take their time.
+
+    ``grown`` are those that have been made larger.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grown: set[Volume] = set()
 
     async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
         await super().ensure_present([copy(new, size=min(new.size, SIZE)) for new in wanted])
+
+    async def grow(self, volume: Volume, size: MiB) -> None:
+        self.grown.add(volume)
+        await super().grow(volume, size)
 
 
 class DrbdPair:
     """DRBD's module, both ends on this node. They talk over the loopback device.
 
-    Volumes are kept from one story to the next, as making them takes longer than most stories.
+    Volumes are kept from one story to the next, as making them takes longer than most stories; not
+    those that have grown.
     """
 
     def __init__(self) -> None:
         if not GROUP or not Path("/proc/drbd").exists():
             pytest.skip("GANTRY_TEST_GROUP names no volume group for tests, or there is no DRBD")
         one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101), "ab")
+        self._volumes = SmallVolumes()
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
         self.proves = has_hmac()
         self._opened: list[int] = []
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
-        module = LinuxDrbd()
-        return side_of(node, SmallVolumes(), module, disk)
+        return side_of(node, self._volumes, LinuxDrbd(), disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
         for side, minor in ((self.one, "100"), (self.other, "101")):
@@ -255,6 +267,8 @@ class DrbdPair:
         for side in (self.one, self.other):
             for name in ("data", "meta"):
                 run("lvremove", "--yes", "--quiet", f"{GROUP}/{side.disk.id}.{name}.aside")
+        for grown in self._volumes.grown:
+            run("lvremove", "--yes", "--quiet", grown.name)
 
     async def write(self, side: Side) -> object:
         written = os.urandom(1 << 20)
