@@ -63,6 +63,37 @@ def test_several_are_made_attached_and_removed_at_once(rig: Rig) -> None:
     assert names(rig) == []
 
 
+def test_what_is_used_at_once_is_attached_when_it_is_made(rig: Rig) -> None:
+    made = [NewVolume(each, MiB(8)) for each in (volume(rig), volume(rig, "meta"))]
+    paths = run(rig.volumes.ensure_active(made))
+    every = [new.volume for new in made]
+    assert [each.is_active for each in run(rig.volumes.find(every)) if each] == [True, True]
+    assert run(rig.volumes.activate(every)) == paths == run(rig.volumes.ensure_active(made))
+    run(rig.volumes.deactivate(every))
+    assert run(rig.volumes.ensure_active(made)) == paths
+    assert [each.is_active for each in run(rig.volumes.find(every)) if each] == [True, True]
+
+
+def test_what_tells_of_a_lost_volume_is_made_anew_with_it(rig: Rig) -> None:
+    data, meta = volume(rig), volume(rig, "meta")
+    made = [NewVolume(data, MiB(8)), NewVolume(meta, MiB(8), tells_of=data)]
+
+    def uuids() -> list[str]:
+        return [each.uuid for each in run(rig.volumes.find([data, meta])) if each]
+
+    run(rig.volumes.ensure_active(made))
+    before = uuids()
+    run(rig.volumes.ensure_active(made))
+    assert uuids() == before
+    run(rig.volumes.ensure_absent([meta]))
+    run(rig.volumes.ensure_active(made))
+    assert uuids()[0] == before[0]
+    before = uuids()
+    run(rig.volumes.ensure_absent([data]))
+    run(rig.volumes.ensure_active(made))
+    assert not set(uuids()).intersection(before)
+
+
 def test_if_there_is_no_room_for_all_none_is_made(rig: Rig) -> None:
     huge = NewVolume(volume(rig, "meta"), MiB(1 << 30))
     with pytest.raises(NodeFailure, match="no space for a disk of"):

@@ -215,8 +215,8 @@ class SmallVolumes(LinuxVolumes):
         super().__init__()
         self.grown: set[Volume] = set()
 
-    async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
-        await super().ensure_present([copy(new, size=min(new.size, SIZE)) for new in wanted])
+    async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
+        return await super().ensure_active([copy(new, size=min(new.size, SIZE)) for new in wanted])
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         self.grown.add(volume)

@@ -24,7 +24,7 @@ def create_meta(minor: int, path: str) -> Argv:
 
 
 def apply_log(minor: int, path: str) -> Argv:
-    """Bring the bitmap up to date after a crash; the module refuses to attach before."""
+    """Bring the bitmap up to date after a crash; the module refuses to attach it before."""
     return ("drbdmeta", str(minor), "v08", path, "flex-external", "apply-al")
 
 

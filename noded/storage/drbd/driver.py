@@ -22,13 +22,8 @@ class MirrorStorage(Storage):
 
     async def ensure_present(self, disk: DiskSpec) -> None:
         mirror = self.devices.read(disk)
-        data, meta = await self._volumes.find(mirror.volumes)
-        if data is None and meta is not None:
-            # It tells of other data, and might call what is made now a good copy.
-            await self._volumes.ensure_absent([mirror.meta])
-        await self._volumes.ensure_present(mirror.new_volumes)
-        (path,) = await self._volumes.activate([mirror.meta])
-        await self._module.ensure_meta(mirror.minor, path)
+        _, meta = await self._volumes.ensure_active(mirror.new_volumes)
+        await self._module.ensure_meta(mirror.minor, meta)
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         mirror = self.devices.read(disk)

@@ -19,6 +19,8 @@ MAJOR = 147  # of all its devices
 DIGEST = "sha256"
 VERIFY_DIGEST = "crc32c"
 HELPER = "/bin/true"
+UNCLEAN = "apply-al"  # is named to who attaches what was in use when its node went down
+SUPERBLOCK_BYTES = 4096
 TIME_S = 50.0  # of one command; what waits for a disk that hangs must not wait for ever
 
 Run = Callable[..., Awaitable[Finished]]
@@ -73,6 +75,9 @@ class LinuxDrbd(DrbdModule):
         return parse.read_devices(messages, progress)
 
     async def ensure_meta(self, minor: int, path: str) -> None:
+        if await in_thread(_is_blank, path):  # as a volume is that was made for it
+            await self._do(commands.create_meta(minor, path))
+            return
         try:
             await self._do(commands.show_meta(minor, path))
         except CommandFailed as error:
@@ -87,8 +92,14 @@ class LinuxDrbd(DrbdModule):
     async def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
     ) -> None:
-        await self._do(commands.apply_log(minor, meta))
-        await self._do(commands.attach(minor, data, meta, size, parameters))
+        attach = commands.attach(minor, data, meta, size, parameters)
+        try:
+            await self._do(attach)
+        except CommandFailed as error:
+            if UNCLEAN not in str(error.detail.get("stderr", "")):
+                raise
+            await self._do(commands.apply_log(minor, meta))
+            await self._do(attach)
 
     async def detach(self, minor: int) -> None:
         await self._do(commands.detach(minor))
@@ -172,6 +183,15 @@ class LinuxDrbd(DrbdModule):
             if "held open" in str(error.detail.get("stderr", "")):
                 raise InUse(error.message) from error
             raise
+
+
+def _is_blank(path: str) -> bool:
+    """Tell whether there are only zeros where metadata begins. Blocks."""
+    try:
+        with Path(path).open("rb") as file:
+            return not any(file.read(SUPERBLOCK_BYTES))
+    except OSError as error:
+        raise NodeFailure(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _connect(connection: Connection, options: dict[int, bytes]) -> None:

@@ -64,6 +64,7 @@ class Mirror:
                 size=META_SIZE,
                 stripes=self.parameters.meta_stripes,
                 zeros=SUPERBLOCK,
+                tells_of=self.data,  # of other data it might say that it is a good copy
             ),
         )
 

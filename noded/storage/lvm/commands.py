@@ -66,8 +66,13 @@ def remove(volumes: Iterable[Volume]) -> Command:
 
 
 def finish(volumes: Iterable[Volume]) -> Command:
-    """Unmark volumes that are zeros all over, and take their devices away."""
+    """Unmark volumes that are zeros as far as wanted, and take their devices away."""
     return ("lvchange", "--activate", "n", "--deltag", UNZEROED_ALL, *_names(volumes))
+
+
+def finish_active(volumes: Iterable[Volume]) -> Command:
+    """Unmark volumes that are zeros as far as wanted, and leave them their devices."""
+    return ("lvchange", "--deltag", UNZEROED_ALL, *_names(volumes))
 
 
 def activate(volumes: Iterable[Volume]) -> Command:

@@ -77,6 +77,7 @@ class FakeVolumes(Volumes):
 
     async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
         names.check(*(new.volume for new in wanted))
+        self._remove_pointless(wanted)
         missing = [new for new in wanted if self._is_missing(new)]
         for name in {new.volume.place.group for new in missing}:
             thick = [
@@ -95,6 +96,10 @@ class FakeVolumes(Volumes):
             raise Unfinished("It goes on.", done_mib=total // 2, total_mib=total)
         for new in fresh:
             self._change(new.volume, is_unfinished=False)
+
+    async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
+        await self.ensure_present(wanted)
+        return await self.activate([new.volume for new in wanted])
 
     async def ensure_absent(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)
@@ -238,6 +243,16 @@ class FakeVolumes(Volumes):
         total = group.thin_pools[thin_pool] if thin_pool else group.capacity
         free = group.thin_pools[thin_pool] if thin_pool else group.free
         return StorageReport(pool=pool, total=total, free=free, usable=True)
+
+    def _remove_pointless(self, wanted: Sequence[NewVolume]) -> None:
+        for new in wanted:
+            if new.tells_of and self._is_done(new.volume) and not self._is_done(new.tells_of):
+                self._check_free(new.volume)
+                del self.groups[new.volume.place.group].volumes[new.volume.place.name]
+
+    def _is_done(self, volume: Volume) -> bool:
+        there = self._ours(volume)
+        return there is not None and not there.is_unfinished
 
     def _is_missing(self, new: NewVolume) -> bool:
         """Tell whether something is still to be made, and nothing is in its way."""

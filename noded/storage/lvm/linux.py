@@ -6,6 +6,7 @@ more than all that it does for a volume.
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 
 from common.model.pool import Pool
 from common.names import MiB
@@ -14,7 +15,7 @@ from common.noderpc.facts import StorageReport
 from noded.storage.lvm import commands, lvm, names
 from noded.storage.lvm.adopting import check_adoptable, check_name, is_adopted, is_on_its_way
 from noded.storage.lvm.device import mapper_path, open_device
-from noded.storage.lvm.making import grow, keep, make
+from noded.storage.lvm.making import grow, keep, make, remove_pointless
 from noded.storage.lvm.merging import Merging
 from noded.storage.lvm.ours import change_unused, check_snapshots, find_ours, usable
 from noded.storage.lvm.refusals import in_use, not_ours
@@ -39,16 +40,32 @@ class LinuxVolumes(Volumes):
         self._uuids: dict[str, str] = {}  # of volumes that were activated, by name
 
     async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
+        if fresh := await self._make(wanted):
+            await lvm.change(commands.finish(fresh))
+
+    async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
+        volumes = [new.volume for new in wanted]
+        if fresh := await self._make(wanted):
+            await lvm.change(commands.finish_active(fresh))
+        if set(volumes).difference(fresh):
+            return await self.activate(volumes)
+        return tuple(map(mapper_path, volumes))
+
+    async def _make(self, wanted: Sequence[NewVolume]) -> list[Volume]:
+        """Make what is missing; return what was made, which is active, zeros, and marked."""
         names.check(*(new.volume for new in wanted))
         fresh: list[Volume] = []
-        for group in sorted({new.volume.place.group for new in wanted}):
-            its = [new for new in wanted if new.volume.place.group == group]
-            async with self._turns.of(group):
-                fresh += await make(its, await lvm.look_at(group))
-        if fresh:
-            ends = {new.volume: new.zeros for new in wanted if new.zeros is not None}
-            await self._zeroing.have_zeros(dict.fromkeys(fresh, MiB(0)), ends)
-            await lvm.change(commands.finish(fresh))
+        async with AsyncExitStack() as turns:
+            asked = sorted({new.volume.place.group for new in wanted})
+            for group in asked:
+                await turns.enter_async_context(self._turns.of(group))
+            there = await remove_pointless(wanted, await lvm.look_at(*asked))
+            for group in asked:
+                its = [new for new in wanted if new.volume.place.group == group]
+                fresh += await make(its, there[group])
+        ends = {new.volume: new.zeros for new in wanted if new.zeros is not None}
+        await self._zeroing.have_zeros(dict.fromkeys(fresh, MiB(0)), ends)
+        return fresh
 
     async def ensure_absent(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)
@@ -102,7 +119,7 @@ class LinuxVolumes(Volumes):
         names.check(volume)
         check_name(name)
         async with self._turns.of(volume.place.group):
-            there = (await lvm.look_at(volume.place.group)).volumes
+            there = await self._beside(volume)
             if is_adopted(volume, there):
                 return
             if not is_on_its_way(volume.place.name, volume, there):
@@ -116,7 +133,7 @@ class LinuxVolumes(Volumes):
         names.check(volume)
         check_name(name)
         async with self._turns.of(volume.place.group):
-            there = (await lvm.look_at(volume.place.group)).volumes
+            there = await self._beside(volume)
             if is_adopted(volume, there):
                 await change_unused(lambda _: commands.begin_giving_back(volume), [volume])
             if is_adopted(volume, there) or is_on_its_way(volume.place.name, volume, there):
@@ -124,6 +141,11 @@ class LinuxVolumes(Volumes):
             elif not is_on_its_way(name, volume, there):
                 return
             await lvm.change(commands.end_giving_back(volume, name))
+
+    async def _beside(self, volume: Volume) -> Mapping[str, VolumeReport]:
+        """Return all volumes of a group."""
+        group = volume.place.group
+        return (await lvm.look_at(group))[group].volumes
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)

@@ -33,17 +33,18 @@ async def look(groups: Iterable[str]) -> dict[str, Group]:
     return {}
 
 
-async def look_at(name: str) -> Group:
-    """Return one group.
+async def look_at(*names: str) -> dict[str, Group]:
+    """Return groups, by name.
 
     Raises:
-        NodeFailure: there is none of that name.
+        NodeFailure: there is none of a name.
         CommandFailed: as ``look``.
     """
-    groups = await look([name])
-    if name not in groups:
-        raise no_group(name)
-    return groups[name]
+    groups = await look(names)
+    for name in names:
+        if name not in groups:
+            raise no_group(name)
+    return groups
 
 
 async def change(command: Command, timeout_s: float = CHANGE_S) -> None:

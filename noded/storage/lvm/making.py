@@ -1,6 +1,6 @@
 """Making volumes, keeping what is on them, and making them larger: each by one process."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from common.errors import NodeFailure
 from common.names import MiB
@@ -10,6 +10,26 @@ from noded.storage.lvm.parse import Group, parse_created
 from noded.storage.lvm.placing import check_space, in_extents, place
 from noded.storage.lvm.refusals import no_space_to_grow, not_ours
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
+
+
+async def remove_pointless(
+    wanted: Sequence[NewVolume], groups: Mapping[str, Group]
+) -> Mapping[str, Group]:
+    """Remove what tells of a volume that is still to be made; return how the groups are then."""
+
+    def is_done(volume: Volume) -> bool:
+        there = groups[volume.place.group].volumes.get(volume.place.name)
+        return there is not None and there.disk == volume.disk and not there.is_unfinished
+
+    pointless = [
+        new.volume
+        for new in wanted
+        if new.tells_of is not None and is_done(new.volume) and not is_done(new.tells_of)
+    ]
+    if not pointless:
+        return groups
+    await change_unused(commands.remove, pointless)
+    return await lvm.look_at(*groups)
 
 
 async def make(wanted: Sequence[NewVolume], group: Group) -> list[Volume]:

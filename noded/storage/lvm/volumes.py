@@ -37,6 +37,8 @@ class NewVolume:
         stripes: over how many physical volumes its data is spread.
         stripe_kib: the size of a stripe; 0: as LVM prefers.
         zeros: how much of its beginning has to be zeros; None: all, as guests may read it.
+        tells_of: what is on it is about this other volume, asked for together with it; one that
+            is there without it is made anew.
     """
 
     volume: Volume
@@ -44,6 +46,7 @@ class NewVolume:
     stripes: int = 1
     stripe_kib: int = 0
     zeros: MiB | None = None
+    tells_of: Volume | None = None
 
 
 class NewSnapshot(NamedTuple):
@@ -120,6 +123,13 @@ class Volumes(Protocol):
             Unfinished: not all are zeros yet; to be asked again.
             Conflict: something that is not ours has the name; it is untouched.
             NodeFailure: no such group, or no space in it (``free_mib``).
+        """
+
+    async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
+        """Make volumes as ``ensure_present`` does, and have a device for each; return their paths.
+
+        Raises:
+            As ``ensure_present`` and ``activate``.
         """
 
     async def ensure_absent(self, volumes: Sequence[Volume]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
 from noded.storage.drbd import netlink
@@ -56,7 +57,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, bytes]]:
     return made
 
 
-def test_a_device_takes_four_programs_and_its_promotion_one(
+def test_a_device_takes_three_programs_and_its_promotion_one(
     told: list[dict[int, bytes]],
 ) -> None:
     async def activate(minor: int) -> None:
@@ -69,8 +70,8 @@ def test_a_device_takes_four_programs_and_its_promotion_one(
     run(activate(7))
     words = [line.split()[:2] for line in programs.ran]
     assert words == [
-        ["drbdsetup", "new-resource"], ["drbdsetup", "new-minor"], ["drbdmeta", "7"],
-        ["drbdsetup", "attach"], ["drbdsetup", "primary"],
+        ["drbdsetup", "new-resource"], ["drbdsetup", "new-minor"], ["drbdsetup", "attach"],
+        ["drbdsetup", "primary"],
     ]  # fmt: skip
     assert len(told) == 1
 
@@ -100,17 +101,48 @@ def test_kernel_without_digests_connects_without_proof(
     assert SECRET not in caplog.text
 
 
-def test_metadata_is_made_only_where_there_is_none() -> None:
+def test_metadata_is_made_only_where_there_is_none(tmp_path: Path) -> None:
+    (volume := tmp_path / "meta").write_bytes(bytes(8191) + b"\1")
     drbd = LinuxDrbd(programs := Programs())
-    run(drbd.ensure_meta(3, "/dev/m"))
+    run(drbd.ensure_meta(3, str(volume)))
+    assert [line.split()[-1] for line in programs.ran] == ["create-md"]
+    volume.write_bytes(bytes(4095) + b"\1")
+    drbd = LinuxDrbd(programs := Programs())
+    run(drbd.ensure_meta(3, str(volume)))
     assert [line.split()[-1] for line in programs.ran] == ["get-gi"]
     drbd = LinuxDrbd(programs := Programs("get-gi", status=1))
-    run(drbd.ensure_meta(3, "/dev/m"))
+    run(drbd.ensure_meta(3, str(volume)))
     assert [line.split()[-1] for line in programs.ran] == ["get-gi", "create-md"]
     drbd = LinuxDrbd(programs := Programs("get-gi", status=20))
     with pytest.raises(CommandFailed):
-        run(drbd.ensure_meta(3, "/dev/m"))
+        run(drbd.ensure_meta(3, str(volume)))
     assert [line.split()[-1] for line in programs.ran] == ["get-gi"]
+
+
+def test_a_volume_that_cannot_be_read_gets_no_metadata(tmp_path: Path) -> None:
+    drbd = LinuxDrbd(programs := Programs())
+    with pytest.raises(NodeFailure, match="cannot be read"):
+        run(drbd.ensure_meta(3, str(tmp_path / "gone")))
+    assert programs.ran == []
+
+
+def test_what_was_in_use_when_its_node_went_down_is_brought_up_to_date_first() -> None:
+    async def refuses(*argv: str, timeout_s: float) -> Finished:
+        ran.append(argv[1] if argv[0] == "drbdsetup" else argv[-1])
+        if ran == ["attach"]:
+            raise CommandFailed("No.", status=10, stderr="Unclean meta-data found: apply-al")
+        return Finished(b"", b"")
+
+    ran: list[str] = []
+    run(LinuxDrbd(refuses).attach(7, "/dev/d", "/dev/m", MiB(64), DrbdParameters()))
+    assert ran == ["attach", "apply-al", "attach"]
+
+
+def test_volumes_that_cannot_be_attached_are_tried_once() -> None:
+    drbd = LinuxDrbd(programs := Programs("attach", stderr="Low.dev. smaller than requested"))
+    with pytest.raises(CommandFailed):
+        run(drbd.attach(7, "/dev/d", "/dev/m", MiB(64), DrbdParameters()))
+    assert len(programs.ran) == 1
 
 
 def test_device_that_is_open_is_told_from_other_failures() -> None:

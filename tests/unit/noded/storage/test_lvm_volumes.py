@@ -111,6 +111,9 @@ def test_number_of_commands_does_not_depend_on_that_of_volumes(program: Lvm, cou
     run(lambda v: v.ensure_present([NewVolume(each, MiB(8)) for each in volumes]))
     assert len(program.told) == 3
     program.told.clear()
+    run(lambda v: v.ensure_active([NewVolume(each, MiB(8)) for each in volumes]))
+    assert len(program.told) == 3
+    program.told.clear()
     program.volumes = [row(each) for each in volumes]
     run(lambda v: v.activate(volumes))
     assert len(program.told) == 2
@@ -130,6 +133,26 @@ def test_mark_of_old_data_goes_when_there_is_none_left(program: Lvm) -> None:
     created, finished = program.changes
     assert "--addtag gantry.zero-from.0" in created
     assert finished == f"lvchange --activate n --deltag gantry.zero-from.0 xenvg/{disk(0)}.disk"
+
+
+def test_a_volume_that_is_used_at_once_keeps_its_device_and_no_mark(program: Lvm) -> None:
+    (path,) = run(lambda v: v.ensure_active([NewVolume(volume(), MiB(8))]))
+    _, finished = program.changes
+    assert finished == f"lvchange --deltag gantry.zero-from.0 xenvg/{disk(0)}.disk"
+    assert path == f"/dev/mapper/xenvg-{disk(0).replace('-', '--')}.disk"
+
+
+def test_what_tells_of_a_volume_that_was_cut_off_is_removed_before_that_is_finished(
+    program: Lvm,
+) -> None:
+    data, meta = volume(0), volume(1)
+    half = f"gantry,gantry.disk.{disk(0)},gantry.instance.{WEB1},gantry.zero-from.0"
+    wanted = [NewVolume(data, MiB(8)), NewVolume(meta, MiB(8), tells_of=data)]
+    program.volumes = [row(data, tags=half), row(meta)]
+    program.refuses = lambda line: "no" if line.startswith("lvremove") else None
+    with pytest.raises(NodeFailure):
+        run(lambda v: v.ensure_active(wanted))
+    assert program.changes == [f"lvremove --yes {meta.name}"]
 
 
 def test_what_a_crash_left_is_zeroed_before_it_is_a_disk(program: Lvm) -> None:
