@@ -243,10 +243,14 @@ class DrbdPair:
         return side_of(node, self._volumes, LinuxDrbd(), disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
-        for side, minor in ((self.one, "100"), (self.other, "101")):
-            meta = f"/dev/{GROUP}/{side.disk.id}.meta"
-            run("lvchange", "--activate", "y", "--ignoreactivationskip", meta)
-            run("drbdmeta", "--force", minor, "v08", meta, "flex-external", "create-md")
+        minors = {
+            f"{GROUP}/{self.one.disk.id}.meta": 100,
+            f"{GROUP}/{self.other.disk.id}.meta": 101,
+        }
+        run("lvchange", "--activate", "y", "--ignoreactivationskip", *minors)
+        for meta, minor in minors.items():
+            words = ("v08", f"/dev/{meta}", "flex-external", "create-md")
+            run("drbdmeta", "--force", str(minor), *words)
         try:
             asyncio.run(story)
         finally:
@@ -264,11 +268,10 @@ class DrbdPair:
         run("ip", "link", "set", "lo", "up")
         for name in (self.one.resource, self.other.resource, "precious"):
             run("drbdsetup", "down", name)
-        for side in (self.one, self.other):
-            for name in ("data", "meta"):
-                run("lvremove", "--yes", "--quiet", f"{GROUP}/{side.disk.id}.{name}.aside")
-        for grown in self._volumes.grown:
-            run("lvremove", "--yes", "--quiet", grown.name)
+        disks = (self.one.disk.id, self.other.disk.id)
+        aside = [f"{GROUP}/{disk}.{name}.aside" for disk in disks for name in ("data", "meta")]
+        grown = [volume.name for volume in self._volumes.grown]
+        run("lvremove", "--yes", "--quiet", *aside, *grown)  # those that are there
 
     async def write(self, side: Side) -> object:
         written = os.urandom(1 << 20)

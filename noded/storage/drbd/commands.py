@@ -28,14 +28,6 @@ def apply_log(minor: int, path: str) -> Argv:
     return ("drbdmeta", str(minor), "v08", path, "flex-external", "apply-al")
 
 
-def new_resource(resource: str) -> Argv:
-    return ("drbdsetup", "new-resource", resource)
-
-
-def new_minor(resource: str, minor: int) -> Argv:
-    return ("drbdsetup", "new-minor", resource, str(minor), "0")
-
-
 def attach(minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters) -> Argv:
     """Return what attaches two volumes.
 
@@ -93,10 +85,6 @@ def secondary(minor: int) -> Argv:
 
 def detach(minor: int) -> Argv:
     return ("drbdsetup", "detach", str(minor))
-
-
-def down(resource: str) -> Argv:
-    return ("drbdsetup", "down", resource)
 
 
 def resize(minor: int, size: MiB) -> Argv:

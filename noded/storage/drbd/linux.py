@@ -86,8 +86,7 @@ class LinuxDrbd(DrbdModule):
             await self._do(commands.create_meta(minor, path))
 
     async def create(self, resource: str, minor: int) -> None:
-        await self._do(commands.new_resource(resource))
-        await self._do(commands.new_minor(resource, minor))
+        await in_thread(netlink.create, resource, minor)
 
     async def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
@@ -140,7 +139,7 @@ class LinuxDrbd(DrbdModule):
         await self._do(commands.secondary(minor))
 
     async def remove(self, resource: str) -> None:
-        await self._do(commands.down(resource))
+        await in_thread(netlink.remove, resource)
 
     async def resize(self, minor: int, size: MiB) -> None:
         await self._do(commands.resize(minor, size))

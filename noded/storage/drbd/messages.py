@@ -36,6 +36,17 @@ def connection(
     return pack(CONTEXT | _NESTED, pack_all(context)) + pack(NET | _NESTED, pack_all(options))
 
 
+def named(resource: str) -> bytes:
+    """Return what tells which resource is meant."""
+    return pack(CONTEXT | _NESTED, pack_all({2: resource.encode() + b"\0"}))
+
+
+def volume(resource: str) -> bytes:
+    """Return what tells that the only volume of a resource is meant."""
+    context = {1: struct.pack("=I", 0), 2: resource.encode() + b"\0"}
+    return pack(CONTEXT | _NESTED, pack_all(context))
+
+
 def request(command: int, minor: int, parts: bytes) -> bytes:
     """Return a request, from its generic header on."""
     return struct.pack("=BBHII", command, VERSION, 0, minor, 0) + parts

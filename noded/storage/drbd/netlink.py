@@ -1,7 +1,8 @@
 """Talk to DRBD's module by netlink: all devices in one look, and a secret on no command line.
 
 ``drbdsetup`` takes the secret of a connection as an argument, which every process of the node can
-read while it runs; and it needs a process for each look. Everything else is left to it.
+read while it runs; and it needs a process for each look, and three for a device to come and go.
+What has options, or is refused for many reasons, is left to it.
 
 Source: linux/drbd_genl.h, linux/genetlink.h, linux/netlink.h of Linux 6.1, for DRBD 8.4.
 """
@@ -23,13 +24,14 @@ from noded.storage.drbd.messages import (
     split,
     unpack_all,
 )
+from noded.storage.drbd.module import InUse
 
 FAMILY = "drbd"
-ANSWER_S = 20.0  # it answers while it waits for a disk
-GET_STATUS, CONNECT = 2, 10
+ANSWER_S = 50.0  # a disk that hangs must not be waited for without end
+GET_STATUS, NEW_MINOR, NEW_RESOURCE, CONNECT, DOWN = 2, 5, 7, 10, 26
 NO_ERROR = 101
 DONE = (NO_ERROR, 1, 2)  # a state was changed, or was so before
-UNKNOWN_DIGEST = 120
+UNKNOWN_DIGEST, NO_SUCH_RESOURCE, HELD_OPEN = 120, 158, -12
 
 _GENERIC = 16  # of the protocols of netlink
 _CONTROL, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME, _FAMILY_VERSION = 0x10, 3, 1, 2, 3
@@ -77,15 +79,49 @@ def connect(
         NodeFailure: the module refused.
     """
     parts = messages.connection(resource, own, peer, options)
+    for said in _change(CONNECT, parts):
+        if said.code == UNKNOWN_DIGEST:
+            raise DigestUnknown("This node's kernel has no HMAC for DRBD to use.")
+        if said.code not in DONE:
+            raise _refusal(f"connect {resource}", said)
+
+
+def create(resource: str, minor: int) -> None:
+    """Make a device without volumes or a peer; one that is there stays. Blocks.
+
+    Raises:
+        NodeFailure: the module refused.
+    """
+    for said in (
+        *_change(NEW_RESOURCE, messages.named(resource)),
+        *_change(NEW_MINOR, messages.volume(resource), minor=minor),
+    ):
+        if said.code not in DONE:
+            raise _refusal(f"make device {minor} for {resource}", said)
+
+
+def remove(resource: str) -> None:
+    """Take a device away, demoted, disconnected and detached; none is fine. Blocks.
+
+    Raises:
+        InUse: something has it open.
+        NodeFailure: the module refused.
+    """
+    for said in _change(DOWN, messages.named(resource)):
+        if said.code == HELD_OPEN:
+            raise InUse(f"The device of {resource} is in use.")
+        if said.code not in (*DONE, NO_SUCH_RESOURCE):
+            raise _refusal(f"remove {resource}", said)
+
+
+def _change(command: int, parts: bytes, *, minor: int = NO_MINOR) -> list[Message]:
     with _Line() as line:
-        for said in line.ask(CONNECT, NO_MINOR, parts, flags=_REQUEST | _ACK):
-            if said.code == UNKNOWN_DIGEST:
-                raise DigestUnknown("This node's kernel has no HMAC for DRBD to use.")
-            if said.code not in DONE:
-                words = said.parts.get(REPLY, {}).get(1, b"").rstrip(b"\0").decode(errors="replace")
-                raise NodeFailure(
-                    f"DRBD refused to connect {resource}: error {said.code} {words}".strip() + "."
-                )
+        return line.ask(command, minor, parts, flags=_REQUEST | _ACK)
+
+
+def _refusal(what: str, said: Message) -> NodeFailure:
+    words = said.parts.get(REPLY, {}).get(1, b"").rstrip(b"\0").decode(errors="replace")
+    return NodeFailure(f"DRBD refused to {what}: error {said.code} {words}".strip() + ".")
 
 
 class _Line:

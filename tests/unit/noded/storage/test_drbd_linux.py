@@ -13,11 +13,16 @@ from common.names import MiB
 from noded.storage.drbd import netlink
 from noded.storage.drbd.linux import LinuxDrbd
 from noded.storage.drbd.messages import (
+    CONTEXT,
     NET,
+    REPLY,
+    Message,
     connection,
+    named,
     pack_address,
     unpack_address,
     unpack_all,
+    volume,
 )
 from noded.storage.drbd.module import Connection, Endpoint, InUse
 from noded.system.execute import CommandFailed, Finished
@@ -57,8 +62,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, bytes]]:
     return made
 
 
-def test_a_device_takes_three_programs_and_its_promotion_one(
-    told: list[dict[int, bytes]],
+def test_a_device_takes_one_program_and_its_promotion_another(
+    told: list[dict[int, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def activate(minor: int) -> None:
         await drbd.create("gantry-d", minor)
@@ -66,14 +71,46 @@ def test_a_device_takes_three_programs_and_its_promotion_one(
         await drbd.connect(LINK, SECRET, DrbdParameters(), discard=False)
         await drbd.promote(minor, force=False)
 
+        await drbd.remove("gantry-d")
+
+    changes: list[tuple[object, ...]] = []
+    monkeypatch.setattr(netlink, "create", lambda *what: changes.append(what))
+    monkeypatch.setattr(netlink, "remove", lambda *what: changes.append(what))
     drbd = LinuxDrbd(programs := Programs())
     run(activate(7))
     words = [line.split()[:2] for line in programs.ran]
-    assert words == [
-        ["drbdsetup", "new-resource"], ["drbdsetup", "new-minor"], ["drbdsetup", "attach"],
-        ["drbdsetup", "primary"],
-    ]  # fmt: skip
-    assert len(told) == 1
+    assert words == [["drbdsetup", "attach"], ["drbdsetup", "primary"]]
+    assert (changes, len(told)) == ([("gantry-d", 7), ("gantry-d",)], 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (netlink.NO_ERROR, None), (1, None), (netlink.NO_SUCH_RESOURCE, None),
+        (netlink.HELD_OPEN, InUse), (127, NodeFailure), (0, NodeFailure),
+    ],
+)  # fmt: skip
+def test_what_the_module_answers_to_a_removal_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, code: int, error: type[NodeFailure] | None
+) -> None:
+    answer = Message(0, code, {REPLY: {1: b"not now\0"}})
+    monkeypatch.setattr(netlink, "_change", lambda *_: [answer])
+    if error is None:
+        netlink.remove("gantry-d")
+        return
+    with pytest.raises(error) as refused:
+        netlink.remove("gantry-d")
+    assert type(refused.value) is error
+    assert "gantry-d" in refused.value.message
+
+
+def test_a_device_that_the_module_does_not_make_is_told_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [[Message(7, netlink.NO_ERROR, {})], [Message(7, 130, {REPLY: {1: b"no room\0"}})]]
+    monkeypatch.setattr(netlink, "_change", lambda *_, **__: answers.pop(0))
+    with pytest.raises(NodeFailure, match=r"make device 7 for gantry-d: error 130 no room\."):
+        netlink.create("gantry-d", 7)
 
 
 def test_secret_is_on_no_command_line(told: list[dict[int, bytes]]) -> None:
@@ -190,5 +227,8 @@ def test_what_the_module_is_sent_can_be_read_again() -> None:
     assert unpack_address(context[3]) == ("192.0.2.1", 11000)
     assert unpack_address(context[4]) == ("::1", 11001)
     assert dict(unpack_all(sent[NET])) == {1: b"x"}
+    assert dict(unpack_all(dict(unpack_all(named("gantry-d")))[CONTEXT])) == {2: b"gantry-d\0"}
+    context = dict(unpack_all(dict(unpack_all(volume("gantry-d")))[CONTEXT]))
+    assert context == {1: bytes(4), 2: b"gantry-d\0"}
     assert len(pack_address("192.0.2.1", 1)) == 16
     assert len(pack_address("::1", 1)) == 28
