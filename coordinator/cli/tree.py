@@ -21,7 +21,7 @@ def tree(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 def _items(items: Sequence[Any], indent: str) -> Iterator[str]:
     for item in items:
-        if isinstance(item, Mapping):
+        if isinstance(item, Mapping) and item:
             first, *others = tree(item, indent + "  ")
             yield f"{indent}- {first[len(indent) + 2 :]}"
             yield from others

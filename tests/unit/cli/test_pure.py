@@ -153,9 +153,9 @@ def test_the_last_column_is_padded_only_to_the_left() -> None:
 
 
 def test_trees() -> None:
-    told = {"a": 1, "b": {"c": True, "d": {}}, "e": [{"f": None, "g": 2}, "h"], "i": []}
+    told = {"a": 1, "b": {"c": True, "d": {}}, "e": [{"f": None, "g": 2}, "h", {}, []], "i": []}
     assert "\n".join(tree(told)) == (
-        "a: 1\nb:\n  c: yes\n  d: -\ne:\n  - f: -\n    g: 2\n  - h\ni: -"
+        "a: 1\nb:\n  c: yes\n  d: -\ne:\n  - f: -\n    g: 2\n  - h\n  - -\n  - -\ni: -"
     )
 
 
