@@ -28,7 +28,7 @@ from noded.storage.drbd.module import InUse
 
 FAMILY = "drbd"
 ANSWER_S = 50.0  # a disk that hangs must not be waited for without end
-GET_STATUS, NEW_MINOR, NEW_RESOURCE, CONNECT, DOWN = 2, 5, 7, 10, 26
+GET_STATUS, NEW_MINOR, NEW_RESOURCE, CONNECT, DOWN = 2, 5, 7, 10, 27
 NO_ERROR = 101
 DONE = (NO_ERROR, 1, 2)  # a state was changed, or was so before
 UNKNOWN_DIGEST, NO_SUCH_RESOURCE, HELD_OPEN = 120, 158, -12
