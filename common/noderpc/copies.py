@@ -2,6 +2,9 @@
 
 A copy has one id on both sides. What it does goes on while noded is restarted, and one that broke
 off goes on from where it was when it is begun again under the same id.
+
+Between two clusters it is the other way around: where the data goes, one expects it, and who has it
+sends it there. For then each cluster tells the other one only what it knows by that time.
 """
 
 from abc import abstractmethod
@@ -18,6 +21,10 @@ from common.rpc.declare import NodeService, rpc
 
 CopyId = Annotated[str, Meta(pattern=r"^[0-9A-Za-z-]{1,128}$")]  # becomes a file name
 Rate = Annotated[int, Meta(ge=0, le=2**20)]  # MiB per second; 0: as fast as it goes
+
+
+Pem = Annotated[str, Meta(max_length=64 << 10)]
+Patience = Annotated[float, Meta(ge=1, le=86_400)]  # seconds
 
 
 class BrokenOff(NodeFailure):
@@ -42,15 +49,22 @@ class Peer(Order):
     key: KeyId = KeyId("")
 
 
+class Stranger(Order):
+    """A node of another cluster: what it is called there, and its certificate, in PEM form."""
+
+    name: NodeName
+    certificate: Pem
+
+
 class Offer(Report):
-    """Where a disk's data is had, and what proves that one is meant to have it."""
+    """Where a disk's data is had, or brought, and what proves that one is meant to do so."""
 
     port: Port
     secret: Word
 
 
 class Copies(NodeService, prefix="copies"):
-    """Copies of disks that one node offers and another fetches."""
+    """Copies of disks that one node offers and another fetches, or expects and another sends."""
 
     @rpc(timeout=30, safe_to_repeat=True)
     @abstractmethod
@@ -94,7 +108,61 @@ class Copies(NodeService, prefix="copies"):
             NodeFailure: the disk is not attached, or in use.
         """
 
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def begin_expect(
+        self, *, copy: CopyId, disk: DiskSpec, peer: Stranger, wait_s: Patience, task: TaskId
+    ) -> Offer:
+        """Begin the task that fills an attached disk with what ``peer`` brings.
+
+        Done as ``begin_fetch`` is. Who broke off may come again. Begun again, by another task, it
+        goes on where it was, and the answer is the same as long as this node has not lost power.
+
+        Args:
+            copy: which.
+            disk: what is written; no guest may have it open.
+            peer: who may bring it, and nobody else.
+            wait_s: how long nobody has to come for it to be given up.
+            task: the new task's id; cancelled, nobody watches the copy, which goes on.
+
+        Raises:
+            NodeFailure: the disk is not attached, or in use.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def begin_send(
+        self,
+        *,
+        copy: CopyId,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        compression: Compression,
+        rate: Rate,
+        task: TaskId,
+    ) -> None:
+        """Begin the task that brings what is on an attached disk to ``peer``, who expects it.
+
+        Done when ``peer`` says that all of it is there, durable. It may be watched by several
+        tasks, one after the other.
+
+        Args:
+            copy: which.
+            disk: what is read; no guest may have it open.
+            peer: who expects it.
+            host: the peer's IP address.
+            offer: as the peer told it.
+            compression: of what is sent.
+            rate: of what is sent.
+            task: the new task's id; cancelled, nobody watches the copy, which goes on.
+
+        Raises:
+            NodeFailure: the disk is not attached, or in use.
+        """
+
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
     async def ensure_ended(self, *, copy: CopyId) -> None:
-        """Offer and fetch this copy no more, and forget it; what was written stays written."""
+        """Have nothing to do with this copy any more, and forget it; what was written stays."""

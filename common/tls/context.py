@@ -54,6 +54,26 @@ def client_context(identity: Path) -> ssl.SSLContext:
     return context
 
 
+def stranger_context(identity: Path, certificate: str, *, serves: bool) -> ssl.SSLContext:
+    """Speak as the node of ``identity`` with the one that has this very certificate.
+
+    Who that is need not be known: it is nobody of this cluster.
+
+    Raises:
+        InvalidRequest: a file is missing, or this is no certificate.
+    """
+    context = _context(ssl.PROTOCOL_TLS_SERVER if serves else ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # who has issued it does not matter
+    try:
+        context.load_cert_chain(identity / CERTIFICATE, identity / KEY)
+        context.load_verify_locations(cadata=certificate)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise InvalidRequest(f"Cannot speak with another cluster's node: {error}.") from error
+    return context
+
+
 def load_identity(context: ssl.SSLContext, identity: Path) -> None:
     """Use the files of ``identity`` for new connections; those that are open go on.
 

@@ -1,12 +1,13 @@
-"""Letting in the one node that may have the data, and nobody else."""
+"""Letting in the one node that may have the data, or bring it, and nobody else."""
 
 import hmac
 import queue
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from common.errors import GntError
 from common.noderpc.copies import Peer
@@ -22,19 +23,45 @@ class Visit(NamedTuple):
     hello: Hello
 
 
-class Door:
-    """Takes in who shows the peer's certificate and knows the secret.
+V = TypeVar("V")
+
+
+def to_member(peer: Peer, secret: str) -> Callable[[ssl.SSLSocket], Visit | None]:
+    """Return what lets in a node of this cluster that knows the secret and says hello."""
+
+    def let_in(connection: ssl.SSLSocket) -> Visit | None:
+        shown = read_peer(connection)
+        if shown is None or shown.node != peer.name or peer.key not in ("", shown.key):
+            return None
+        line = Line(connection)
+        hello = line.hear(Hello)
+        if not knows(hello, secret):
+            return None
+        line.wait_for(DEAD_AFTER_S)
+        return Visit(line, hello)
+
+    return let_in
+
+
+def knows(hello: Hello, secret: str) -> bool:
+    return hmac.compare_digest(hello.secret.encode(), secret.encode())
+
+
+class Door(Generic[V]):
+    """Takes in whom TLS and ``let_in`` know; that returns what they are from then on.
 
     The newest visit counts: of the one before, the other side has given up, even if nothing was
     heard of that.
     """
 
     def __init__(
-        self, listener: socket.socket, context: ssl.SSLContext, peer: Peer, secret: str
+        self,
+        listener: socket.socket,
+        context: ssl.SSLContext,
+        let_in: Callable[[ssl.SSLSocket], V | None],
     ) -> None:
-        self._listener, self._context = listener, context
-        self._peer, self._secret = peer, secret
-        self._visits: queue.SimpleQueue[Visit] = queue.SimpleQueue()
+        self._listener, self._context, self._let_in = listener, context, let_in
+        self._visits: queue.SimpleQueue[V] = queue.SimpleQueue()
         self._unknown = threading.Semaphore(MOST_UNKNOWN)
         self._present: ssl.SSLSocket | None = None
         self._is_open = True
@@ -50,7 +77,7 @@ class Door:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def wait(self, seconds: float) -> Visit | None:
+    def wait(self, seconds: float) -> V | None:
         """Return the next visit; None if nobody came."""
         try:
             return self._visits.get(timeout=seconds)
@@ -87,14 +114,3 @@ class Door:
                 self._present.shutdown(socket.SHUT_RDWR)
         self._present = secured
         self._visits.put(visit)
-
-    def _let_in(self, connection: ssl.SSLSocket) -> Visit | None:
-        peer = read_peer(connection)
-        if peer is None or peer.node != self._peer.name or self._peer.key not in ("", peer.key):
-            return None
-        line = Line(connection)
-        hello = line.hear(Hello)
-        if not hmac.compare_digest(hello.secret.encode(), self._secret.encode()):
-            return None
-        line.wait_for(DEAD_AFTER_S)
-        return Visit(line, hello)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from common.errors import NodeFailure
 from common.messages import to_json
 from common.model.disk import Mode
-from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
+from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
 from noded.copies.device import claim
 from noded.copies.home import Home
 from noded.copies.interface import Copier, Fetched
-from noded.copies.orders import Fetching, Sending, Task
+from noded.copies.orders import Bringing, Expecting, Fetching, Sending, Side, Task
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
@@ -58,7 +58,7 @@ class ProcessCopier(Copier):
         with ExitStack() as ours:  # the process has copies of its own
             descriptor = await in_thread(self._open, ours, disk, Mode.READ_ONLY)
             listener = ours.enter_context(_listen(self._address))
-            offer = Offer(port=listener.getsockname()[1], secret=secrets.token_hex(SECRET_BYTES))
+            offer = _offer(listener)
             order = Sending(
                 identity=str(self._identity),
                 peer=peer,
@@ -71,22 +71,17 @@ class ProcessCopier(Copier):
             )
             home.prepare()
             home.keep(offer)
-            self._start(home, order, (descriptor, listener.fileno()))
+            self._start(home, order, order.descriptors)
         return offer
 
     async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:
         home = self._home(copy, "fetch")
-        told = home.told()
-        if self._runs(home) or (told and told.fetched.has_ended):
+        if self._goes_on(home):
             return
         await self._reap(home)
         with ExitStack() as ours:
             descriptor = await in_thread(self._open, ours, disk, Mode.READ_WRITE)
-            home.prepare()
-            files = [home.open(name) for name in ("sums", "status.json")]
-            for file in files:
-                ours.callback(os.close, file)
-            os.ftruncate(files[1], 0)  # what was told was of another process
+            sums, status = _files(ours, home, "sums", "status.json")
             order = Fetching(
                 identity=str(self._identity),
                 peer=peer,
@@ -94,13 +89,71 @@ class ProcessCopier(Copier):
                 offer=offer,
                 path=disk.backing.where,
                 disk=descriptor,
-                sums=files[0],
-                status=files[1],
+                sums=sums,
+                status=status,
             )
-            self._start(home, order, (descriptor, *files))
+            self._start(home, order, order.descriptors)
+
+    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+        home = self._home(copy, "fetch")
+        before = home.offer()
+        if before and self._goes_on(home):
+            return before
+        await self._reap(home)
+        with ExitStack() as ours:
+            descriptor = await in_thread(self._open, ours, disk, Mode.READ_WRITE)
+            # Where it was expected before is what the other cluster has been told.
+            listener = ours.enter_context(_listen(self._address, before.port if before else 0))
+            offer = before or _offer(listener)
+            sums, status = _files(ours, home, "sums", "status.json")
+            order = Expecting(
+                identity=str(self._identity),
+                peer=peer,
+                wait_s=wait_s,
+                secret=offer.secret,
+                path=disk.backing.where,
+                disk=descriptor,
+                listener=listener.fileno(),
+                sums=sums,
+                status=status,
+            )
+            home.keep(offer)
+            self._start(home, order, order.descriptors)
+        return offer
+
+    async def bring(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        compression: Compression,
+        rate: int,
+    ) -> None:
+        home = self._home(copy, "bring")
+        if self._goes_on(home):
+            return
+        await self._reap(home)
+        with ExitStack() as ours:
+            descriptor = await in_thread(self._open, ours, disk, Mode.READ_ONLY)
+            (status,) = _files(ours, home, "status.json")
+            order = Bringing(
+                identity=str(self._identity),
+                peer=peer,
+                host=host,
+                offer=offer,
+                compression=compression,
+                rate=rate,
+                path=disk.backing.where,
+                disk=descriptor,
+                status=status,
+            )
+            self._start(home, order, order.descriptors)
 
     async def look(self, copy: str) -> Fetched:
-        home = self._home(copy, "fetch")
+        fetch, bring = self._home(copy, "fetch"), self._home(copy, "bring")
+        home = bring if bring.exists else fetch
         runs, told = self._runs(home), home.told()  # in this order: it may end in between
         fetched = told.fetched if told else Fetched()
         if runs or fetched.has_ended:
@@ -116,8 +169,13 @@ class ProcessCopier(Copier):
         )
 
     async def end(self, copy: str) -> None:
-        for side in ("fetch", "offer"):
+        for side in ("fetch", "offer", "bring"):
             await self._end(self._home(copy, side))
+
+    def _goes_on(self, home: Home) -> bool:
+        """Tell whether the process of a home works, or has succeeded."""
+        told = home.told()
+        return self._runs(home) or bool(told and told.fetched.has_ended)
 
     def _home(self, copy: str, side: str) -> Home:
         return Home(self._directory / f"{copy}.{side}")
@@ -128,7 +186,7 @@ class ProcessCopier(Copier):
         claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)
         return descriptor
 
-    def _start(self, home: Home, order: Sending | Fetching, handed: tuple[int, ...]) -> None:
+    def _start(self, home: Home, order: Side, handed: tuple[int, ...]) -> None:
         reading, writing = os.pipe()
         try:
             os.write(writing, to_json(Task(side=order)))
@@ -165,10 +223,24 @@ class ProcessCopier(Copier):
                 await child.ended()
 
 
-def _listen(address: str) -> socket.socket:
+def _files(ours: ExitStack, home: Home, *names: str) -> list[int]:
+    """Open what a process writes to; what was told of another one before is gone."""
+    home.prepare()
+    files = [home.open(name) for name in names]
+    for file in files:
+        ours.callback(os.close, file)
+    os.ftruncate(files[-1], 0)
+    return files
+
+
+def _offer(listener: socket.socket) -> Offer:
+    return Offer(port=listener.getsockname()[1], secret=secrets.token_hex(SECRET_BYTES))
+
+
+def _listen(address: str, port: int = 0) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        return socket.create_server((address, 0), family=family, backlog=BACKLOG)
+        return socket.create_server((address, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise NodeFailure(
             f"Cannot offer a disk on {address}: {error.strerror}.", address=address

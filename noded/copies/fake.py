@@ -3,24 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from common.errors import NodeFailure
 from common.names import DiskId
-from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
+from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
 from noded.copies.chunks import CHUNK
+from noded.copies.fake_between import CONNECT_S, Contents, FakeBetween, FakeBridge
 from noded.copies.interface import Copier, Fetched
 from noded.storage.storages import Storages
-
-CONNECT_S = 0.01
-
-
-class Contents(Protocol):
-    """What is on disks that only pretend; a new one has the empty word on it."""
-
-    def read(self, disk: DiskSpec) -> str: ...
-    def write(self, disk: DiskSpec, word: str) -> None: ...
 
 
 @dataclass
@@ -55,6 +46,8 @@ class FakeWires:
     mib_per_s: int = 1024  # for scenarios to change
     ports: int = 20_000
     copiers: dict[str, "FakeCopier"] = field(default_factory=dict)  # by address
+    bridge: FakeBridge = field(default_factory=FakeBridge)  # to another cluster
+    cluster: str = "ours"  # tells the two on it apart
 
 
 class FakeCopier(Copier):
@@ -69,22 +62,28 @@ class FakeCopier(Copier):
         storages: Storages,
         contents: Contents,
         is_guests: Callable[[DiskId], bool] = lambda _: False,
+        certificate: Callable[[], str] = lambda: "",
     ) -> None:
         """Copy disks of the machine at ``address``; ``is_guests`` tells whether a guest has one."""
         self._name, self._address, self._wires = name, address, wires
         self._storages, self._contents, self._is_guests = storages, contents, is_guests
         self._offered: dict[str, _Offered] = {}
         self._fetching: dict[str, _Fetching] = {}
+        self._between = FakeBetween(
+            wires.cluster, address, wires.bridge, certificate=certificate, contents=contents
+        )
         wires.copiers[address] = self
 
     def uses(self, disk: DiskId) -> bool:
         """Tell whether a copy has a disk of this machine open."""
         fetching = (each.disk.id for each in self._fetching.values() if each.is_active)
-        return disk in [*(each.disk.id for each in self._offered.values()), *fetching]
+        offered = (each.disk.id for each in self._offered.values())
+        return disk in [*offered, *fetching] or self._between.uses(disk)
 
     def power_off(self) -> None:
         self._offered.clear()
         self._fetching.clear()
+        self._between.forget()
 
     def shown_to(self, node: str, copy: str, offer: Offer) -> str | None:
         """Return what a node may read of a disk; None if that is nothing."""
@@ -96,7 +95,7 @@ class FakeCopier(Copier):
     @property
     def known(self) -> tuple[str, ...]:
         """The copies of which something is left, for tests to look at."""
-        return tuple(sorted({*self._offered, *self._fetching}))
+        return tuple(sorted({*self._offered, *self._fetching, *self._between.known}))
 
     async def offer(
         self,
@@ -124,7 +123,29 @@ class FakeCopier(Copier):
             disk, host, offer, done=done, done_before=done, begun_at=_now(), looked_at=_now()
         )
 
+    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+        if offer := self._between.offered(copy):
+            return offer
+        self._open(disk)
+        return self._between.expect(copy, disk, peer, wait_s)
+
+    async def bring(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        compression: Compression,  # noqa: ARG002 -- words are short
+        rate: int,  # noqa: ARG002
+    ) -> None:
+        if not self._between.brings(copy):
+            self._open(disk)
+            self._between.bring(copy, disk, peer, host, offer)
+
     async def look(self, copy: str) -> Fetched:
+        if between := self._between.look(copy):
+            return between
         self._settle(copy)
         fetching = self._fetching.get(copy)
         if fetching is None:
@@ -143,11 +164,13 @@ class FakeCopier(Copier):
         self._settle(copy)
         self._offered.pop(copy, None)
         self._fetching.pop(copy, None)
+        self._between.forget(copy)
 
     def settle(self) -> None:
         """Bring all that is fetched up to now."""
         for copy in self._fetching:
             self._settle(copy)
+        self._between.settle()
 
     def _open(self, disk: DiskSpec) -> None:
         self._storages.open(disk)

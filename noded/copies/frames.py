@@ -2,7 +2,8 @@
 
 Whoever fetches says hello: the offer's secret, and how many chunks it has, with their sum. The
 other side answers with the disk's size and the chunk at which it begins; then come frames, until
-the sum of the whole disk. The one who fetches confirms when all is durable.
+the sum of the whole disk. The one who fetches confirms when all is durable. Who brings a disk to
+another cluster says that this was heard: it is not offered again then.
 """
 
 import socket
@@ -50,6 +51,10 @@ class Verdict(Order):
     """What became of it; no ``problem``: all is there and durable."""
 
     problem: str = ""
+
+
+class Heard(Order):
+    """The verdict has arrived."""
 
 
 class Frame(NamedTuple):

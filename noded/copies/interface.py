@@ -3,16 +3,16 @@
 from typing import Protocol
 
 from common.messages import Report
-from common.noderpc.copies import Compression, Offer, Peer
+from common.noderpc.copies import Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
 
 
 class Fetched(Report):
-    """How far a fetch is; sizes are in bytes of the disk."""
+    """How far a copy is; sizes are in bytes of the disk."""
 
     done: int = 0
     total: int = 0
-    received: int = 0  # of bytes that had to be sent
+    received: int = 0  # or brought, of bytes that had to be sent
     seconds: float = 0.0  # since it was begun last
     done_before: int = 0  # when it was begun last
     has_ended: bool = False
@@ -29,11 +29,26 @@ class Copier(Protocol):
     async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:
         """Begin to fill a disk, or go on; a fetch that goes on or has succeeded is left alone."""
 
+    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+        """Wait for who fills a disk, or go on; see ``Copies.begin_expect``."""
+
+    async def bring(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        compression: Compression,
+        rate: int,
+    ) -> None:
+        """Begin to send a disk, or again; one that goes on or has succeeded is left alone."""
+
     async def look(self, copy: str) -> Fetched:
-        """Tell how far a fetch is.
+        """Tell how far a copy is that this node fetches, expects or brings.
 
         Raises:
-            BrokenOff: the connection or the process has ended; ``fetch`` goes on.
+            BrokenOff: the connection or the process has ended; begun again, it goes on.
             NodeFailure: it cannot be done, and why.
         """
 

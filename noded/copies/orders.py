@@ -1,7 +1,7 @@
 """What the process of a copy is told when it starts. Its files are descriptors it has got."""
 
 from common.messages import Order
-from common.noderpc.copies import Compression, Offer, Peer
+from common.noderpc.copies import Compression, Offer, Peer, Stranger
 
 
 class Sending(Order, tag="send"):
@@ -34,7 +34,42 @@ class Fetching(Order, tag="fetch"):
         return self.disk, self.sums, self.status
 
 
+class Expecting(Order, tag="expect"):
+    identity: str
+    peer: Stranger  # who may bring it
+    wait_s: float
+    secret: str
+    path: str
+    disk: int
+    listener: int
+    sums: int
+    status: int
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return self.disk, self.listener, self.sums, self.status
+
+
+class Bringing(Order, tag="bring"):
+    identity: str
+    peer: Stranger  # who expects it
+    host: str
+    offer: Offer
+    compression: Compression
+    rate: int
+    path: str
+    disk: int
+    status: int
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return self.disk, self.status
+
+
+Side = Sending | Fetching | Expecting | Bringing
+
+
 class Task(Order):
     """What is read from the descriptor."""
 
-    side: Sending | Fetching
+    side: Side

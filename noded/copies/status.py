@@ -2,10 +2,13 @@
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from common.errors import GntError
 from common.messages import Report, from_json, to_json
+from noded.copies.frames import Garbled
 from noded.copies.interface import Fetched
 
 SIZE = 16 << 10  # bytes; a sentence and some numbers
@@ -27,6 +30,7 @@ class Status:
         self._descriptor = descriptor
         self._fetched = Fetched()
         self._begun_at = self._told_at = time.monotonic()
+        self.is_final = False
 
     def begin(self, total: int, done: int) -> None:
         self._begun_at = time.monotonic()
@@ -52,7 +56,21 @@ class Status:
         total = self._fetched.total
         self._write(Told(fetched=Fetched(done=total, total=total, has_ended=True)))
 
+    @contextmanager
+    def of_connection(self, peer: str) -> Iterator[None]:
+        """Leave word of what ends a conversation with ``peer`` before its end."""
+        try:
+            yield
+        except (EOFError, Garbled) as error:
+            self.fail(f"The connection to {peer} ended: {error}.", is_final=False)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.fail(f"The connection to {peer} broke: {reason}.", is_final=False)
+        except GntError as error:
+            self.fail(error.message, is_final=True)
+
     def fail(self, problem: str, *, is_final: bool) -> None:
+        self.is_final = is_final
         self._write(Told(fetched=self._fetched, problem=problem, is_final=is_final))
 
     def _write(self, told: Told) -> None:

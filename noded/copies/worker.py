@@ -12,8 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from common.messages import from_json
+from noded.copies.bringing import Bringer
+from noded.copies.expecting import Expecter
 from noded.copies.fetching import Fetcher
-from noded.copies.orders import Fetching, Task
+from noded.copies.orders import Bringing, Expecting, Fetching, Sending, Side, Task
 from noded.copies.sending import Sender
 
 ROOT, NOBODY = 0, 65534
@@ -25,9 +27,21 @@ def main() -> None:
     descriptor = int(sys.argv[2])
     order = from_json(os.read(descriptor, LARGEST_ORDER), Task, what="what to copy").side
     _keep_only(order.descriptors)
-    side = Fetcher(order) if isinstance(order, Fetching) else Sender(order)
+    side = _side(order)
     _become_nobody()
     side.run()
+
+
+def _side(order: Side) -> Sender | Fetcher | Expecter | Bringer:
+    match order:
+        case Sending():
+            return Sender(order)
+        case Fetching():
+            return Fetcher(order)
+        case Expecting():
+            return Expecter(order)
+        case Bringing():
+            return Bringer(order)
 
 
 def _keep_only(descriptors: Iterable[int]) -> None:

@@ -4,7 +4,16 @@ import asyncio
 
 from common.errors import InvalidRequest
 from common.names import TaskId, is_uuid
-from common.noderpc.copies import Compression, Copies, CopyId, Offer, Peer, Rate
+from common.noderpc.copies import (
+    Compression,
+    Copies,
+    CopyId,
+    Offer,
+    Patience,
+    Peer,
+    Rate,
+    Stranger,
+)
 from common.noderpc.disks import DiskSpec
 from noded.copies.interface import Copier
 from noded.copies.progress import sentence, share
@@ -35,6 +44,32 @@ class CopyHandlers(Copies):
         _check(disk)
         async with self._turns.of(copy):
             await self._copier.fetch(copy, disk, peer, host, offer)
+        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
+
+    async def begin_expect(
+        self, *, copy: CopyId, disk: DiskSpec, peer: Stranger, wait_s: Patience, task: TaskId
+    ) -> Offer:
+        _check(disk)
+        async with self._turns.of(copy):
+            offer = await self._copier.expect(copy, disk, peer, wait_s)
+        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
+        return offer
+
+    async def begin_send(
+        self,
+        *,
+        copy: CopyId,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        compression: Compression,
+        rate: Rate,
+        task: TaskId,
+    ) -> None:
+        _check(disk)
+        async with self._turns.of(copy):
+            await self._copier.bring(copy, disk, peer, host, offer, compression, rate)
         self._tasks.begin(task, lambda progress: self._follow(copy, progress))
 
     async def ensure_ended(self, *, copy: CopyId) -> None:

@@ -51,6 +51,11 @@ class Rig(Protocol):
     def use(self, node: str) -> None: ...
 
 
+def certificate_of(node: str) -> str:
+    """Return what a node that only pretends shows to others."""
+    return f"certificate of {node}"
+
+
 class FakeRig:
     def __init__(self) -> None:
         self.wires = FakeWires(mib_per_s=16)
@@ -63,6 +68,7 @@ class FakeRig:
                 name, address, self.wires, storages=only_files(self.fakes[name]),
                 contents=self.fakes[name],
                 is_guests=lambda _, name=name: name in self.users,  # type: ignore[misc]
+                certificate=lambda name=name: certificate_of(name),  # type: ignore[misc]
             )  # fmt: skip
         self.disks = {name: file_disk(DISK, "/srv/local/disk", size=SIZE) for name in ADDRESSES}
 

@@ -3,13 +3,14 @@
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from common.names import KeyId, NodeName
 from common.noderpc.copies import Peer
 from common.tls.context import client_context, server_context
-from noded.copies.door import Door, Visit
+from noded.copies.door import Door, Visit, to_member
 from noded.copies.frames import Hello, Line
 from tests.support.https_node import LOCALHOST, TestCluster
 
@@ -21,14 +22,13 @@ REFUSED = (EOFError, ConnectionError, ssl.SSLError)  # and no timeout: they are 
 class Offered:
     """A disk that alpha offers to beta."""
 
-    def __init__(self, cluster: TestCluster) -> None:
+    def __init__(self, cluster: TestCluster, peer: Peer | None = None) -> None:
         self.cluster = cluster
         listener = socket.create_server((LOCALHOST, 0))
         self.port: int = listener.getsockname()[1]
-        self.door = Door(
-            listener, server_context(cluster.identity("alpha")),
-            Peer(name=NodeName("beta"), key=cluster.key("beta")), SECRET,
-        )  # fmt: skip
+        beta = peer or Peer(name=NodeName("beta"), key=cluster.key("beta"))
+        context = server_context(cluster.identity("alpha"))
+        self.door = Door(listener, context, to_member(beta, SECRET))
         self.door.open()
         self.lines: list[socket.socket | Line] = []
 
@@ -46,14 +46,16 @@ class Offered:
         self.lines += [visit.line] if visit else []
         return visit
 
+    def close(self) -> None:
+        self.door.close()
+        for line in self.lines:
+            line.close()
+
 
 @pytest.fixture
 def offered(cluster: TestCluster) -> Iterator[Offered]:
-    made = Offered(cluster)
-    yield made
-    made.door.close()
-    for line in made.lines:
-        line.close()
+    with closing(Offered(cluster)) as made:
+        yield made
 
 
 def test_the_node_that_it_is_for_is_let_in(offered: Offered) -> None:
@@ -71,19 +73,20 @@ def test_nobody_else_is(offered: Offered, node: str, secret: str) -> None:
     assert offered.admits(within_s=0) is None
 
 
-def test_where_no_key_is_known_the_name_counts(offered: Offered) -> None:
-    offered.door._peer = Peer(name=NodeName("beta"))
-    with pytest.raises(REFUSED):
-        offered.visit("gamma").read(1)
-    offered.visit("beta")
-    assert offered.admits() is not None
+def test_where_no_key_is_known_the_name_counts(cluster: TestCluster) -> None:
+    with closing(Offered(cluster, Peer(name=NodeName("beta")))) as offered:
+        with pytest.raises(REFUSED):
+            offered.visit("gamma").read(1)
+        offered.visit("beta")
+        assert offered.admits() is not None
 
 
-def test_another_key_of_the_same_name_is_nobody(offered: Offered) -> None:
-    offered.door._peer = Peer(name=NodeName("beta"), key=KeyId("0" * 64))
-    with pytest.raises(REFUSED):
-        offered.visit("beta").read(1)
-    assert offered.admits(within_s=0) is None
+def test_another_key_of_the_same_name_is_nobody(cluster: TestCluster) -> None:
+    other = Peer(name=NodeName("beta"), key=KeyId("0" * 64))
+    with closing(Offered(cluster, other)) as offered:
+        with pytest.raises(REFUSED):
+            offered.visit("beta").read(1)
+        assert offered.admits(within_s=0) is None
 
 
 def test_strangers_who_say_nothing_keep_nobody_out(offered: Offered) -> None:

@@ -1,0 +1,73 @@
+"""The side of a copy between clusters that waits for who brings the data, and writes it."""
+
+import socket
+import ssl
+from contextlib import closing, suppress
+from pathlib import Path
+
+from common.errors import GntError
+from common.tls.context import stranger_context
+from noded.copies.door import Door
+from noded.copies.filling import Filling
+from noded.copies.frames import DEAD_AFTER_S, Heard, Line, Verdict
+from noded.copies.orders import Expecting
+from noded.copies.status import Status
+
+CONFIRMED_S = 90.0  # in which one who has not heard that all is there comes again to ask
+
+
+class Expecter:
+    """Fills a disk; who brings the data may break off and come again."""
+
+    def __init__(self, order: Expecting) -> None:
+        """Load what needs rights that are given up afterwards."""
+        self._order = order
+        self._status = Status(order.status)
+        self._is_there = self._is_heard = False  # all of it; and that, by who has brought it
+        self._filling = Filling(order, self._status, order.peer.name)
+        self._door: Door[Line] = Door(
+            socket.socket(fileno=order.listener),
+            stranger_context(Path(order.identity), order.peer.certificate, serves=True),
+            _let_in,
+        )
+
+    def run(self) -> None:
+        """Wait until all has come, and leave word of how it ended."""
+        self._door.open()
+        wait_s = self._order.wait_s
+        while not (self._is_heard or self._status.is_final):
+            line = self._door.wait(wait_s)
+            if line is None:
+                break
+            self._receive(line)
+            wait_s = CONFIRMED_S if self._is_there else self._order.wait_s
+        if self._is_there:
+            self._status.succeed()
+        elif not self._status.is_final:
+            told = f"Nobody has come from {self._order.peer.name} for {wait_s:.0f} seconds."
+            self._status.fail(told, is_final=True)
+        self._door.close()
+
+    def _receive(self, line: Line) -> None:
+        self._is_there = False  # until this visit has shown it: it may begin anew
+        with closing(line), self._status.of_connection(self._order.peer.name):
+            self._fill(line)
+            self._is_there = True
+            line.say(Verdict())
+            line.hear(Heard)
+            self._is_heard = True
+
+    def _fill(self, line: Line) -> None:
+        try:
+            self._filling.fill(line, self._order.secret)
+        except GntError as error:
+            with suppress(OSError):  # who brings it may be gone
+                line.say(Verdict(problem=error.message))
+            raise
+
+
+def _let_in(connection: ssl.SSLSocket) -> Line:
+    """Take in who has shown the one certificate that TLS accepts here."""
+    line = Line(connection)
+    line.wait_for(DEAD_AFTER_S)
+    return line

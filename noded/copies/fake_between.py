@@ -1,0 +1,181 @@
+"""Copies between two clusters that only pretend."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from common.errors import NodeFailure
+from common.names import DiskId
+from common.noderpc.copies import BrokenOff, Offer, Stranger
+from common.noderpc.disks import DiskSpec
+from noded.copies.chunks import CHUNK
+from noded.copies.interface import Fetched
+
+CONNECT_S = 0.01
+
+
+class Contents(Protocol):
+    """What is on disks that only pretend; a new one has the empty word on it."""
+
+    def read(self, disk: DiskSpec) -> str: ...
+    def write(self, disk: DiskSpec, word: str) -> None: ...
+
+
+@dataclass
+class _Expected:
+    disk: DiskSpec
+    peer: Stranger
+    offer: Offer
+    give_up_at: float
+    done: float = 0.0  # MiB
+    has_ended: bool = False
+
+
+@dataclass
+class _Brought:
+    disk: DiskSpec
+    peer: Stranger
+    host: str
+    offer: Offer
+    begun_at: float
+    looked_at: float
+    done: float = 0.0
+    problem: NodeFailure | None = None
+    has_ended: bool = False
+
+
+@dataclass
+class FakeBridge:
+    """The machines of two clusters that can reach one another, by cluster and address."""
+
+    mib_per_s: int = 1024
+    reaches: bool = True
+    ports: int = 30_000
+    machines: dict[tuple[str, str], "FakeBetween"] = field(default_factory=dict)
+
+    def find(
+        self, host: str, peer: Stranger, offer: Offer, certificate: str
+    ) -> "tuple[FakeBetween, str] | None":
+        """Return where, and under which id, one who shows ``certificate`` may bring a disk."""
+        for (_, address), machine in self.machines.items():
+            is_it = self.reaches and address == host and machine.certificate == peer.certificate
+            copy = machine.expecting(offer, certificate) if is_it else None
+            if copy is not None:
+                return machine, copy
+        return None
+
+
+class FakeBetween:
+    """What one machine expects from another cluster, and brings there."""
+
+    def __init__(
+        self,
+        cluster: str,
+        address: str,
+        bridge: FakeBridge,
+        *,
+        certificate: Callable[[], str],
+        contents: Contents,
+    ) -> None:
+        self._bridge, self._certificate, self._contents = bridge, certificate, contents
+        self._expected: dict[str, _Expected] = {}
+        self._brought: dict[str, _Brought] = {}
+        bridge.machines[cluster, address] = self
+
+    @property
+    def certificate(self) -> str:
+        return self._certificate()
+
+    @property
+    def known(self) -> set[str]:
+        return {*self._expected, *self._brought}
+
+    def uses(self, disk: DiskId) -> bool:
+        expected = [each.disk.id for each in self._expected.values() if not each.has_ended]
+        brought = [each.disk.id for each in self._brought.values() if not each.has_ended]
+        return disk in [*expected, *brought]
+
+    def forget(self, copy: str | None = None) -> None:
+        """End one copy, or all of them."""
+        for each in [copy] if copy else self.known:
+            self._expected.pop(each, None)
+            self._brought.pop(each, None)
+
+    def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+        self._bridge.ports += 1
+        offer = Offer(port=self._bridge.ports, secret=f"secret {self._bridge.ports}")
+        self._expected[copy] = _Expected(disk, peer, offer, _now() + wait_s)
+        return offer
+
+    def offered(self, copy: str) -> Offer | None:
+        expected = self._expected.get(copy)
+        return expected.offer if expected else None
+
+    def brings(self, copy: str) -> bool:
+        """Tell whether a copy is being brought, or has been."""
+        brought = self._brought.get(copy)
+        return brought is not None and brought.problem is None
+
+    def bring(self, copy: str, disk: DiskSpec, peer: Stranger, host: str, offer: Offer) -> None:
+        before = self._brought.get(copy)
+        done = before.done if before else 0.0
+        self._brought[copy] = _Brought(disk, peer, host, offer, _now(), _now(), done)
+
+    def look(self, copy: str) -> Fetched | None:
+        """Tell how far a copy is; None of one that is within a cluster."""
+        self.settle()
+        if brought := self._brought.get(copy):
+            if brought.problem:
+                raise brought.problem
+            return _fetched(brought.disk, brought.done, has_ended=brought.has_ended)
+        if expected := self._expected.get(copy):
+            if not expected.has_ended and _now() > expected.give_up_at:
+                raise NodeFailure(f"Nobody has come from {expected.peer.name}.")
+            return _fetched(expected.disk, expected.done, has_ended=expected.has_ended)
+        return None
+
+    def settle(self) -> None:
+        """Bring all that goes over the bridge up to now."""
+        for machine in self._bridge.machines.values():
+            machine.bring_on()
+
+    def bring_on(self) -> None:
+        for each in self._brought.values():
+            self._bring_on(each)
+
+    def expecting(self, offer: Offer, certificate: str) -> str | None:
+        for copy, each in self._expected.items():
+            if each.offer == offer and each.peer.certificate == certificate:
+                return copy
+        return None
+
+    def receive(self, copy: str, word: str, done: float) -> bool:
+        """Take what has come; tell whether that is all."""
+        expected = self._expected[copy]
+        expected.has_ended = done >= expected.disk.size
+        self._contents.write(expected.disk, word if expected.has_ended else f"a part of {word}")
+        expected.done = done
+        return expected.has_ended
+
+    def _bring_on(self, brought: _Brought) -> None:
+        if brought.has_ended or brought.problem or _now() - brought.begun_at < CONNECT_S:
+            return
+        since, brought.looked_at = brought.looked_at, _now()
+        found = self._bridge.find(brought.host, brought.peer, brought.offer, self.certificate)
+        if found is None:
+            done = round(brought.done * CHUNK)
+            brought.problem = BrokenOff("The connection was refused.", done=done)
+            return
+        more = (_now() - since) * self._bridge.mib_per_s
+        brought.done = min(brought.disk.size, brought.done + more)
+        there, copy = found
+        brought.has_ended = there.receive(copy, self._contents.read(brought.disk), brought.done)
+
+
+def _fetched(disk: DiskSpec, done: float, *, has_ended: bool) -> Fetched:
+    return Fetched(done=round(done * CHUNK), total=disk.size * CHUNK, has_ended=has_ended)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

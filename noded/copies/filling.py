@@ -1,0 +1,104 @@
+"""One side of a conversation: filling a disk with what somebody tells of theirs."""
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+from common.errors import NodeFailure
+from noded.copies import chunks
+from noded.copies.frames import DEAD_AFTER_S, Frame, Garbled, Hello, Kind, Line, Welcome
+from noded.copies.status import Status
+from noded.copies.target import Sums, Target
+
+WORKERS = min(4, os.cpu_count() or 1)
+AHEAD = 2 * WORKERS  # chunks that are being written while one is received
+WELCOME_S = 3600.0  # a process that is new has to read again what it is told is there
+
+
+class Wanted(Protocol):
+    """What is told of the disk to be filled; descriptors are numbers."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def disk(self) -> int: ...
+    @property
+    def sums(self) -> int: ...
+
+
+class Filling:
+    """Fills a disk; goes on from where another process of the same copy ended."""
+
+    def __init__(self, wanted: Wanted, status: Status, source: str) -> None:
+        """Fill from ``source``, which is said in messages."""
+        self._wanted, self._status, self._from = wanted, status, source
+        self._sums = Sums(wanted.sums)
+        self._received = 0
+
+    def fill(self, line: Line, secret: str) -> None:
+        """Return when all is there, durable.
+
+        Raises:
+            Garbled, OSError, EOFError, InvalidRequest: the other side is gone, or makes no sense.
+            NodeFailure: it cannot be done.
+        """
+        sums = self._sums
+        line.wait_for(WELCOME_S)
+        line.say(Hello(secret=secret, have=len(sums.all), sum=sums.whole.hex()))
+        welcome = line.hear(Welcome)
+        line.wait_for(DEAD_AFTER_S)
+        if welcome.begin not in (0, len(sums.all)):
+            raise Garbled("it begins elsewhere than asked")
+        sums.cut(welcome.begin)
+        self._status.begin(welcome.size, welcome.begin * chunks.CHUNK)
+        target = Target(self._wanted.disk, self._wanted.path, welcome.size)
+        try:
+            self._take_all(line, target, chunks.chunks_in(welcome.size))
+            target.finish()
+        finally:
+            target.close()
+
+    def _take_all(self, line: Line, target: Target, count: int) -> None:
+        """Write what comes, some chunks at a time, until the sum of the whole."""
+        ahead: deque[Future[list[bytes]]] = deque()
+        with ThreadPoolExecutor(WORKERS) as pool:
+            try:
+                expected = len(self._sums.all)
+                while (frame := line.receive()).kind is not Kind.END:
+                    if frame.number != expected:
+                        raise Garbled(f"chunk {frame.number} came instead of {expected}")
+                    expected += frame.length if frame.kind is Kind.ZEROS else 1
+                    if expected > count:
+                        raise Garbled("there is more than there can be")
+                    ahead.append(self._begin_writing(line, target, frame, pool))
+                    while len(ahead) > AHEAD:
+                        self._note(ahead.popleft(), target)
+                while ahead:
+                    self._note(ahead.popleft(), target)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        if line.read(frame.length) != self._sums.whole or len(self._sums.all) != count:
+            self._sums.cut(0)
+            raise NodeFailure(
+                f"What has arrived on the disk {self._wanted.path} is not what "
+                f"{self._from} has sent; copy it again."
+            )
+
+    def _begin_writing(
+        self, line: Line, target: Target, frame: Frame, pool: ThreadPoolExecutor
+    ) -> Future[list[bytes]]:
+        if frame.kind is Kind.ZEROS:
+            return pool.submit(target.write_zeros, frame.number, frame.length)
+        payload = line.read(frame.length)
+        if frame.kind is Kind.PROBLEM:
+            raise NodeFailure(f"{self._from}: {payload.decode(errors='replace')}")
+        self._received += len(payload)
+        is_packed = frame.kind is Kind.PACKED
+        return pool.submit(target.write, frame.number, payload, frame.sum, is_packed=is_packed)
+
+    def _note(self, writing: Future[list[bytes]], target: Target) -> None:
+        written = writing.result()
+        self._sums.add(written)
+        target.sync_some(len(written))
+        self._status.advance(len(self._sums.all) * chunks.CHUNK, self._received)
