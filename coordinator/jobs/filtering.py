@@ -59,7 +59,7 @@ def _compile(name: str, condition: Any, watermark: JobId) -> Fits:
             return lambda job: any(of_operation(op.input) is True for op in job.ops)
         case "reason":
             of_entry = compile_filter(condition, _REASON)
-            return lambda job: any(of_entry(entry) is True for entry in _reasons(job))
+            return lambda job: any(of_entry(entry) is True for entry in reasons_of(job))
         case _:
             raise InvalidRequest(
                 f"“{name}” is no predicate of a filter rule; there are jobid, opcode and reason."
@@ -76,7 +76,8 @@ def _with_watermark(condition: Any, watermark: JobId, depth: int) -> Any:
             return condition
 
 
-def _reasons(job: Job) -> Iterator[Sequence[Any]]:
+def reasons_of(job: Job) -> Iterator[Sequence[Any]]:
+    """Yield the entries of a job's reason trail: source, text and nanoseconds since 1970."""
     for op in job.ops:
         yield from op.input.get("reason", ())
 

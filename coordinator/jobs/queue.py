@@ -180,7 +180,7 @@ class JobQueue:
             dependencies=self._dependencies.of(number),
             before=self._places.before(number),
             places=self._limit(),
-            rule=self._held.holds(number),
+            limit=self._held.holds(number),
             obstacles=self._executor.obstacles(running),
         )
         return reasons(standing, self._jobs.find, self._store.state.config)

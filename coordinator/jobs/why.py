@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from common.model.filter_rule import Action, FilterRule
+from common.model.filter_rule import Action
 from common.model.job import Job, Timestamp
 from common.names import JobId
+from coordinator.jobs.limits import Limit, ReasonLimit
 from coordinator.jobs.rules import in_words as rule_in_words
 from coordinator.jobs.running import RunningJob
 from coordinator.locks.names import LockName, Owner
@@ -31,7 +32,7 @@ class Standing(NamedTuple):
     dependencies: Sequence[JobId]  # that have not ended
     before: int | None  # how many go before it; None: it is not in the line
     places: int
-    rule: FilterRule | None  # that holds it
+    limit: Limit | None  # that holds it
     obstacles: Sequence[Obstacle]
 
 
@@ -44,8 +45,8 @@ def reasons(
     if standing.dependencies:
         others = [(number, find(number)) for number in standing.dependencies[:NAMED]]
         return [Reason(f"the end of {_name(*other)}", since) for other in others]
-    if standing.rule is not None:
-        return [Reason(_rule(standing.rule), since)]
+    if standing.limit is not None:
+        return [Reason(_limit(standing.limit), since)]
     if standing.before is not None:
         what = f"one of the {standing.places} places to run"
         if running.turn is not None:
@@ -60,10 +61,12 @@ def reasons(
     return [*step, *calls]
 
 
-def _rule(rule: FilterRule) -> str:
-    if rule.action is Action.RATE_LIMIT:
-        return f"one of the {rule.limit} places that {rule_in_words(rule)} leaves"
-    return f"{rule_in_words(rule)} to be deleted or replaced"
+def _limit(limit: Limit) -> str:
+    if isinstance(limit, ReasonLimit):
+        return f"one of the {limit.limit} places of jobs that have the reason “{limit.reason}”"
+    if limit.action is Action.RATE_LIMIT:
+        return f"one of the {limit.limit} places that {rule_in_words(limit)} leaves"
+    return f"{rule_in_words(limit)} to be deleted or replaced"
 
 
 def _lock(obstacle: Obstacle, find: Callable[[JobId], Job | None], config: Config) -> str:

@@ -21,13 +21,32 @@ FILTERS = (
     Fault(
         "limit counts nobody", "so many jobs run at a time as a rule says",
         "coordinator/jobs/held.py",
-        "self._begun[rule.uuid].add(job.id)", "self._begun[rule.uuid].discard(job.id)",
+        "self._begun[key_of(limit)].add(job)", "self._begun[key_of(limit)].discard(job)",
         (HELD, SIM),
     ),
     Fault(
         "room for nobody", "who waits at a limit goes on when there is room",
         "coordinator/jobs/held.py",
-        "            released.append(following)", "            break",
+        "                yield job", "                return",
+        (HELD, SIM),
+    ),
+    Fault(
+        "first limit only", "a job begins when all its limits have room",
+        "coordinator/jobs/held.py",
+        "        for limit in limits:\n            begun",
+        "        for limit in tuple(limits)[:1]:\n            begun",
+        (HELD,),
+    ),
+    Fault(
+        "let go without its room", "who is let go has its room until it begins",
+        "coordinator/jobs/held.py",
+        "                self._count(job, self._limits[job])\n", "",
+        (HELD,),
+    ),
+    Fault(
+        "limits of one name are one", "other numbers are other limits",
+        "coordinator/jobs/limits.py",
+        "    return ReasonLimit(reason,", "    return ReasonLimit(reason.rpartition(':')[2],",
         (HELD, SIM),
     ),
     Fault(

@@ -129,6 +129,27 @@ def test_who_waits_at_a_rate_limit_can_be_cancelled_and_put_first() -> None:
     simulate(scenario())
 
 
+def test_jobs_may_bring_a_limit_along_in_their_reason_and_it_outlives_the_master() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            reason = [["gnt:user", "rate-limit:1:copies", 1]]
+            running, waiting = await _delays(cluster, 2, reason=reason)
+            (other,) = await _delays(cluster, 1, reason=[["gnt:user", "rate-limit:2:copies", 1]])
+            await asyncio.sleep(0.5)
+            told = await _statuses(cluster, running, waiting, other)
+            assert told == ["running", "queued", "running"]
+            _, ((why, _),) = await cluster.master.luxi("WhyJob", waiting)
+            assert why == "one of the 1 places of jobs that have the reason “rate-limit:1:copies”"
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            await asyncio.sleep(0.5)
+            assert await _statuses(cluster, running, waiting) == ["running", "queued"]
+            await cluster.finished(running)
+            assert (await cluster.finished(waiting)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
 def test_jobs_that_run_count_towards_a_limit_that_is_new_and_go_on() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
