@@ -138,9 +138,11 @@ AREAS = dict(
                 "watch": Command("follow a job", "jobs:watch"),
                 "wait": Command("wait for the end of a job", "jobs:wait"),
                 "why": Command("tell what jobs wait for", "jobs:why"),
-                "cancel": Command("cancel jobs", "jobs:cancel"),
-                "change-priority": Command("have jobs go earlier or later", "jobs:change_priority"),
-                "archive": Command("put ended jobs out of sight", "jobs:archive"),
+                "cancel": Command("cancel jobs", "chosen_jobs:cancel"),
+                "change-priority": Command(
+                    "have jobs go earlier or later", "chosen_jobs:change_priority"
+                ),
+                "archive": Command("put ended jobs out of sight", "chosen_jobs:archive"),
                 "autoarchive": Command(
                     "put jobs that ended long ago out of sight", "jobs:autoarchive"
                 ),

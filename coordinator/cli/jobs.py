@@ -1,21 +1,19 @@
-"""``gnt-job``: info, watch, wait, why, cancel, change-priority, archive, autoarchive."""
+"""``gnt-job``: info, watch, wait, why and autoarchive."""
 
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from common.durations import parse_duration
-from common.errors import GntError, InvalidRequest
 from common.luxi.failures import JobLost
 from coordinator.cli.cell import format_moment
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow, format_log, waits_for
+from coordinator.cli.job_numbers import job_parser, read_numbers
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.priority import read_priority
-from coordinator.cli.telling import print_failure, tell, write
+from coordinator.cli.telling import tell, write
 from coordinator.cli.tree import tree
 
-LONGEST_NUMBER = 15  # digits; no cluster counts so far in its life
 PART_S = 10.0  # one call's share of a long archiving
 _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops", "opstatus",
            "opresult", "opfailure", "oplog", "opstart", "opexec", "opend", "oppriority",
@@ -24,9 +22,9 @@ _FIELDS = ("id", "status", "received_ts", "start_ts", "end_ts", "archived", "ops
 
 def info(command: str, words: Sequence[str]) -> int:
     """``gnt-job info``: everything about some jobs."""
-    parser = _parser(command, "Show all about jobs.", many=True)
+    parser = job_parser(command, "Show all about jobs.", count="+")
     options = parser.parse_args(words)
-    numbers = _numbers(options.jobs)
+    numbers = read_numbers(options.jobs)
     with connect() as client:
         rows = client.call("QueryJobs", numbers, _FIELDS)
     missing = [number for number, row in zip(numbers, rows, strict=True) if row is None]
@@ -43,26 +41,14 @@ def info(command: str, words: Sequence[str]) -> int:
 
 def watch(command: str, words: Sequence[str]) -> int:
     """``gnt-job watch``: show what a job says until it has ended."""
-    parser = _parser(command, "Show what a job says, until it has ended.")
+    parser = job_parser(command, "Show what a job says, until it has ended.")
     parser.add_argument("-v", "--verbose", action="store_true", help="show details, too")
     return _follow(parser, words, loud=True)
 
 
 def wait(command: str, words: Sequence[str]) -> int:
     """``gnt-job wait``: silent until a job has ended."""
-    return _follow(_parser(command, "Wait until a job has ended."), words, loud=False)
-
-
-def cancel(command: str, words: Sequence[str]) -> int:
-    """``gnt-job cancel``."""
-    parser = _parser(command, "Cancel jobs; one that runs is undone.", many=True)
-    return _for_each(parser, words, "CancelJob")
-
-
-def archive(command: str, words: Sequence[str]) -> int:
-    """``gnt-job archive``."""
-    parser = _parser(command, "Put jobs that have ended out of sight.", many=True)
-    return _for_each(parser, words, "ArchiveJob")
+    return _follow(job_parser(command, "Wait until a job has ended."), words, loud=False)
 
 
 def autoarchive(command: str, words: Sequence[str]) -> int:
@@ -85,24 +71,12 @@ def autoarchive(command: str, words: Sequence[str]) -> int:
     return 0
 
 
-def change_priority(command: str, words: Sequence[str]) -> int:
-    """``gnt-job change-priority``."""
-    parser = _parser(command, "Have jobs that wait go earlier or later.", many=True)
-    parser.add_argument(
-        "--priority",
-        required=True,
-        metavar="low|normal|high",
-        help="or a number, -20 being the most urgent",
-    )
-    return _for_each(parser, words, "ChangeJobPriority")
-
-
 def why(command: str, words: Sequence[str]) -> int:
     """``gnt-job why``: what jobs wait for, who has it, and since when."""
-    parser = _parser(command, "Tell what jobs wait for, and who has it.", many=True)
+    parser = job_parser(command, "Tell what jobs wait for, and who has it.", count="+")
     options = parser.parse_args(words)
     with connect() as client:
-        for number in _numbers(options.jobs):
+        for number in read_numbers(options.jobs):
             status, reasons = client.call("WhyJob", number)
             waits = [{"for": what, "seconds": for_s} for what, for_s in reasons]
             nothing = f"Job {number} waits for nothing; its status is {status}."
@@ -113,7 +87,7 @@ def why(command: str, words: Sequence[str]) -> int:
 
 def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
     options = parser.parse_args(words)
-    (number,) = _numbers(options.jobs)
+    (number,) = read_numbers(options.jobs)
     with connect() as client:
         # With --json, standard output is the program's.
         out = (sys.stderr if options.json else sys.stdout) if loud else None
@@ -123,48 +97,6 @@ def _follow(parser: Parser, words: Sequence[str], *, loud: bool) -> int:
     if end.failure:
         raise end.failure
     return 0
-
-
-def _for_each(parser: Parser, words: Sequence[str], method: str) -> int:
-    options = parser.parse_args(words)
-    # What the method takes besides the number of a job.
-    further = (read_priority(options.priority),) if method == "ChangeJobPriority" else ()
-    failures: list[GntError] = []
-    with connect() as client:
-        for number in _numbers(options.jobs):
-            try:
-                told = client.call(method, number, *further)
-            except GntError as error:
-                failures.append(error)
-                continue
-            match told:
-                case [bool(done), str(message)]:
-                    pass
-                case _:
-                    done = bool(told)
-                    message = f"Job {number} is archived." if done else f"Job {number} stays."
-            tell(options, {"id": number, "done": done, "message": message}, message)
-            if not done:
-                failures.append(GntError(f"Job {number} is as it was."))
-    for failure in failures[:-1]:
-        print_failure(failure)
-    if failures:
-        raise failures[-1]
-    return 0
-
-
-def _parser(command: str, description: str, *, many: bool = False) -> Parser:
-    parser = Parser(command, description)
-    parser.add_argument("jobs", metavar="JOB", nargs="+" if many else 1, help="number of a job")
-    add_json(parser)
-    return parser
-
-
-def _numbers(words: Sequence[str]) -> list[int]:
-    for word in words:
-        if not (word.isascii() and word.isdigit() and len(word) <= LONGEST_NUMBER):
-            raise InvalidRequest(f"“{word}” is no number of a job.")
-    return [int(word) for word in words]
 
 
 def _describe(job: dict[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,31 @@
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from common.luxi.failures import JobLost
+from common.model.group import Group
+from common.model.job import Status
 from common.model.policy import InstancePolicy
+from common.model.stamp import Stamp
+from common.names import GroupName, JobId
 from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli import main
 from coordinator.cli.commands import AREAS, UMBRELLA, Command
 from coordinator.cli.init import parser_of, read_wanted
 from coordinator.operations.catalogue import Entry
+from coordinator.state.state import state_of
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
+from tests.unit.queries.cluster import CLUSTER, GROUP, JOBS
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -193,6 +202,37 @@ def test_jobs_are_cancelled_and_archived(run: Run, coordinator: ScriptedCoordina
     coordinator.methods["ArchiveJob"] = lambda job: job == 1
     assert run("gnt-job archive 1") == (0, "Job 1 is archived.\n", "")
     assert run("gnt-job archive 2").code == 1
+
+
+def test_jobs_are_chosen_by_how_far_they_are(run: Run, coordinator: ScriptedCoordinator) -> None:
+    heard: list[Any] = []
+
+    def hear(*told: Any) -> list[Any]:
+        heard.append(told)
+        return [True, "Heard."]
+
+    coordinator.methods |= {"CancelJob": hear, "ChangeJobPriority": hear}
+    assert run("gnt-job cancel --waiting --force").err == "Failure: There are no waiting jobs.\n"
+    begun = replace(JOBS[2], id=JobId(4), ops=(replace(JOBS[2].ops[0], status=Status.WAITING),))
+    state = state_of((CLUSTER, Group(uuid=GROUP, name=GroupName("default")), *JOBS, begun), Stamp())
+    coordinator.source = dataclasses.replace(coordinator.source, state=state)
+    for chosen, numbers in (("queued", [3]), ("waiting", [4]), ("pending", [3, 4])):
+        heard.clear()
+        assert run(f"gnt-job cancel --{chosen} --force").code == 0
+        assert sorted(heard) == [(number,) for number in numbers]
+    heard.clear()
+    assert run("gnt-job change-priority --priority high --waiting -f").out == "Heard.\n"
+    assert heard == [(4, -10)]
+
+
+def test_jobs_are_not_chosen_unseen(run: Run, coordinator: ScriptedCoordinator) -> None:
+    assert run("gnt-job cancel").code == 2
+    assert run("gnt-job cancel --pending 1").code == 2
+    assert run("gnt-job cancel --pending --queued").code == 2
+    ran = run("gnt-job cancel --pending")
+    assert ran.code == 13
+    assert "queued TEST_DELAY(9)" in ran.err
+    assert "--force" in ran.err
 
 
 def test_objects_are_described(run: Run, coordinator: ScriptedCoordinator) -> None:
