@@ -10,6 +10,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, EarlyRelease, InstanceArgument
 from coordinator.operations.instance.place import Place, place_of
+from coordinator.operations.instance.remaking import remake
 from coordinator.operations.instance.replacement import (
     check_mirrored,
     find_faulty,
@@ -124,8 +125,8 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
         if plan.indices:
-            way = replace_node if plan.old else replace_in_place
-            yield from way(cluster, plan)
+            way = remake if plan.is_lost else replace_in_place
+            yield from (replace_node if plan.old else way)(cluster, plan)
 
     def _mode(self) -> ReplaceMode:
         """Return what is asked.

@@ -47,7 +47,10 @@ async def plan_in_place(
     guest = _with_disks(present_guest(config, instance), indices)
     disks = tuple(config.disks_of(instance)[index] for index in indices)
     access = await _access(cluster, guest, home)
-    await _check_source(cluster, instance, guest, disks, source, needs_link=access is not None)
+    is_lost = await _is_lost(cluster, guest, target)
+    # A guest whose own node has a good copy does without the other one, which is not there.
+    needs_link = access is not None and not (is_lost and source.uuid == home.uuid)
+    await _check_source(cluster, instance, guest, disks, source, needs_link=needs_link)
     await take_space_beside(cluster, instance, disks, target)
     return ReplacePlan(
         instance=instance,
@@ -57,6 +60,7 @@ async def plan_in_place(
         access=access,
         source=source.ref,
         target=target.ref,
+        is_lost=is_lost,
         after=guest,
         disks=disks,
         now=cluster.now(),
@@ -141,6 +145,13 @@ async def find_faulty(
             instance=instance.name,
         )
     return faulty[0] if faulty else (second, ())
+
+
+async def _is_lost(cluster: Cluster, guest: GuestSpec, target: Node) -> bool:
+    """Tell whether a node has nothing of some disks: no volume that is whole, and no device."""
+    found = await cluster.call(Disks, target).find(disks=guest.disks)
+    reports = await cluster.call(Mirrors, target).status(disks=guest.disks)
+    return not any(found) and not any(reports)
 
 
 def _with_disks(guest: GuestSpec, indices: tuple[int, ...]) -> GuestSpec:

@@ -34,6 +34,7 @@ class ReplacePlan(Order, kw_only=True):
         access: in which the primary node has the disks; None: they are at rest.
         source: whose copies are good, and stay.
         target: where new ones are made.
+        is_lost: whether the target has nothing of the disks any more, as when it was wiped.
         old: the secondary node that is left; None if new copies are on the node of the old ones.
         reaches_old: whether that node is asked to delete its copies.
         after: with the disks as they will be on another node.
@@ -49,6 +50,7 @@ class ReplacePlan(Order, kw_only=True):
     access: Access | None
     source: NodeRef
     target: NodeRef
+    is_lost: bool = False
     old: NodeRef | None = None
     reaches_old: bool = True
     after: GuestSpec
@@ -85,7 +87,7 @@ def replace_in_place(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     for index, disk in zip(plan.indices, guest.disks, strict=True):
         # What is new here is deleted where the old volumes are taken back.
         yield _create_anew(cluster, index, disk, target)
-    yield _copy(cluster, plan, guest)
+    yield copy_over(cluster, plan, guest)
     if plan.access is None:
         yield let_go(cluster, guest, nodes)
     yield dataclasses.replace(note_good(plan), point_of_no_return=True)
@@ -99,7 +101,7 @@ def replace_node(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     """Make new copies on another node; the old ones are deleted when these are up to date."""
     yield from mirror_elsewhere(cluster, plan)
     if not plan.early:
-        yield _copy(cluster, plan, plan.after)
+        yield copy_over(cluster, plan, plan.after)
         if plan.access is None:
             yield let_go(cluster, plan.after, (plan.home, plan.target))
     behind = (plan.target.uuid,) if plan.early else ()
@@ -110,7 +112,7 @@ def replace_node(cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
     )
     yield from drop_old(cluster, plan)
     if plan.early:
-        yield _copy(cluster, plan, plan.after)
+        yield copy_over(cluster, plan, plan.after)
         yield note_good(plan)
         if plan.access is None:
             yield let_go(cluster, plan.after, (plan.home, plan.target))
@@ -158,7 +160,7 @@ def _set_aside(cluster: Cluster, plan: ReplacePlan) -> Step:
 
     async def take_back() -> None:
         await mirrors.take_back(disks=guest.disks)
-        await hold(cluster, guest, _as_it_was(plan, target))
+        await hold(cluster, guest, as_it_was(plan, target))
 
     return act(
         f"set the volumes of {guest.name} on {target} aside",
@@ -174,10 +176,10 @@ def _create_anew(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) ->
     )
 
 
-def _copy(cluster: Cluster, plan: ReplacePlan, guest: GuestSpec) -> Step:
+def copy_over(cluster: Cluster, plan: ReplacePlan, guest: GuestSpec) -> Step:
     async def copy() -> None:
-        await hold(cluster, guest, _as_it_was(plan, plan.target))
-        await hold(cluster, guest, _as_it_was(plan, plan.source))
+        await hold(cluster, guest, as_it_was(plan, plan.target))
+        await hold(cluster, guest, as_it_was(plan, plan.source))
         await wait_for_sync(cluster, guest, plan.source)
 
     return act(f"copy the disks of {guest.name} from {plan.source} to {plan.target}", copy)
@@ -192,7 +194,7 @@ def _switch(cluster: Cluster, plan: ReplacePlan) -> Step:
         if old:
             await hold(cluster, plan.guest, optional(*none(old)))
         await hold(cluster, plan.after, standby(plan.target))
-        await hold(cluster, plan.after, _as_it_was(plan, plan.home))
+        await hold(cluster, plan.after, as_it_was(plan, plan.home))
 
     async def switch_back() -> None:
         await hold(cluster, plan.after, none(plan.target))
@@ -201,7 +203,7 @@ def _switch(cluster: Cluster, plan: ReplacePlan) -> Step:
             return
         if old:
             await hold(cluster, plan.guest, optional(*standby(old)))
-        await hold(cluster, plan.guest, _as_it_was(plan, plan.home))
+        await hold(cluster, plan.guest, as_it_was(plan, plan.home))
 
     title = f"mirror the disks of {plan.guest.name} to {plan.target} instead of {plan.old}"
     return act(title, switch, undo=switch_back)
@@ -224,7 +226,7 @@ def delete_old(cluster: Cluster, index: int, disk: DiskSpec, node: NodeRef) -> S
     return act(f"delete the old copy of disk {index} on {node}", delete)
 
 
-def _as_it_was(plan: ReplacePlan, node: NodeRef) -> tuple[Hold, ...]:
+def as_it_was(plan: ReplacePlan, node: NodeRef) -> tuple[Hold, ...]:
     """Return how a node has the disks while they are copied."""
     if plan.access is None or node != plan.home:
         return standby(node)

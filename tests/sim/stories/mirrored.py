@@ -14,6 +14,7 @@ from coordinator.operations.node.failover import FailOverNode
 from coordinator.operations.node.migrate import MigrateNode
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored, web1_mirrored, web1_mirrored_without
 from tests.support.cluster import SimulatedCluster
+from tests.support.image import GROUP
 from tests.support.seeds import is_thorough
 from tests.support.story import Story
 
@@ -35,6 +36,20 @@ async def web1_split(cluster: SimulatedCluster) -> None:
     cluster.pairs.new_generation(end)
     cluster.heal()
     cluster.pairs.settle()
+
+
+async def web1_lost_on_beta(cluster: SimulatedCluster) -> None:
+    """Begin with an instance on gamma, and nothing of its disk on beta any more."""
+    await cluster.run(mirrored())
+    await cluster.lose_power("beta")
+    cluster.machines["beta"].volumes.groups[GROUP].volumes.clear()
+    await cluster.machines["beta"].boot()
+
+
+async def web1_lost_and_down(cluster: SimulatedCluster) -> None:
+    """Begin with an instance that is down, and nothing of its disk on its primary node any more."""
+    await cluster.run(mirrored(start=False))
+    cluster.machines["gamma"].volumes.groups[GROUP].volumes.clear()
 
 
 # That a copy has fallen behind stays noted, though what was to follow failed.
@@ -67,6 +82,10 @@ STORIES = {
     "replace on the primary node": Story(
         ReplaceDisks(instance_name=WEB1, on_primary=True), web1_mirrored(), uncertain=NOTED,
         again=ReplaceDisks(instance_name=WEB1, on_primary=True),
+    ),
+    "make a lost copy anew": Story(
+        ReplaceDisks(instance_name=WEB1, on_secondary=True), web1_lost_on_beta, uncertain=NOTED,
+        again=ReplaceDisks(instance_name=WEB1, on_secondary=True),
     ),
     "note which copies are behind": Story(
         VerifyDisksOfGroup(group_name="default"), web1_unnoted, uncertain=NOTED
@@ -106,6 +125,10 @@ _IN_DETAIL = {
     "replace on the secondary node": Story(
         ReplaceDisks(instance_name=WEB1, on_secondary=True), web1_mirrored(), uncertain=NOTED,
         again=ReplaceDisks(instance_name=WEB1, on_secondary=True),
+    ),
+    "make a lost copy anew of what is down": Story(
+        ReplaceDisks(instance_name=WEB1, on_primary=True), web1_lost_and_down, uncertain=NOTED,
+        again=ReplaceDisks(instance_name=WEB1, on_primary=True),
     ),
     "replace on the secondary node of what is down": Story(
         ReplaceDisks(instance_name=WEB1, on_secondary=True), web1_mirrored(start=False),
