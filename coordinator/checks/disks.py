@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from coordinator.checks.finding import Finding, Seen
 from coordinator.disks.kinds import shared_pools
+from coordinator.disks.missing import remedy
 from coordinator.state.config import Config
 
 
@@ -19,8 +20,11 @@ def check_missing(seen: Seen) -> Iterator[Finding]:
             for uuid in nodes:
                 for path in disk.backing.paths:
                     if path not in files[uuid]:
-                        node = seen.config.nodes[uuid].name
-                        message = f"disk {index} ({path}) is missing on {node}"
+                        node = seen.config.nodes[uuid]
+                        message = (
+                            f"disk {index} ({path}) is missing on {node.name}; "
+                            f"{remedy(seen.config, instance, node)}"
+                        )
                         yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
 
 

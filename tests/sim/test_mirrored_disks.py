@@ -475,7 +475,8 @@ def test_a_missing_copy_is_found() -> None:
         found = await cluster.run(VerifyGroup(group_name="default", findings=True))
         missing = [each for each in found if each["code"] == "EINSTANCEMISSINGDISK"]
         assert {each["name"] for each in missing} == {"web1"}
-        assert all(each["message"].endswith("is missing on beta") for each in missing)
+        remedy = "“gnt-instance replace-disks --on-secondary web1” makes it of the other copy"
+        assert all(each["message"].endswith(remedy) for each in missing)
 
     tell(story)
 
