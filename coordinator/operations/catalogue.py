@@ -385,6 +385,8 @@ _ENTRIES = (
         "node.add",
         command="gnt-node add",
         help="take a machine into the cluster",
+        # There are no keys of ssh to be set up, and a machine that has a token is in no cluster.
+        ignored=("--force-join", "--no-node-setup", "--no-ssh-key-check"),
     ),
     Entry(
         "OP_NODE_EVACUATE",

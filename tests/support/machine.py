@@ -202,6 +202,17 @@ class Machine:
         self.hardware = FakeMachine(f"boot {self.boots}")
         await self.start_noded()
 
+    async def wipe(self) -> None:
+        """Lose everything that its disks held; it boots as a machine of no cluster."""
+        await self.lose_power()
+        self._disk.become(self.paths.root, {"var": {"lib": {"gantry": {}}}})
+        for group in self.volumes.groups.values():
+            group.volumes.clear()
+        for fake in self.fakes:
+            fake.local.disks.clear()
+            fake.local.contents.clear()
+        await self.boot()
+
     async def close(self) -> None:
         await self._power.close()
         await self.kill_noded()

@@ -25,6 +25,18 @@ def add_delta(cluster: SimulatedCluster) -> AddNode:
     )
 
 
+def readd_gamma(cluster: SimulatedCluster) -> AddNode:
+    return AddNode(node_name=GAMMA, token=str(cluster.machines["gamma"].token), readd=True)
+
+
+async def gamma_wiped(cluster: SimulatedCluster) -> None:
+    """Have gamma lose its disks, with a copy of web1's on them."""
+    await cluster.run(mirrored("web1", "beta", "gamma"))
+    await cluster.lose_power("gamma")
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+    await cluster.machines["gamma"].wipe()
+
+
 async def gamma_drained(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, drained=True, force=True))
 
@@ -52,6 +64,9 @@ REPAIR = RepairStorage(node_name=GAMMA, storage_type=UnitType.VOLUME_GROUP, name
 STORIES = {
     "add a candidate": Story(add_delta, strangers=1, has_secret=True, concerned="delta"),
     "add a regular node": Story(add_delta, strangers=1, candidates=3, has_secret=True),
+    "have a wiped node come back": Story(
+        readd_gamma, gamma_wiped, has_secret=True, concerned="gamma"
+    ),
     "drain": Story(
         ModifyNode(node_name=GAMMA, drained=True), concerned="gamma", uncertain=ABOUT_GAMMA
     ),

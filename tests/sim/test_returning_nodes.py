@@ -1,0 +1,158 @@
+"""A node that has lost everything it knew, and comes back with its name, its UUID and its disks."""
+
+import shutil
+
+import pytest
+
+from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
+from common.model.template import DiskTemplate
+from common.names import NodeName
+from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.replace_disks import ReplaceDisks
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.modify import ModifyNode
+from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, mirrored
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.image import ip_of
+
+
+def readd(cluster: SimulatedCluster, name: NodeName = GAMMA, **fields: object) -> AddNode:
+    token = str(cluster.machines[name].token)
+    return AddNode(node_name=name, token=token, readd=True, **fields)  # type: ignore[arg-type]
+
+
+async def findings(cluster: SimulatedCluster) -> list[str]:
+    """Return what a verification of everything finds."""
+    number = await cluster.submit(VerifyCluster(findings=True))
+    job = await cluster.finished(number)
+    told = []
+    for _, child in job.ops[0].result["jobs"]:
+        ended = await cluster.finished(child)
+        told += [each["message"] for each in ended.ops[0].result]
+    return told
+
+
+def test_a_wiped_node_is_the_same_node_again_and_its_copies_are_made_anew_on_request() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            before = cluster.config.node(GAMMA)
+            await cluster.run(mirrored("web1", "beta", "gamma"))
+            await cluster.machines["gamma"].wipe()
+            job = await cluster.finished(await cluster.submit(readd(cluster)))
+            told = [entry.message for entry in job.ops[0].log]
+            says = "Disk 0 of web1 is missing on gamma; “gnt-instance replace-disks --on-secondary"
+            assert any(says in line for line in told), told
+            after = cluster.config.node(GAMMA)
+            assert (after.uuid, after.name, after.primary_ip) == (
+                before.uuid, before.name, before.primary_ip,
+            )  # fmt: skip
+            assert after.key != before.key
+            assert after.master_candidate
+            await cluster.settle()
+            cluster.check_replicas()
+            assert any("replace-disks --on-secondary web1" in f for f in await findings(cluster))
+            await cluster.run(ReplaceDisks(instance_name=WEB1, on_secondary=True))
+            await cluster.settle()
+            assert not [f for f in await findings(cluster) if "disk 0" in f]
+
+    simulate(scenario())
+
+
+def test_the_certificate_of_before_is_worth_nothing_any_more() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            gamma = cluster.machines["gamma"]
+            kept = gamma.paths.root.with_name("kept")
+            shutil.copytree(gamma.paths.state, kept)
+            await gamma.wipe()
+            await cluster.run(readd(cluster))
+            await gamma.kill_noded()
+            shutil.rmtree(gamma.paths.state)
+            shutil.copytree(kept, gamma.paths.state)
+            cluster.disk.have_all_durable(gamma.paths.root)
+            await gamma.lose_power()
+            await gamma.boot()  # from the disk of before, say out of a drawer
+            with pytest.raises(NodeFailure, match="certificate is not gamma's"):
+                await cluster.run(create("web1", "gamma"))
+            with pytest.raises(GntError, match="does not become master: gamma is not among"):
+                await cluster.take_over("gamma")
+            await cluster.start_master("alpha")
+            await cluster.run(create("web1", "beta"))
+
+    simulate(scenario())
+
+
+def test_a_primary_that_was_wiped_gets_the_copy_of_the_node_that_took_over() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(mirrored("web1", "gamma", "beta"))
+            await cluster.lose_power("gamma")
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+            await cluster.machines["gamma"].wipe()
+            await cluster.run(readd(cluster))
+            assert not cluster.config.node(GAMMA).offline
+            await cluster.run(ReplaceDisks(instance_name=WEB1, on_secondary=True))
+            await cluster.settle()
+            assert not [f for f in await findings(cluster) if "disk 0" in f]
+
+    simulate(scenario())
+
+
+def test_disks_that_only_a_wiped_node_had_are_named_with_what_makes_them_anew() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "gamma", template=DiskTemplate.PLAIN, start=False))
+            await cluster.machines["gamma"].wipe()
+            await cluster.run(readd(cluster))
+            told = await findings(cluster)
+            assert any("“gnt-instance recreate-disks web1” makes it anew, empty" in f for f in told)
+
+    simulate(scenario())
+
+
+def test_who_comes_back_while_the_pool_is_full_is_no_candidate() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4, candidates=3) as cluster:
+            await cluster.lose_power("gamma")
+            gone = ModifyNode(node_name=GAMMA, offline=True, auto_promote=True)
+            await cluster.run(gone)
+            await cluster.machines["gamma"].wipe()
+            await cluster.run(readd(cluster))
+            names = [node.name for node in cluster.config.candidates()]
+            assert names == ["alpha", "beta", "delta"]
+
+    simulate(scenario())
+
+
+def test_what_is_no_return_is_refused_and_nothing_is_done() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(strangers=1) as cluster:
+            before = await cluster.snapshot()
+            delta = str(cluster.machines["delta"].token)
+
+            def order(name: str, **fields: object) -> AddNode:
+                given = {"node_name": NodeName(name), "token": delta, "readd": True, **fields}
+                return AddNode(**given)  # type: ignore[arg-type]
+
+            with pytest.raises(NotFound, match="delta"):
+                await cluster.run(order("delta"))
+            with pytest.raises(Conflict, match="alpha is the master"):
+                await cluster.run(order(ALPHA))
+            with pytest.raises(InvalidRequest, match="shows another certificate"):
+                await cluster.run(order(BETA))  # which knows all it knew
+            with pytest.raises(InvalidRequest, match=r"its primary address was .*, not 192.0.2.9"):
+                await cluster.run(order(BETA, primary_ip="192.0.2.9"))
+            with pytest.raises(InvalidRequest, match="its vm_capable was True, not False"):
+                await cluster.run(order(BETA, vm_capable=False))
+            with pytest.raises(InvalidRequest, match="its group was default, not other"):
+                await cluster.run(order(BETA, group="other"))
+            with pytest.raises(Conflict, match="--readd has it come back"):
+                await cluster.run(order(BETA, readd=False, primary_ip=ip_of("delta")))
+            with pytest.raises(InvalidRequest, match="Say with --primary-ip"):
+                await cluster.run(order("delta", readd=False))
+            assert not before.differences(await cluster.snapshot())
+
+    simulate(scenario())
