@@ -25,6 +25,7 @@ from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
 
 Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
+NicSlots = Annotated[dict[NicId, Few], Meta(max_length=256)]
 
 
 class GuestSpec(Order):
@@ -38,9 +39,10 @@ class GuestSpec(Order):
     disks: tuple[DiskSpec, ...] = ()  # as the guest gets them, in this order
     nics: tuple[NicSpec, ...] = ()
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
-    # Where disks are in the machine of the guest that runs and comes from another node; others
-    # get free ones, in their order.
+    # Where disks and nics are in the machine of the guest that runs and comes from another node;
+    # others get free ones, in their order.
     slots: Slots = {}
+    nic_slots: NicSlots = {}
 
 
 class GuestState(StrEnum):
@@ -75,6 +77,7 @@ class GuestReport(Report):
     vcpus: Few
     nics: tuple[NicId, ...] = ()
     disks: Slots | None = None  # with their slots in its machine; None: it is not known
+    nic_slots: NicSlots | None = None  # likewise
     cpu_seconds: Seconds = 0.0
     resident: MiB = MiB(0)  # what it has touched of its memory so far
     pinned: Pins = {}  # parameters that it runs with, and can be received with only
@@ -156,6 +159,21 @@ class Instances(NodeService, prefix="instances"):
             Conflict: its memory comes or has left, or its disks cannot be changed.
             NodeFailure: it does not let go of a disk in time, and may do so later; or a disk is
                 not attached, or cannot be opened.
+        """
+
+    @rpc(timeout=90, safe_to_repeat=True)
+    @abstractmethod
+    async def ensure_nics(self, *, guest: GuestSpec) -> None:
+        """Have a running guest know its nics, and no others, each with its tap.
+
+        What it lacks is plugged in, what it has besides is taken out, which it is asked for and
+        has to agree to; one that has another MAC address now is both. Of a guest that does not
+        run here nothing is done.
+
+        Raises:
+            Conflict: its memory comes or has left, or its nics cannot be changed.
+            NodeFailure: it does not let go of a nic in time, and may do so later; or a tap cannot
+                be made.
         """
 
     @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True)

@@ -1,12 +1,12 @@
 """Calls about the guests of this node."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
 from common.errors import GntError, InvalidRequest, NodeFailure
 from common.model.hypervisors import hypervisor_parameters
-from common.names import InstanceId, TaskId, check_name, is_uuid
+from common.names import InstanceId, NicId, TaskId, check_name, is_uuid
 from common.noderpc.instances import (
     ConsoleInfo,
     GuestReport,
@@ -53,7 +53,7 @@ class InstanceHandlers(Instances):
                 taps = await self._network.ensure_taps(guest.nics)
                 await hypervisor.ensure_running(guest, taps)
             except GntError:
-                await self._remove_taps_unless_used(guest.id)
+                await self._remove_unused_taps(guest.id)
                 raise
 
     async def ensure_gone(self, *, instance: InstanceId) -> None:
@@ -86,6 +86,15 @@ class InstanceHandlers(Instances):
         async with self._turns.of(guest.id):
             await hypervisor.ensure_disks(guest)
 
+    async def ensure_nics(self, *, guest: GuestSpec) -> None:
+        hypervisor = self._hypervisor_for(guest)
+        async with self._turns.of(guest.id):
+            try:
+                taps = await self._network.ensure_taps(guest.nics)
+                await hypervisor.ensure_nics(guest, taps)
+            finally:
+                await self._remove_unused_taps(guest.id)
+
     async def guests(self) -> tuple[GuestReport, ...]:
         reports = [
             report
@@ -106,7 +115,7 @@ class InstanceHandlers(Instances):
                 taps = await self._network.ensure_taps(guest.nics)
                 return await hypervisor.ensure_receiving(guest, taps, move)
             except GntError:
-                await self._remove_taps_unless_used(guest.id)
+                await self._remove_unused_taps(guest.id)
                 raise
 
     async def begin_migration(
@@ -205,15 +214,20 @@ class InstanceHandlers(Instances):
         for task in [task for task, whose in self._shutdowns.items() if whose == instance]:
             await self._tasks.cancel(task)
 
-    async def _remove_taps_unless_used(self, instance: InstanceId) -> None:
-        """Clear up after a start that failed; but the guest may run, or be on its way in."""
-        used = [report.id for report in await self.guests() if report.state != GuestState.STOPPED]
-        if instance not in used:
-            await self._remove_taps(instance)
+    async def _remove_unused_taps(self, instance: InstanceId) -> None:
+        """Clear up what its guest does not have; it may run, or be on its way in."""
+        there = [
+            each
+            for each in await self.guests()
+            if each.id == instance and each.state is not GuestState.STOPPED
+        ]
+        if all(each.nic_slots is not None for each in there):  # else it is not known which it has
+            await self._remove_taps(instance, kept={nic for each in there for nic in each.nics})
 
-    async def _remove_taps(self, instance: InstanceId) -> None:
+    async def _remove_taps(self, instance: InstanceId, kept: Container[NicId] = ()) -> None:
         taps = await self._network.taps()
-        await self._network.remove_taps(tuple(tap.nic for tap in taps if tap.instance == instance))
+        unwanted = (tap.nic for tap in taps if tap.instance == instance and tap.nic not in kept)
+        await self._network.remove_taps(tuple(unwanted))
 
 
 def _check_id(instance: InstanceId) -> None:

@@ -17,7 +17,7 @@ from common.errors import Conflict, NodeFailure, NotFound
 from common.names import DiskId, InstanceId, TaskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
-from noded.hypervisor.fake_disks import placed, settle_disks
+from noded.hypervisor.fake_devices import placed, settle_disks, settle_nics
 from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, Phase
 from noded.hypervisor.fake_moves import ANSWER_S, MEMORY_PER_S, Moves
 from noded.hypervisor.fake_world import FakeWorld
@@ -99,13 +99,13 @@ class FakeHypervisor:
         guest.counted, guest.since = 0, _now()
 
     async def ensure_disks(self, guest: GuestSpec) -> None:
-        match await self._look(guest.id):
-            case GuestState.INCOMING | GuestState.MIGRATED as state:
-                raise Conflict(f"The disks of {guest.name} cannot be changed here: it is {state}.")
-            case GuestState.STOPPED | None:
-                return
-            case _:
-                await settle_disks(self._guests[guest.id], guest, self.open_disk)
+        if running := await self._changeable(guest, "disks"):
+            await settle_disks(running, guest, self.open_disk)
+
+    async def ensure_nics(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        _check_taps(guest, taps)
+        if running := await self._changeable(guest, "nics"):
+            await settle_nics(running, guest)
 
     async def stand_still(self, instance: InstanceId) -> None:
         match await self._look(instance):
@@ -246,6 +246,12 @@ class FakeHypervisor:
         spec = self._guests[instance].spec
         return {spec.slots[disk.id]: disk.size for disk in spec.disks}
 
+    def seen_nics(self, instance: InstanceId) -> dict[int, str]:
+        """Return the nics that a guest has: slots, and MAC addresses."""
+        self.world.settle()
+        spec = self._guests[instance].spec
+        return {spec.nic_slots[nic.id]: nic.mac for nic in spec.nics}
+
     def fill(self, instance: InstanceId) -> None:
         """Have what a guest writes find no room, until it tries again."""
         guest = self._guests[instance]
@@ -344,6 +350,16 @@ class FakeHypervisor:
         written_down = guest.state is GuestState.INCOMING or guest.has_told_left
         return guest.state if written_down else GuestState.UNKNOWN
 
+    async def _changeable(self, guest: GuestSpec, what: str) -> Guest | None:
+        """Return a guest whose devices can be changed; None if it does not run here."""
+        match await self._look(guest.id):
+            case GuestState.INCOMING | GuestState.MIGRATED as state:
+                raise Conflict(f"The {what} of {guest.name} cannot be changed here: it is {state}.")
+            case GuestState.STOPPED | None:
+                return None
+            case _:
+                return self._guests[guest.id]
+
     async def _running(self, instance: InstanceId, verb: str) -> Guest:
         state = await self._look(instance)
         if state is not GuestState.RUNNING:
@@ -364,6 +380,7 @@ class FakeHypervisor:
             vcpus=guest.spec.vcpus,
             nics=tuple(nic.id for nic in guest.spec.nics),
             disks=guest.spec.slots,
+            nic_slots=guest.spec.nic_slots,
             cpu_seconds=guest.number(_now()) / COUNTS_PER_S,
             pinned={"accelerator": "tcg"},
             move=guest.move,

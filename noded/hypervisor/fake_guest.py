@@ -75,7 +75,7 @@ class Guest:
     has_told_left: bool = False  # which is written down then, and true whether it answers or not
     has_process: bool = True
     lacks_space: bool = False  # it stands still because of that
-    is_deaf: bool = False  # lets go of no disk that it is asked for
+    is_deaf: bool = False  # lets go of no device that it is asked for
 
     def is_off(self, now: float) -> bool:
         """Tell whether a press of its power button has had time to work."""

@@ -91,6 +91,9 @@ class Moves:
         if guest.spec.slots.items() - transfer.target.spec.slots.items():
             guest.break_off("the target's machine lacks a disk", _now())
             return False
+        if guest.spec.nic_slots != transfer.target.spec.nic_slots:
+            guest.break_off("the target's machine has other nics", _now())
+            return False
         return transfer.target.hung_at is None
 
     def _meet(self, transfer: Transfer) -> Guest | None:

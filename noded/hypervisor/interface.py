@@ -99,6 +99,20 @@ class Hypervisor(Protocol):
                 later, and a repeat goes on waiting; or a disk cannot be opened.
         """
 
+    async def ensure_nics(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        """Have a running guest know its nics, and no others; one that does not run is left alone.
+
+        As ``ensure_disks``. A nic whose MAC address is another one now is taken out, and put in
+        again where it was.
+
+        Args:
+            guest: with the nics that it is to have.
+            taps: network devices of the node that exist already, in the order of its nics.
+
+        Raises:
+            Conflict, NodeFailure: as ``ensure_disks``.
+        """
+
     async def stand_still(self, instance: InstanceId) -> None:
         """Have a running guest stand still, with all that it has written on its disks.
 

@@ -13,7 +13,7 @@ from common.errors import Conflict, NodeFailure
 from common.model.disk import Mode
 from common.names import InstanceName
 from common.noderpc.disks import DiskSpec
-from noded.hypervisor.kvm import plugging
+from noded.hypervisor.kvm import letting_go
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import parse_devices
 from noded.system.execute import execute
@@ -83,7 +83,7 @@ def test_read_only_disk_grows_at_the_next_start() -> None:
 
 def test_guest_that_does_not_let_go_keeps_its_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A firmware that found nothing to boot from hears nobody."""
-    monkeypatch.setattr(plugging, "LET_GO_S", 0.5)
+    monkeypatch.setattr(letting_go, "LET_GO_S", 0.5)
 
     async def scenario(rig: KvmRig) -> None:
         alpha, disks = rig.nodes["alpha"], (rig.disk(1), rig.disk(2))

@@ -14,19 +14,19 @@ DISKS = (
     ),
     Fault(
         "growth not told", "a guest sees its disk grow",
-        "noded/hypervisor/kvm/plugging.py",
+        "noded/hypervisor/kvm/disk_plugging.py",
         ".size >= disk.size * MIB:", ".size:",
         (GUESTS,),
     ),
     Fault(
         "file cut to what was ordered", "a disk never shrinks",
-        "noded/hypervisor/kvm/plugging.py",
+        "noded/hypervisor/kvm/disk_plugging.py",
         "            size = size_of(descriptor)\n", "            size = disk.size * MIB\n",
         (GUESTS,),
     ),
     Fault(
         "descriptor left open", "a disk that is given up is closed",
-        "noded/hypervisor/kvm/plugging.py",
+        "noded/hypervisor/kvm/disk_plugging.py",
         "            if node.fdset is not None:", "            if False:",
         (GUESTS,),
     ),

@@ -23,7 +23,7 @@ from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import PASSABLE, Home
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import parse_block_nodes, parse_devices
-from noded.hypervisor.slots import SLOTS
+from noded.hypervisor.slots import DISK_SLOTS, NIC_SLOTS
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
 from tests.support.clock import simulate
@@ -51,6 +51,9 @@ class Rig(Protocol):
 
     async def seen(self, node: str) -> dict[int, int]:
         """Return the disks that web1 itself has: slots, and sizes in MiB."""
+
+    async def seen_nics(self, node: str) -> dict[int, str]:
+        """Return the nics that web1 itself has: slots, and MAC addresses."""
 
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
         """Return how far a guest has counted since its last start, 0 before it began."""
@@ -87,6 +90,9 @@ class FakeRig:
 
     async def seen(self, node: str) -> dict[int, int]:
         return self.machines[node].seen(WEB1)
+
+    async def seen_nics(self, node: str) -> dict[int, str]:
+        return self.machines[node].seen_nics(WEB1)
 
     def number(self, node: str, instance: InstanceId = WEB1) -> int:
         return self.machines[node].number(instance)
@@ -148,9 +154,22 @@ class KvmRig:
         async with monitor(self.home(node).qmp_socket, "web1") as session:
             devices = parse_devices(await session.ask("qom-list", path="/machine/peripheral"))
             nodes = parse_block_nodes(await session.ask("query-named-block-nodes", flat=True))
-        every = {slot: nodes[node_name(slot)] for slot in range(SLOTS) if node_name(slot) in nodes}
+        every = {
+            slot: nodes[node_name(slot)] for slot in range(DISK_SLOTS) if node_name(slot) in nodes
+        }
         assert {device_name(slot) for slot in every} == {d for d in devices if "disk" in d}
         return {slot: node.size >> 20 for slot, node in every.items()}
+
+    async def seen_nics(self, node: str) -> dict[int, str]:
+        async with monitor(self.home(node).qmp_socket, "web1") as session:
+            devices = parse_devices(await session.ask("qom-list", path="/machine/peripheral"))
+            return {
+                slot: await session.ask(
+                    "qom-get", path=f"/machine/peripheral/nic{slot}", property="mac"
+                )
+                for slot in range(NIC_SLOTS)
+                if f"nic{slot}" in devices
+            }
 
     def home(self, node: str, instance: InstanceId = WEB1) -> Home:
         return Home(self.root / node / "run", instance)

@@ -10,23 +10,16 @@ from typing import Any, NamedTuple
 
 from common.model.hypervisors import (
     Accelerator,
-    BootOrder,
     KvmParameters,
-    NicType,
 )
 from common.noderpc.instances import GuestSpec
-from noded.hypervisor.kvm import disk_devices
+from noded.hypervisor.kvm import disk_devices, nic_devices
+from noded.hypervisor.kvm.bus import Fixed, fixed, ports
 from noded.hypervisor.kvm.disk_devices import Source
 
 # The oldest QEMU we support has it and every later one too, so that guests can move between
 # nodes of different versions; the alias "pc" means another machine in each.
 DEFAULT_MACHINE = "pc-i440fx-7.2"
-
-NIC_MODELS = {
-    NicType.PARAVIRTUAL: "virtio-net-pci",
-    NicType.E1000: "e1000",
-    NicType.RTL8139: "rtl8139",
-}
 
 # No new programs, no more rights, no obsolete system calls: what a guest that breaks out of
 # its machine would reach for. This is why QEMU's own -daemonize, which forks, is not used.
@@ -69,7 +62,7 @@ def guest(
     """Return the command that runs a guest in the foreground.
 
     Args:
-        spec: the guest; each of its disks has a slot.
+        spec: the guest; each of its disks and nics has a slot.
         parameters: its ``parameters``, checked.
         program: where its QEMU really is.
         accelerator: KVM or TCG.
@@ -98,9 +91,10 @@ def guest(
         *_serial(handed, home),
         *_display(parameters),
         *_kernel(parameters, handed),
-        *(word for port in disk_devices.ports(machine_of(parameters)) for word in _device(port)),
+        *(word for port in ports(machine_of(parameters)) for word in _device(port)),
         *(each for i in range(len(spec.disks)) for each in _disk(spec, parameters, handed, i)),
         *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
+        *_balloon(parameters),
         *(("-S", "-incoming", "defer") if incoming else ()),
     )
 
@@ -188,19 +182,11 @@ def _disk(
 
 
 def _nic(spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int) -> tuple[str, ...]:
-    # With its packets copied by QEMU: the kernel's vhost would be one more device to hand over.
-    netdev = _json(type="tap", id=f"net{index}", fd=str(handed.taps[index]))
-    device: dict[str, Any] = {
-        "driver": NIC_MODELS[parameters.nic_type],
-        "netdev": f"net{index}",
-        "id": f"nic{index}",
-        "mac": spec.nics[index].mac,
-    }
-    if index == 0 and parameters.boot_order is BootOrder.NETWORK and not parameters.kernel_path:
-        device["bootindex"] = 0
-    elif parameters.boot_order is not BootOrder.NETWORK:
-        device["romfile"] = ""  # no network boot: saves the firmware a second
-    return ("-netdev", netdev, "-device", _json(**device))
+    nic = spec.nics[index]
+    slot, machine = spec.nic_slots[nic.id], machine_of(parameters)
+    backend = nic_devices.backend(slot, str(handed.taps[index]))
+    device = nic_devices.device(nic, slot, parameters, machine, is_first=index == 0)
+    return ("-netdev", _json(**backend), "-device", _json(**device))
 
 
 class _Added(NamedTuple):
@@ -217,6 +203,12 @@ def _add(descriptor: int) -> _Added:
 def _own(descriptor: int) -> str:
     """Return the path of a descriptor for code that knows real files only."""
     return f"/proc/self/fd/{descriptor}"
+
+
+def _balloon(parameters: KvmParameters) -> tuple[str, str]:
+    """Return what a guest gives memory back by, when it is asked to."""
+    place = fixed(machine_of(parameters), Fixed.BALLOON)
+    return _device({"driver": "virtio-balloon-pci", "id": "balloon", **place})
 
 
 def _device(options: dict[str, Any]) -> tuple[str, str]:

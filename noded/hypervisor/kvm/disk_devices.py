@@ -12,11 +12,7 @@ from common.model.hypervisors import (
     KvmParameters,
 )
 from common.noderpc.disks import DiskSpec
-from noded.hypervisor.slots import SLOTS
-
-_FIRST_DEVICE = 0x10  # on a PC's bus; QEMU counts display and nics from below
-# The bus of a Q35 takes nothing while it runs, so each slot is behind a port of its own.
-_PORTS_PER_DEVICE = 8
+from noded.hypervisor.kvm.bus import disk_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +26,6 @@ class Source:
     fdset: int
     is_block_device: bool
     direct: bool  # past the node's page cache
-
-
-def ports(machine: str) -> tuple[dict[str, Any], ...]:
-    """Return the devices that a machine needs for disks to come while it runs."""
-    return tuple(_port(slot) for slot in range(SLOTS)) if _has_ports(machine) else ()
 
 
 def block_node(disk: DiskSpec, slot: int, source: Source, parameters: KvmParameters) -> Any:
@@ -71,9 +62,7 @@ def device(
     # A kernel that is booted directly comes first by itself, as number 0.
     if is_first and parameters.boot_order is BootOrder.DISK and not parameters.kernel_path:
         made["bootindex"] = 0
-    if _has_ports(machine):
-        return made | {"bus": _port_name(slot)}
-    return made | {"bus": "pci.0", "addr": f"{_FIRST_DEVICE + slot:x}"}
+    return made | disk_place(machine, slot)
 
 
 def node_name(slot: int) -> str:
@@ -82,25 +71,3 @@ def node_name(slot: int) -> str:
 
 def device_name(slot: int) -> str:
     return f"virtio-disk{slot}"
-
-
-def _has_ports(machine: str) -> bool:
-    return "q35" in machine
-
-
-def _port_name(slot: int) -> str:
-    return f"port{slot}"
-
-
-def _port(slot: int) -> dict[str, Any]:
-    where, function = divmod(slot, _PORTS_PER_DEVICE)
-    return {
-        "driver": "pcie-root-port",
-        "id": _port_name(slot),
-        "bus": "pcie.0",
-        "addr": f"{_FIRST_DEVICE + where:x}.{function}",
-        "multifunction": True,
-        "chassis": slot + 1,
-        "slot": slot + 1,
-        "io-reserve": 0,  # disks need none, and there is not enough for sixteen
-    }

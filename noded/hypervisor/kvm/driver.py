@@ -16,13 +16,14 @@ from noded.hypervisor.interface import Console, Surroundings, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
+from noded.hypervisor.kvm.disk_plugging import settle_disks
 from noded.hypervisor.kvm.ending import clear, let_end, power_off
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
-from noded.hypervisor.kvm.launch import Launcher, parameters_of
+from noded.hypervisor.kvm.launch import Launcher, parameters_of, running_parameters
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
+from noded.hypervisor.kvm.nic_plugging import settle_nics
 from noded.hypervisor.kvm.parse import Transfer, lacks_space, parse_version
-from noded.hypervisor.kvm.plugging import settle_disks
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.hypervisor.kvm.report import report
 from noded.system.execute import CommandFailed, execute
@@ -135,17 +136,14 @@ class KvmHypervisor:
     async def ensure_disks(self, guest: GuestSpec) -> None:
         home = self._home(guest.id)
         async with self._turns.of(guest.id):
-            match await self._state(home):
-                case GuestState.RUNNING | GuestState.PAUSED:
-                    await settle_disks(home, guest, parameters_of(guest), self._open_disk)
-                case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
-                    raise Conflict(
-                        f"The disks of {guest.name} cannot be changed here: {_WHY[state]}.",
-                        instance=guest.name,
-                        state=state,
-                    )
-                case GuestState.STOPPED | None:
-                    pass
+            if parameters := await self._as_it_runs(home, guest, "disks"):
+                await settle_disks(home, guest, parameters, self._open_disk)
+
+    async def ensure_nics(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        home = self._home(guest.id)
+        async with self._turns.of(guest.id):
+            if parameters := await self._as_it_runs(home, guest, "nics"):
+                await settle_nics(home, guest, taps, parameters)
 
     async def stand_still(self, instance: InstanceId) -> None:
         home = self._home(instance)
@@ -325,6 +323,25 @@ class KvmHypervisor:
                 state=state,
             )
         return record
+
+    async def _as_it_runs(self, home: Home, guest: GuestSpec, what: str) -> KvmParameters | None:
+        """Return the parameters with which a guest runs; None if it does not run here.
+
+        Raises:
+            Conflict: its memory comes or has left, or it does not answer.
+        """
+        match await self._state(home):
+            case GuestState.RUNNING | GuestState.PAUSED:
+                record = home.record()
+                return running_parameters(record, guest) if record else parameters_of(guest)
+            case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
+                raise Conflict(
+                    f"The {what} of {guest.name} cannot be changed here: {_WHY[state]}.",
+                    instance=guest.name,
+                    state=state,
+                )
+            case GuestState.STOPPED | None:
+                return None
 
     def _home(self, instance: InstanceId) -> Home:
         return Home(self._instances, instance)

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
@@ -39,6 +40,8 @@ class Record(Report):
     display_wants_password: bool = False
     user: int = 0  # as whom its QEMU runs; versions before had no other than root
     disks: dict[DiskId, int] | None = None  # their slots; versions before did not tell
+    nic_slots: dict[NicId, int] | None = None  # likewise
+    parameters: dict[str, Any] = {}  # that it was started with
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
 

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import errno
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,10 +22,10 @@ from noded.hypervisor.kvm.disk_source import source_of
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain, parse_display
+from noded.hypervisor.kvm.taps import take_tap
 from noded.hypervisor.kvm.user import find_user, run_as
 from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
-from noded.hypervisor.slots import filled
-from noded.network.tuntap import open_tap
+from noded.hypervisor.slots import disk_slots, nic_slots
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
@@ -113,8 +111,11 @@ class Launcher:
             NodeFailure: why it cannot be started, with the last of what QEMU said.
         """
         accelerator = await self.check_startable(guest)
-        slots = filled((disk.id for disk in guest.disks), guest.slots)
-        guest = replace(guest, slots=slots)
+        guest = replace(
+            guest,
+            slots=disk_slots((disk.id for disk in guest.disks), guest.slots),
+            nic_slots=nic_slots((nic.id for nic in guest.nics), guest.nic_slots),
+        )
         async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
@@ -148,6 +149,8 @@ class Launcher:
                 vcpus=guest.vcpus,
                 nics=tuple(nic.id for nic in guest.nics),
                 disks=guest.slots,
+                nic_slots=guest.nic_slots,
+                parameters=guest.parameters,
                 accelerator=accelerator,
                 user=user,
                 receives=receives or TaskId(""),
@@ -188,7 +191,7 @@ class Launcher:
             kernel=image(parameters.kernel_path),
             initrd=image(parameters.initrd_path),
             disks=tuple(source_of(disk, parameters) for disk in disks),
-            taps=tuple(keep(_open_tap(tap)) for tap in taps),
+            taps=tuple(keep(take_tap(tap)) for tap in taps),
         )
         argv = commands.guest(
             guest,
@@ -268,6 +271,15 @@ def _about(guest: GuestSpec) -> Iterator[None]:
         raise NodeFailure(why(f"{error.strerror or error}.")) from error
 
 
+def running_parameters(record: Record, guest: GuestSpec) -> KvmParameters:
+    """Return the parameters that a guest was started with, whatever is configured by now.
+
+    An older version has not written them down; then they are taken to be as they are configured.
+    """
+    what = f"the hypervisor parameters with which {guest.name} was started"
+    return from_builtins(record.parameters or guest.parameters, KvmParameters, what=what)
+
+
 def parameters_of(guest: GuestSpec) -> KvmParameters:
     """Return the parameters of a guest, checked.
 
@@ -286,21 +298,3 @@ def _find_program(rules: Rules, parameters: KvmParameters) -> str:
             path=parameters.kvm_path,
         )
     return check_program(rules, found)
-
-
-def _open_tap(name: str) -> int:
-    """Open a tap that exists; the kernel would make one, plugged into nothing.
-
-    Raises:
-        NodeFailure: there is no such device, or another guest has it.
-    """
-    try:
-        socket.if_nametoindex(name)
-    except OSError as error:
-        raise NodeFailure(f"Its network device {name} is not there.", tap=name) from error
-    try:
-        return open_tap(name)
-    except OSError as error:
-        in_use = error.errno == errno.EBUSY
-        reason = "another process uses it" if in_use else error.strerror
-        raise NodeFailure(f"Its network device {name} cannot be opened: {reason}.") from error

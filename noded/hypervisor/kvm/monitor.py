@@ -83,12 +83,20 @@ class Monitor:
         Raises:
             CommandRefused, Silent: as ``ask``.
         """
-        self._hand(line.fileno())
-        await self.ask("getfd", fdname=name)
+        await self.lend(name, line.fileno())
         # QEMU makes what it is given blocking (``qio_channel_socket_copy_fds``), and would wait in
         # its main thread, guest and monitor with it, for a peer that says nothing in the TLS
         # handshake. Both copies share this. Once the handshake is over it sets what it needs.
         line.settimeout(0)
+
+    async def lend(self, name: str, descriptor: int) -> None:
+        """Give QEMU a copy of a descriptor, for a command that calls it ``name``.
+
+        Raises:
+            CommandRefused, Silent: as ``ask``.
+        """
+        self._hand(descriptor)
+        await self.ask("getfd", fdname=name)
 
     async def add(self, descriptor: int) -> int:
         """Give QEMU a copy of a descriptor to keep; return the number of the set it is in.

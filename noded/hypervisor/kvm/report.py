@@ -35,6 +35,7 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         vcpus=record.vcpus,
         nics=record.nics,
         disks=record.disks,
+        nic_slots=record.nic_slots,
         cpu_seconds=_cpu_seconds(home),
         resident=_resident(home),
         pinned={"accelerator": record.accelerator},

@@ -171,6 +171,33 @@ def test_running_guest_gets_disks_and_lets_them_go() -> None:
     simulate(scenario())
 
 
+def test_running_guest_gets_nics_and_their_taps_and_lets_them_go() -> None:
+    async def scenario() -> None:
+        machine = Machine()
+        instances, _ = machine.noded()
+
+        async def taps() -> set[NicId]:
+            return {tap.nic for tap in await machine.network.taps()}
+
+        await instances.ensure_nics(guest=guest())
+        assert await taps() == set()  # it does not run
+        await instances.ensure_running(guest=guest(nics=(nic(NIC_A),)))
+        await instances.ensure_nics(guest=guest(nics=(nic(NIC_A), nic(NIC_B))))
+        assert await taps() == {NIC_A, NIC_B}
+        machine.hypervisor.deafen(WEB1)
+        with pytest.raises(NodeFailure, match="asked to let go"):
+            await instances.ensure_nics(guest=guest(nics=(nic(NIC_B),)))
+        assert await taps() == {NIC_A, NIC_B}
+        with pytest.raises(NodeFailure, match="bridge 'br9' does not exist"):
+            await instances.ensure_nics(guest=guest(nics=(nic(NIC_A, link="br9"),)))
+        assert await taps() == {NIC_A, NIC_B}
+        machine.hypervisor._guests[WEB1].is_deaf = False
+        await instances.ensure_nics(guest=guest(nics=(nic(NIC_B),)))
+        assert await taps() == {NIC_B}
+
+    simulate(scenario())
+
+
 def test_failed_start_leaves_no_taps() -> None:
     class Broken(FakeHypervisor):
         async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:

@@ -25,7 +25,7 @@ from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.commands import Handed
 from noded.hypervisor.kvm.disk_devices import Source
-from noded.hypervisor.slots import filled
+from noded.hypervisor.slots import disk_slots, nic_slots
 from tests.support.disks import file_disk
 
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -64,7 +64,11 @@ def argv(
     parameters = parameters or KvmParameters()
     source = Source(fdset=DISK, is_block_device=is_block_device, direct=direct)
     return commands.guest(
-        replace(guest, slots=filled((disk.id for disk in guest.disks), guest.slots)),
+        replace(
+            guest,
+            slots=disk_slots((disk.id for disk in guest.disks), guest.slots),
+            nic_slots=nic_slots((nic.id for nic in guest.nics), guest.nic_slots),
+        ),
         parameters,
         program=PROGRAM,
         accelerator=accelerator,

@@ -16,20 +16,19 @@ from common.model.disk import Mode
 from common.model.hypervisors import KvmParameters
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
-from common.noderpc.instances import GuestSpec, GuestState
+from common.noderpc.instances import GuestSpec
 from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import disk_devices
 from noded.hypervisor.kvm.commands import machine_of
 from noded.hypervisor.kvm.disk_devices import device_name, node_name
 from noded.hypervisor.kvm.disk_source import size_of, source_of
 from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.letting_go import ask_to_let_go, devices, still_has
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
-from noded.hypervisor.kvm.parse import parse_block_nodes, parse_devices, parse_state
-from noded.hypervisor.slots import filled
+from noded.hypervisor.kvm.parse import parse_block_nodes
+from noded.hypervisor.slots import disk_slots
 from noded.system.threads import in_thread
 
-LET_GO_S = 20.0  # of patience with a guest that was asked to let go of disks
-LOOK_EVERY_S = 0.5
 CLOSING_S = 2.0
 MIB = 1 << 20
 
@@ -75,19 +74,14 @@ class _Plugging:
             NodeFailure: it has not, but may do so later.
         """
         slots = {disk: self._slots()[disk] for disk in disks}
-        await self._have_let_go([device_name(slot) for slot in slots.values()])
-        left = await self._devices()
+        unwanted = [device_name(slot) for slot in slots.values()]
+        left = await ask_to_let_go(self._session, self._name, unwanted, what="a disk")
         for disk, slot in slots.items():
             if device_name(slot) not in left:
                 await self._close(slot)
                 self._write({each: n for each, n in self._slots().items() if each != disk})
-        if kept := sorted(disk for disk, slot in slots.items() if device_name(slot) in left):
-            raise NodeFailure(
-                f"{self._name} was asked to let go of its disk {' and '.join(kept)}, and has not "
-                f"done so within {LET_GO_S:g} s. It may do so still, or at its next reset: try "
-                "again later, or stop it first.",
-                instance=self._name,
-            )
+        if kept := [disk for disk, slot in slots.items() if device_name(slot) in left]:
+            raise NodeFailure(still_has(self._name, kept, what="disk"), instance=self._name)
 
     async def put_in(self, disk: DiskSpec) -> None:
         """Put a disk in that the guest lacks; tell it of one that has grown.
@@ -95,9 +89,9 @@ class _Plugging:
         Raises:
             NodeFailure: the disk cannot be opened, or QEMU refuses it; nothing of it is left.
         """
-        slots = filled([disk.id], self._slots())
+        slots = disk_slots([disk.id], self._slots())
         slot = slots[disk.id]
-        if device_name(slot) in await self._devices():
+        if device_name(slot) in await devices(self._session):
             return await self._grow(disk, slot)
         descriptor = await in_thread(self._open_disk, disk)
         with contextlib.closing(os.fdopen(descriptor, "rb", buffering=0)):
@@ -131,24 +125,6 @@ class _Plugging:
             size = size_of(descriptor)
         await self._session.ask("block_resize", node_name=node_name(slot), size=size)
 
-    async def _have_let_go(self, devices: Collection[str]) -> None:
-        """Ask the guest to let go of devices, and wait until it has, but not for ever."""
-        asked = [device for device in devices if device in await self._devices()]
-        if not asked:
-            return
-        if parse_state(await self._session.ask("query-status")) is not GuestState.RUNNING:
-            raise Conflict(
-                f"{self._name} is paused, and cannot let go of a disk; stop it first.",
-                instance=self._name,
-            )
-        for device in asked:
-            with contextlib.suppress(CommandRefused):  # it was asked before, or has done so
-                await self._session.ask("device_del", id=device)
-        loop = asyncio.get_running_loop()
-        end = loop.time() + LET_GO_S
-        while loop.time() < end and not (await self._devices()).isdisjoint(asked):
-            await self._session.news(LOOK_EVERY_S)
-
     async def _close(self, slot: int) -> None:
         """Have QEMU close what it has in a slot; its device is gone, or never was."""
         answer = await self._session.ask("query-named-block-nodes", flat=True)
@@ -171,9 +147,6 @@ class _Plugging:
             else:
                 return
             await self._session.news(CLOSING_S / 10)
-
-    async def _devices(self) -> frozenset[str]:
-        return parse_devices(await self._session.ask("qom-list", path="/machine/peripheral"))
 
     def _slots(self) -> dict[DiskId, int]:
         record = self._home.record()
