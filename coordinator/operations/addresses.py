@@ -29,8 +29,13 @@ class Addresses:
         self._macs = {nic.mac for nic in self._nics}
         self._pools: dict[NetworkId, AddressPool] = {}
 
-    def new_mac(self, nic: NicId, network: Network | None) -> str:
+    def new_mac(self, nic: NicId, network: Network | None, *, before: str = "") -> str:
         """Make an address with the prefix of the network, or of the cluster.
+
+        Args:
+            nic: whose.
+            network: which it is in.
+            before: its address so far, which it does not get again.
 
         Raises:
             InvalidRequest: all that were tried are taken.
@@ -40,7 +45,7 @@ class Addresses:
         for attempt in range(ATTEMPTS):
             digest = hashlib.sha256(f"{nic}/{attempt}".encode()).hexdigest()
             mac = f"{prefix}:{digest[:2]}:{digest[2:4]}:{digest[4:6]}"
-            if mac not in self._macs:
+            if mac not in self._macs and mac != before:
                 self._macs.add(mac)
                 return mac
         raise InvalidRequest(f"The MAC prefix {prefix} is used up.")

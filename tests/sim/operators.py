@@ -34,7 +34,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
-from tests.sim.settings import create
+from tests.sim.settings import added, changed, create, removed
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
 from tests.support.image import ip_of
@@ -121,6 +121,7 @@ class Operators:
             lambda: StartInstance(instance_name=name),
             lambda: GrowDisk(instance_name=name, disk=-1, amount=MiB(self._random.randrange(64))),
             lambda: self._of_disks(name),
+            lambda: self._of_nics(name),
             lambda: Delay(duration=self._random.uniform(0, 10)),
         ]
         return self._random.choice(make)()
@@ -128,6 +129,12 @@ class Operators:
     def _of_snapshots(self, name: InstanceName) -> Order:
         kind = self._random.choice((TakeSnapshot, RollBack, RemoveSnapshot))
         return kind(instance_name=name, name=f"kept{self._random.randrange(2)}")
+
+    def _of_nics(self, name: InstanceName) -> Order:
+        """Give an instance a nic, take one, or give one another address."""
+        change = self._random.choice((added(-1), removed(-1), changed(-1, {"mac": "auto"})))
+        hotplug = self._random.random() < 0.7
+        return ModifyInstance(instance_name=name, nics=(change,), hotplug=hotplug)
 
     def _of_disks(self, name: InstanceName) -> Order:
         """Give an instance a disk, take one, or detach one; attach what has been detached."""

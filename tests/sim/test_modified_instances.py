@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from common.errors import Conflict, GntError, InvalidRequest, NotFound
+from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.model.instance import AdminState
 from common.model.nic import Nic
 from common.names import InstanceName
@@ -186,15 +186,58 @@ def test_an_instance_that_is_offline_is_not_started_before_it_is_online() -> Non
     on_stopped_web1(play)
 
 
-def test_nics_of_a_running_guest_are_not_said_to_be_changed_at_once() -> None:
+def seen(cluster: SimulatedCluster, node: str = "beta") -> dict[int, str]:
+    """Return the nics that the guest itself has: slots, and MAC addresses."""
+    return cluster.machines[node].guests.seen_nics(cluster.config.instance("web1").uuid)
+
+
+async def taps(cluster: SimulatedCluster, node: str = "beta") -> set[str]:
+    return {tap.nic for tap in await cluster.machines[node].network.taps()}
+
+
+def test_nics_come_and_go_and_change_at_once_with_hotplug() -> None:
     async def play(cluster: SimulatedCluster) -> None:
-        add = (added(-1),)
         await cluster.run(StartInstance(instance_name=WEB1))
-        with pytest.raises(Conflict, match="leave --hotplug out"):
-            await cluster.run(modify(nics=add, hotplug=True))
+        first = nics(cluster)[0].mac
+        result = await cluster.run(modify(nics=(added(-1, {"name": "inner"}),), hotplug=True))
+        assert result[0][0] == "nic.1"
+        assert seen(cluster) == {0: first, 1: nics(cluster)[1].mac}
+        await cluster.run(modify(nics=(changed("inner", {"mac": "auto"}),), hotplug=True))
+        second = nics(cluster)[1].mac
+        assert seen(cluster) == {0: first, 1: second}
+        await cluster.run(modify(nics=(removed(0), added(-1)), hotplug=True))
+        assert seen(cluster) == {0: nics(cluster)[1].mac, 1: second}
+        assert await taps(cluster) == {nic.uuid for nic in nics(cluster)}
+        await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
+        assert seen(cluster, "gamma") == {0: nics(cluster)[1].mac, 1: second}
+        assert await taps(cluster) == set()
+
+    on_stopped_web1(play)
+
+
+def test_a_nic_that_the_guest_does_not_let_go_of_stays() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(StartInstance(instance_name=WEB1))
+        cluster.machines["beta"].guests.deafen(cluster.config.instance("web1").uuid)
+        before = nics(cluster)
+        with pytest.raises(NodeFailure, match="asked to let go of a nic"):
+            await cluster.run(modify(nics=(removed(0), added(-1)), hotplug=True))
+        assert nics(cluster) == before
+        assert await taps(cluster) == {before[0].uuid}
+
+    on_stopped_web1(play)
+
+
+def test_without_hotplug_nics_come_at_the_next_start_or_with_the_next_that_does() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(StartInstance(instance_name=WEB1))
+        await cluster.run(modify(nics=(added(-1),)))
+        assert len(seen(cluster)) == 1
+        await cluster.run(modify(nics=(added(-1),), hotplug_if_possible=True))
+        assert len(seen(cluster)) == len(nics(cluster)) == 3
         await cluster.run(ShutDownInstance(instance_name=WEB1))
-        await cluster.run(modify(nics=add, hotplug=True))
-        assert len(nics(cluster)) == 2
+        await cluster.run(modify(nics=(removed(-1),), hotplug=True))
+        assert await taps(cluster) == set()
 
     on_stopped_web1(play)
 

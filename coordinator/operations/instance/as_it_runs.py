@@ -15,17 +15,17 @@ def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
     """
     if not found.memory:  # noded has lost its record of it
         return
-    if guest.disks and found.disks is None:
+    if found.nic_slots is None or (guest.disks and found.disks is None):
         raise Conflict(
             f"Instance {guest.name} was started by an older version, which does not tell where in "
-            f"its machine its disks are: reboot it with “gnt-instance reboot {guest.name}” first, "
-            "or move it with “gnt-instance failover”.",
+            f"its machine its devices are: reboot it with “gnt-instance reboot {guest.name}” "
+            "first, or move it with “gnt-instance failover”.",
             instance=guest.name,
         )
     differs = {
         "memory": guest.memory != found.memory,
         "processors": guest.vcpus != found.vcpus,
-        "nics": [nic.id for nic in guest.nics] != list(found.nics),
+        "nics": {nic.id for nic in guest.nics} != found.nic_slots.keys(),
         "disks": {disk.id for disk in guest.disks} != (found.disks or {}).keys(),
     }
     if changed := [what for what, does in differs.items() if does]:
@@ -41,4 +41,9 @@ def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     """Have the target run it in the way the source does, whatever it would choose by itself."""
     names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
-    return replace(guest, parameters=guest.parameters | pinned, slots=found.disks or {})
+    return replace(
+        guest,
+        parameters=guest.parameters | pinned,
+        slots=found.disks or {},
+        nic_slots=found.nic_slots or {},
+    )

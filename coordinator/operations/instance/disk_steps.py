@@ -1,7 +1,6 @@
 """Making, plugging, unplugging and deleting disks when those of an instance change."""
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 
 from msgspec.structs import replace
 
@@ -14,6 +13,7 @@ from common.noderpc.instances import GuestReport, GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.at_once import AtOnce, is_told
 from coordinator.operations.instance.disk_changes import DiskChanges
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.specs import guest_spec
@@ -22,18 +22,6 @@ from coordinator.operations.steps.checks import check_answers, check_online, is_
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold, homes
 from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
 from coordinator.operations.steps.snapshots import check_no_snapshots
-
-
-class AtOnce(StrEnum):
-    """Whether a guest that runs is told of other disks, or has them at its next start."""
-
-    NO = "no"
-    IF_POSSIBLE = "if possible"
-    YES = "yes"
-
-    @classmethod
-    def of(cls, *, must: bool, may: bool) -> "AtOnce":
-        return cls.YES if must else cls.IF_POSSIBLE if may else cls.NO
 
 
 class DiskPlan(Order, kw_only=True):
@@ -90,7 +78,7 @@ def plan_disks(
         check_online(node)
     at = homes(config, before, home.ref)
     check_answers(found, before, home)
-    tells = _is_told(before, found, at_once)
+    tells = is_told(before, found, at_once, found.disks if found else None, what="disks")
     if is_alive(found) and changes.gone and not tells:
         raise Conflict(
             f"{before.name} runs and uses disk {_numbers(changes)}: with --hotplug it lets go of "
@@ -159,18 +147,6 @@ def delete_removed(cluster: Cluster, plan: DiskPlan) -> Iterator[Step]:
         spec = next(disk for disk in plan.gone.disks if disk.id == uuid)
         for node in plan.homes:
             yield delete_left_disk(cluster, number, spec, node)
-
-
-def _is_told(instance: Instance, found: GuestReport | None, at_once: AtOnce) -> bool:
-    if found is None or not is_alive(found) or at_once is AtOnce.NO:
-        return False
-    if found.disks is None and at_once is AtOnce.YES:
-        raise Conflict(
-            f"Which disks {instance.name} has is not known, since an older version has started it: "
-            "leave --hotplug out, and the change takes effect when it is next started.",
-            instance=instance.name,
-        )
-    return found.disks is not None
 
 
 def _fresh(plan: DiskPlan) -> GuestSpec:

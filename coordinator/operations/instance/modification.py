@@ -9,16 +9,20 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.convert import Conversion, delete_old, make_and_fill
+from coordinator.operations.instance.disk_changes import has_other_modes
 from coordinator.operations.instance.disk_steps import DiskPlan, delete_removed, make_and_plug
 from coordinator.operations.instance.modified import (
     disks_in_words,
     layer_in_words,
     nics_in_words,
 )
+from coordinator.operations.instance.nic_steps import NicPlan, plug_nics
 from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step
-from coordinator.operations.steps.changes import change
+from coordinator.operations.steps.changes import change, differing
+
+_OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
 
 
 class Modification(Order, kw_only=True):
@@ -26,6 +30,7 @@ class Modification(Order, kw_only=True):
     after: Instance
     conversion: Conversion | None = None  # of its disks
     disks: DiskPlan | None = None
+    nics: NicPlan | None = None  # for the guest that runs
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
     is_confidential: bool = False  # something changes that is in no plan
@@ -43,6 +48,18 @@ class Modification(Order, kw_only=True):
         elif self.conversion is not None:
             made.append(promise_of_space(PlannedInstance(self.after, self.conversion.after)))
         return tuple(made)
+
+    @property
+    def waits_for_start(self) -> bool:
+        """Tell whether a guest that runs has something of this at its next start only."""
+        later = differing(self.before, self.after).keys() - _OF_NO_GUEST
+        if self.disks and self.disks.guest:
+            later -= {"disks"}
+        if self.disks and has_other_modes(self.disks.changes):
+            return True
+        if self.nics:
+            return bool(later - {"nics"})
+        return bool(later) or self.nics_after != self.nics_before
 
     def in_words(self) -> list[list[Any]]:
         """Return what changes, as pairs of a name and a value, in Ganeti's words."""
@@ -63,6 +80,8 @@ def modify(cluster: Cluster, plan: Modification) -> Iterator[Step]:
     """Have an instance be as it is going to be."""
     title, conversion = f"record the change of {plan.before.name}", plan.conversion
     before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
+    if plan.nics:
+        yield plug_nics(cluster, plan.nics)
     if disks := plan.disks:
         yield from make_and_plug(cluster, disks)
         before, after = (*before, *disks.changes.before), (*after, *disks.changes.after)

@@ -25,24 +25,19 @@ from coordinator.operations.fields import (
     PrivateOsParameters,
     WaitForSync,
 )
-from coordinator.operations.instance.convert import (
-    Conversion,
-    plan_conversion,
-)
+from coordinator.operations.instance.at_once import AtOnce
+from coordinator.operations.instance.convert import Conversion, plan_conversion
 from coordinator.operations.instance.disk_changes import (
     DiskAction,
     DiskChange,
     DiskChanges,
     changed_disks,
     find_attached,
-    has_other_modes,
 )
-from coordinator.operations.instance.disk_steps import (
-    AtOnce,
-    plan_disks,
-)
+from coordinator.operations.instance.disk_steps import plan_disks
 from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
+from coordinator.operations.instance.nic_steps import plan_nics
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, option
@@ -58,14 +53,12 @@ from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
-_OF_NO_GUEST = frozenset({"os", "osparams"})  # the guest is not told of them
-
 
 @operation("OP_INSTANCE_SET_PARAMS")
 class ModifyInstance(Operation[None, Modification], kw_only=True):
     """Change an instance's parameters, nics and disks.
 
-    A guest that runs gets them when it next starts, but for disks with --hotplug.
+    A guest that runs gets them when it next starts, but for disks and nics with --hotplug.
     """
 
     instance_name: InstanceArgument
@@ -138,7 +131,11 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     ignore_ipolicy: IgnorePolicy = False
     hotplug: Annotated[
         bool,
-        option("--hotplug", help="change disks of a guest that runs at once", syntax=Syntax.FLAG),
+        option(
+            "--hotplug",
+            help="change disks and nics of a guest that runs at once",
+            syntax=Syntax.FLAG,
+        ),
     ] = False
     hotplug_if_possible: Annotated[
         bool,
@@ -205,34 +202,31 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         found = None if node.offline else await find_guest(cluster, before, node)
         runs = may_run(found)
         self._check_stopped(before, node, runs=runs)
-        plan = None
+        plan, at_once = None, AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
+        told = plan_nics(cluster, before, nics_before, nics, found, at_once) if self.nics else None
         if changes:
-            at_once = AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
             plan = plan_disks(cluster, before, after, changes, found, at_once)
             if changes.made:
                 await take_space(cluster, planned, [config.nodes[at.uuid] for at in plan.homes])
                 cluster.promise(*promised)
-        later = differing(before, after).keys() - _OF_NO_GUEST
-        if plan and plan.guest:
-            later -= {"disks"}
-        if changes and has_other_modes(changes):
-            later |= {"mode"}
-        if runs and (later or nics != nics_before):
-            cluster.log(
-                f"{before.name} runs, and goes on as it is: the change takes effect when it is "
-                f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
-                "within the guest is not enough."
-            )
-        return Modification(
+        modification = Modification(
             before=before,
             after=after,
             conversion=conversion,
             disks=plan,
+            nics=told,
             nics_before=nics_before,
             nics_after=nics,
             is_confidential=bool(self.osparams_private),
             now=cluster.now(),
         )
+        if runs and modification.waits_for_start:
+            cluster.log(
+                f"{before.name} runs, and goes on as it is: the change takes effect when it is "
+                f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
+                "within the guest is not enough."
+            )
+        return modification
 
     def promises(self, plan: Modification) -> Iterable[Promise]:
         return plan.promises
@@ -268,11 +262,6 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             raise Conflict(
                 f"Instance {name} runs; stop it with “gnt-instance shutdown {name}” before it is "
                 "marked offline."
-            )
-        if self.hotplug and self.nics and runs:
-            raise Conflict(
-                f"Nics of {name} cannot be changed while it runs: leave --hotplug out, and the "
-                "change takes effect when it is next started, or stop it first."
             )
 
     def _keep_private(self, state: State, instance: Instance) -> list[Update]:

@@ -74,7 +74,7 @@ def with_addresses(
     elif ip and network:
         addresses.take_ip(network, ip)
     mac = asked.wanted_mac() if "mac" in told else nic.mac
-    mac = addresses.take_mac(mac) if mac else addresses.new_mac(nic.uuid, network)
+    mac = addresses.take_mac(mac) if mac else addresses.new_mac(nic.uuid, network, before=nic.mac)
     return replace(nic, ip=ip, mac=mac)
 
 

@@ -94,6 +94,10 @@ STORIES = {
         ),
         web1_on("gamma", start=False),
     ),
+    "exchange nics at once": Story(
+        ModifyInstance(instance_name=WEB1, nics=(removed(0), added(-1)), hotplug=True),
+        web1_on("gamma"),
+    ),
     "keep the disks in another way": Story(
         ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.SHAREDFILE),
         web1_with_data_that_is_down,
