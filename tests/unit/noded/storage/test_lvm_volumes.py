@@ -102,7 +102,7 @@ def run(work: Callable[[LinuxVolumes], Awaitable[T]]) -> T:
     async def main() -> T:
         return await work(LinuxVolumes())
 
-    return asyncio.run(main())
+    return simulate(main())
 
 
 @pytest.mark.parametrize("count", [1, 50])
