@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
 from common.model.stored import Part
-from common.names import ClusterId, ClusterName, JobId, NodeId
+from common.names import ClusterId, ClusterName, JobId, KeyId, NodeId
+
+MOST_REVOKED = 1000  # keys that are kept; older ones are of nodes long gone
 
 
 class Override(Part, kw_only=True, omit_defaults=True):
@@ -51,3 +55,9 @@ class Cluster(Entity, kw_only=True):
     self_repair: bool = False  # of storage, by the watcher
     confd_everywhere: bool = False  # else on master candidates
     overrides: tuple[Override, ...] = ()
+    revoked_keys: tuple[KeyId, ...] = ()  # of nodes that were removed, the latest last
+
+    def revoking(self, key: KeyId) -> "Cluster":
+        """Return the cluster as it is when a certificate's key opens nothing any more."""
+        others = tuple(each for each in self.revoked_keys if each != key)
+        return replace(self, revoked_keys=(*others, key)[-MOST_REVOKED:]) if key else self

@@ -7,17 +7,19 @@ from common.names import Epoch, KeyId, NodeName, Serial
 from common.rpc.declare import NodeService, rpc
 
 
-class Roster(Order):
-    """The master candidates, each with the key of its certificate.
+class Roster(Order, omit_defaults=True):
+    """The master candidates, each with the key of its certificate, and who is out.
 
     ``epoch`` and ``serial`` are of the state that the list was made from, and order lists by
     age. Where a key is empty, which is so for nodes that joined under an older version, any
-    certificate of that name counts.
+    certificate of that name counts. ``revoked`` are the keys of nodes that were removed: their
+    certificates are still signed by the cluster's authority, and open nothing any more.
     """
 
     epoch: Epoch = Epoch(0)
     serial: Serial = Serial(0)
     candidates: dict[NodeName, KeyId] = {}
+    revoked: tuple[KeyId, ...] = ()
 
     @property
     def age(self) -> tuple[Epoch, Serial]:

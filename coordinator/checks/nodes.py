@@ -71,9 +71,12 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
 
 
 def check_rosters(seen: Seen) -> Iterator[Finding]:
-    """Name nodes that take orders of others than the candidates."""
-    candidates = seen.config.obeyed()
+    """Name nodes that take orders of others than the candidates, or open to who is out."""
+    candidates, revoked = seen.config.obeyed(), seen.config.cluster.revoked_keys
     for node, report in seen.answered():
+        if missing := set(revoked) - set(report.roster.revoked):
+            message = f"does not know that {len(missing)} certificate(s) are revoked"
+            yield Finding("ENODESETUP", "node", node.name, message)
         listed = report.roster.candidates
         if listed == candidates:
             continue

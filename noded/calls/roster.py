@@ -38,6 +38,10 @@ class KnownCandidates:
         key = self.roster.candidates.get(peer.node)
         return key is not None and key in ("", peer.key)
 
+    def has_revoked(self, peer: Peer) -> bool:
+        """Tell whether ``peer`` shows the certificate of a node that was removed."""
+        return peer.key in self.roster.revoked and not self.includes(peer)
+
     async def replace(self, roster: Roster) -> None:
         """Use a newer roster from now on, durably; an older one changes nothing.
 

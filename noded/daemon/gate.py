@@ -37,16 +37,21 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 class Gate:
     """Accepts connections on one port, with a TLS context that can be replaced.
 
+    Who shows the certificate of a node that was removed is sent away as soon as that is seen.
     Candidates who come when all their places are taken wait on the porch, until one whose
     request was answered can give up its own.
     """
 
     def __init__(
-        self, listener: socket.socket, handle: Handle, is_candidate: Callable[[Peer], bool]
+        self,
+        listener: socket.socket,
+        handle: Handle,
+        is_candidate: Callable[[Peer], bool],
+        is_revoked: Callable[[Peer], bool],
     ) -> None:
         """Take over ``listener``, which is bound; ``handle`` answers requests."""
         self._handle = handle
-        self._is_candidate = is_candidate
+        self._is_candidate, self._is_revoked = is_candidate, is_revoked
         self._background = Background()
         self._refusals = Refusals()
         self._porch = Porch(listener, self._refusals, self._let_in)
@@ -133,6 +138,10 @@ class Gate:
             return
         peer = read_peer(transport.get_extra_info("ssl_object"))
         source = source_of(transport.get_extra_info("peername")[0])
+        if peer and self._is_revoked(peer):
+            self._refusals.add(source, f"the certificate of {peer.node} is revoked")
+            transport.abort()
+            return
         if peer and self._is_candidate(peer):
             self._know(source)
             if (goes := self._candidates.take(connection, peer.node)) is not None:

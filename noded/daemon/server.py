@@ -27,7 +27,9 @@ class Server:
         """Take over ``listener``, which is bound."""
         self._node = node
         self._paths = paths
-        self._gate = Gate(listener, self._handle, node.candidates.includes)
+        self._gate = Gate(
+            listener, self._handle, node.candidates.includes, node.candidates.has_revoked
+        )
         self._consoles = ConsoleStream(node.consoles, node.check_caller)
         self._background = Background()
         self._context: ssl.SSLContext | None = None

@@ -226,3 +226,28 @@ def test_a_suspended_master_that_was_replaced_and_demoted_hears_that_it_is_none(
                     await beta(node, old, Replica).append(commits=())
 
     run(scenario())
+
+
+def test_a_removed_nodes_certificate_gets_no_answer_at_all(
+    root: Path, cluster: TestCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            revoked = replace(cluster.roster("alpha", serial=5), revoked=(cluster.key("gamma"),))
+            async with cluster.caller("gamma") as regular, cluster.caller(epoch=1) as master:
+                with pytest.raises(Conflict, match="no master candidate"):
+                    await beta(node, regular, Mastership).vote()
+                await beta(node, master, Rosters).publish(roster=revoked)
+                with pytest.raises(Conflict, match="no master candidate"):
+                    await beta(node, regular, Mastership).vote()  # on the connection that it had
+            async with cluster.caller("gamma") as removed, cluster.caller("delta") as other:
+                with pytest.raises(Unreachable):
+                    await beta(node, removed, Mastership).vote()
+                with pytest.raises(Conflict, match="no master candidate"):
+                    await beta(node, other, Mastership).vote()
+
+    run(scenario())
+    assert "the certificate of gamma is revoked" in caplog.text

@@ -36,6 +36,12 @@ def keys_at(cluster: SimulatedCluster, name: str) -> dict[NodeName, KeyId]:
     return noded.candidates.roster.candidates
 
 
+def revoked_at(cluster: SimulatedCluster, name: str) -> tuple[KeyId, ...]:
+    noded = cluster.machines[name].noded
+    assert noded is not None
+    return noded.candidates.roster.revoked
+
+
 def listened_to(cluster: SimulatedCluster, name: str) -> list[str]:
     return sorted(keys_at(cluster, name))
 
@@ -174,6 +180,23 @@ def test_keys_of_nodes_that_joined_under_an_older_version_are_learnt() -> None:
             await cluster.machines["gamma"].start_noded()
             await cluster.settle(60)
             assert {node.name: node.key for node in cluster.config.nodes.values()} == known
+
+    simulate(scenario())
+
+
+def test_the_certificate_of_a_node_that_was_removed_is_revoked_on_all_others() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4, candidates=3) as cluster:
+            keys = {name: cluster.config.node(NodeName(name)).key for name in cluster.names}
+            await cluster.lose_power("gamma")
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            await cluster.run(RemoveNode(node_name=DELTA))
+            assert revoked_at(cluster, "beta") == (keys["delta"],)
+            await cluster.machines["gamma"].boot()
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
+            await cluster.settle()
+            assert revoked_at(cluster, "gamma") == (keys["delta"],)
+            assert revoked_at(cluster, "delta") == ()  # it has left, and obeys nobody
 
     simulate(scenario())
 

@@ -16,7 +16,7 @@ from coordinator.operations.node.pool import check_master_stays, promote, some, 
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete, Update
+from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
 
 
@@ -75,18 +75,17 @@ class RemoveNode(Operation[None, RemovePlan], kw_only=True):
             yield from promote(cluster, before, after)
         name = plan.node.name
         yield remove_node(plan.node)
-        if plan.node.master_candidate:
-            yield tell_roster(cluster)
+        yield tell_roster(cluster, f"tell all nodes that {name} is out")
         if not plan.node.offline:
             yield act(f"have {name} forget the cluster", lambda: _forget(cluster, plan.node))
 
 
 def remove_node(node: Node) -> Step:
-    """Record that a node has left the cluster."""
+    """Record that a node has left the cluster, and that its certificate is worth nothing."""
 
     def edit(state: State) -> Iterable[Update]:
         check_master_stays(state.config, node, None)
-        return [Delete(node)]
+        return [Delete(node), Put(state.config.cluster.revoking(node.key))]
 
     return record(f"remove {node.name} from the configuration", edit, point_of_no_return=True)
 

@@ -247,6 +247,11 @@ FLAWS = {
         "ECLUSTERCFG", "who may give orders is wrong about beta",
         beta={"roster": Roster(candidates=EVERYBODY | {NodeName("beta"): KeyId("old")})},
     ),
+    "a node does not know of a removed one": Flaw(
+        "ENODESETUP", "does not know that 1 certificate(s) are revoked",
+        (Put(replace(CLUSTER, revoked_keys=(KeyId("d" * 64),))),),
+        beta={"roster": Roster(candidates=EVERYBODY)},
+    ),
     "an ssconf file is outdated": Flaw(
         "ENODEFILECHECK", "missing ssconf files: master_node",
         beta={"ssconf": {"master_node": FileReport(digest="old")}},
@@ -381,7 +386,10 @@ FLAWS = {
 
 def _findings(flaw: Flaw) -> list[Finding]:
     state = HEALTHY.apply(flaw.updates)
-    roster = Roster(candidates={node.name: node.key for node in state.config.candidates()})
+    roster = Roster(
+        candidates={node.name: node.key for node in state.config.candidates()},
+        revoked=state.config.cluster.revoked_keys,
+    )
     given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
     nodes = {
         node.uuid: change

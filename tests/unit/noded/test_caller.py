@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import noded.calls.roster as roster_module
 from common.errors import Conflict, NodeFailure, NotListed
@@ -164,3 +165,21 @@ def test_a_node_that_left_listens_to_nobody(known: KnownCandidates, tmp_path: Pa
     simulate(known.forget())
     assert not known.includes(ALPHA)
     assert not known_at(tmp_path).includes(ALPHA)
+
+
+def test_who_was_removed_is_revoked_by_key_and_durably(
+    known: KnownCandidates, tmp_path: Path
+) -> None:
+    again = Peer(BETA.node, KeyId("d" * 64))  # the same machine, after it has joined anew
+    simulate(known.replace(replace(roster(ALPHA, serial=2), revoked=(BETA.key,))))
+    for each in (known, known_at(tmp_path)):
+        assert [each.has_revoked(peer) for peer in (ALPHA, BETA, again)] == [False, True, False]
+    simulate(known.forget())
+    assert not known.has_revoked(BETA)
+
+
+def test_a_candidate_is_listened_to_whatever_else_is_said_of_its_key(
+    known: KnownCandidates,
+) -> None:
+    simulate(known.replace(replace(roster(ALPHA, serial=2), revoked=(ALPHA.key,))))
+    assert not known.has_revoked(ALPHA)
