@@ -8,7 +8,7 @@ from common.errors import NodeFailure, NotFound
 from common.model.os_name import read_os_name
 from common.names import DiskId
 from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
-from noded.copies.fake import Contents
+from noded.copies.fake_between import Contents
 from noded.operating_systems.check import check_fits, check_order
 from noded.operating_systems.definition import Definition, find_definition, report_of
 from noded.operating_systems.interface import OsDriver
