@@ -28,6 +28,7 @@ from coordinator.state.rows import Update
 from coordinator.state.state import State
 
 LOOK_S = 1.0  # between two looks at a copying
+SOON_S = 0.1  # between the first two looks whether nodes have met; they take their time if they fail
 TELL_S = 10.0  # between two lines about it in the job's log
 MEET_S = 10.0  # until two nodes that look for each other are taken for parted
 PATIENCE_S = 60.0  # with two nodes that do not reach each other, or one that does not answer
@@ -175,14 +176,15 @@ def meet(
 
     async def look() -> None:
         await hold(cluster, guest, standby(*rest, home))
-        end = cluster.steady() + MEET_S
+        end, pause_s = cluster.steady() + MEET_S, SOON_S
         while True:
             reports = await cluster.call(Mirrors, home).status(disks=disks)
             pairs = zip(disks, reports, strict=True)
             parted[:] = [d.id for d, report in pairs if not is_linked(report)]
             if not parted or cluster.steady() >= end:
                 return
-            await cluster.sleep(LOOK_S)
+            await cluster.sleep(pause_s)
+            pause_s = min(2 * pause_s, LOOK_S)
 
     def note(state: State) -> Iterable[Update]:
         return note_copies(tuple(parted), now, behind=tuple(node.uuid for node in rest))(state)
@@ -272,7 +274,7 @@ def check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:
 
 async def connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Reports:
     """Return what a node says once it has found the other one."""
-    disks, since = mirrored(guest), cluster.steady()
+    disks, since, pause_s = mirrored(guest), cluster.steady(), SOON_S
     while True:
         reports = await cluster.call(Mirrors, node).status(disks=disks)
         if all(is_linked(report) for report in reports):
@@ -283,4 +285,5 @@ async def connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Report
                 "between the two.",
                 node=node.name,
             )
-        await cluster.sleep(LOOK_S)
+        await cluster.sleep(pause_s)
+        pause_s = min(2 * pause_s, LOOK_S)
