@@ -93,6 +93,15 @@ class Identity(NodeService, prefix="identity"):
             InvalidRequest: it is not for this node's key, or not of this cluster.
         """
 
+    @rpc(timeout=15, safe_to_repeat=True)
+    @abstractmethod
+    async def rename(self, *, node: NodeName) -> None:
+        """Go by another name from now on.
+
+        Raises:
+            InvalidRequest: the certificate in use is not good for it.
+        """
+
     @rpc(timeout=30, safe_to_repeat=True)
     @abstractmethod
     async def leave(self) -> None:

@@ -41,6 +41,7 @@ def issue(
     node: NodeName,
     addresses: Iterable[str],
     now: float,
+    also: NodeName | None = None,
 ) -> str:
     """Issue a certificate, PEM, for 5 years or as long as the authority's own lasts.
 
@@ -52,6 +53,7 @@ def issue(
         node: goes into the SAN, and is what callers check.
         addresses: IP addresses of the node, for programs that know no names.
         now: seconds since 1970.
+        also: another name that it goes by, while it is renamed.
 
     Raises:
         InvalidRequest: the request is malformed, or not signed with its own key.
@@ -60,7 +62,7 @@ def issue(
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     start = datetime.datetime.fromtimestamp(now, datetime.UTC)
     lifetime = min(NODE_LIFETIME, issuer.not_valid_after_utc - start)
-    names: list[x509.GeneralName] = [x509.DNSName(node)]
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in (node, also) if name]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
     builder = (
         _builder(subject(node), issuer.subject, public_key, now, lifetime)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from common.errors import Conflict
 from common.model.node import Node
+from common.names import NodeName
 from coordinator.state.state import State
 
 AUTHORITY_KEY, AUTHORITY_CERTIFICATE = "authority-key", "authority-certificate"
@@ -19,7 +20,7 @@ class StateAuthority:
     def pem(self) -> str:
         return self._secret(AUTHORITY_CERTIFICATE)
 
-    def certificate(self, csr: str, node: Node) -> str:
+    def certificate(self, csr: str, node: Node, *, also: NodeName | None = None) -> str:
         # Late, as it is large, and most masters never issue a certificate.
         from common.tls.authority import issue
         from common.tls.keys import KeyPair
@@ -31,6 +32,7 @@ class StateAuthority:
             node=node.name,
             addresses=sorted(addresses),
             now=self._now(),
+            also=also,
         )
 
     def _secret(self, what: str) -> str:

@@ -443,6 +443,12 @@ _ENTRIES = (
         confirm="Delete for good what is left over on {}?",
     ),
     Entry(
+        "OP_NODE_RENAME",
+        "node.rename",
+        command="gnt-node rename",
+        help="give a node another name",
+    ),
+    Entry(
         "OP_NODE_SET_PARAMS",
         "node.modify",
         command="gnt-node modify",

@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Authority(Protocol):
     """Issues certificates; the cluster's certificate authority."""
 
-    def certificate(self, csr: str, node: Node) -> str:
-        """Return a PEM certificate for ``node``."""
+    def certificate(self, csr: str, node: Node, *, also: NodeName | None = None) -> str:
+        """Return a PEM certificate for ``node``; good for another name as well, if one is given."""
 
     @property
     def pem(self) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 
 from common.errors import Conflict
+from common.names import NodeName, check_name
 from common.noderpc.confd import Confd
 from common.noderpc.identity import Identity, Request, Who
 from common.noderpc.instances import Instances
@@ -43,6 +44,11 @@ class IdentityHandlers(Identity):
     async def renew(self, *, certificate: str) -> None:
         async with self._changing:
             await self._identity.renew(certificate)
+
+    async def rename(self, *, node: NodeName) -> None:
+        check_name(node, "node")
+        async with self._changing:
+            await self._identity.rename(node)
 
     async def leave(self) -> None:
         async with self._changing:

@@ -12,6 +12,8 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
 from common.names import ClusterId, ClusterName, NodeId, NodeName
@@ -27,9 +29,10 @@ from common.tls.context import (
     joining_server_context,
     server_context,
 )
-from common.tls.token import JoinToken, fingerprint_of, make_token, read_token
+from common.tls.token import JoinToken
 from noded.durable_file import explaining, remove_durably, sync_directory, write_durably
 from noded.identity.keys import KeyMaker
+from noded.identity.own_token import keep_token, known_token
 from noded.system.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -137,6 +140,17 @@ class IdentityStore:
         await in_thread(self._replace_certificate, self._as_member().node, certificate)
         self.on_change()
 
+    async def rename(self, node: NodeName) -> None:
+        """Go by another name from now on, for which the certificate is good already.
+
+        Raises:
+            InvalidRequest: it is not.
+        """
+        member = replace(self._as_member(), node=node)
+        await in_thread(self._keep_name, member)
+        self.member = member
+        self.on_change()
+
     async def leave(self) -> None:
         """Be a node of no cluster from now on, with a new token."""
         await in_thread(self._forget_identity)
@@ -177,29 +191,11 @@ class IdentityStore:
         )
 
     async def _ensure_token(self) -> None:
-        self.token = await in_thread(self._known_token)
+        await in_thread(self._remove_unfinished)
+        self.token = await in_thread(known_token, self._token_file, self._joining)
         if self.token is None:
             pair = await self._keys.temporary(self._now())
-            self.token = make_token(pair.certificate)
-            await in_thread(self._keep_token, pair.key, pair.certificate, self.token)
-
-    def _known_token(self) -> JoinToken | None:
-        """Find the token of before a restart: it may be on its way to the cluster already."""
-        self._remove_unfinished()
-        try:
-            token = read_token(self._token_file.read_text(encoding="ascii"))
-            shown = (self._joining / CERTIFICATE).read_text(encoding="ascii")
-            has_key = (self._joining / KEY).exists()
-            return token if has_key and fingerprint_of(shown) == token.fingerprint else None
-        except (OSError, ValueError, InvalidRequest):
-            return None
-
-    def _keep_token(self, key: str, certificate: str, token: JoinToken) -> None:
-        with explaining(f"create {self._joining}"):
-            self._joining.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(self._joining / KEY, key.encode())
-        write_durably(self._joining / CERTIFICATE, certificate.encode())
-        write_durably(self._token_file, f"{token}\n".encode())
+            self.token = await in_thread(keep_token, pair, self._token_file, self._joining)
 
     def _become(self, membership: Membership) -> Member:
         member = Member(
@@ -224,6 +220,10 @@ class IdentityStore:
         check_identity(self._write_new(key, certificate, authority), node)
         write_durably(self._identity / CERTIFICATE, certificate.encode())
         self._remove_unfinished()
+
+    def _keep_name(self, member: Member) -> None:
+        check_identity(self._identity, member.node)
+        write_durably(self._identity / MEMBER, to_json(member))
 
     def _write_new(self, key: bytes, certificate: str, authority: str) -> Path:
         self._remove_unfinished()

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 from common.errors import GntError
 from common.model.job import Job, Status
+from common.model.node import Node
 from common.names import JobId
 from common.tasks import Background
 from coordinator.jobs.running import ended
@@ -173,6 +174,10 @@ class SimulatedCluster:
         await self.network.forget(name)
         await self.machines[name].lose_power()
 
+    def machine_of(self, node: Node) -> Machine:
+        """Return the machine at a node's address, whatever the node is called by now."""
+        return self.machines[self.network.place_at(node.primary_ip).name]
+
     async def restart_noded(self, name: str, away_s: float = 2.0) -> None:
         """Kill noded on a machine; it is started again after a while."""
         machine = self.machines[name]
@@ -261,7 +266,7 @@ class SimulatedCluster:
         """Hold every candidate's copy of the state against the master's."""
         for node in self.config.candidates():
             # Not as noded opens it, which looks whether all of the file is whole.
-            with closing(sqlite3.connect(self.machines[node.name].paths.replica)) as replica:
+            with closing(sqlite3.connect(self.machine_of(node).paths.replica)) as replica:
                 stamp = read_stamp(replica)
             assert stamp == self.state.stamp, f"{node.name} has {stamp}, not {self.state.stamp}"
 

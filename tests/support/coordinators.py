@@ -32,9 +32,9 @@ class Coordinator:
             machine.now,
             random,
         )
-        self._me = Node(
-            uuid=NodeId(""), name=NodeName(machine.name), primary_ip=LOOPBACK, group=GroupId("")
-        )
+        shown = machine.shows()
+        name = shown.peer.node if shown else NodeName(machine.name)  # it may have been renamed
+        self._me = Node(uuid=NodeId(""), name=name, primary_ip=LOOPBACK, group=GroupId(""))
         self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()

@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from cryptography import x509
+
 from common.messages import from_json, to_json
 from common.model.cluster import Cluster
 from common.model.commit import Commit, next_commit
@@ -151,6 +153,7 @@ class Identity(NamedTuple):
     """What a machine shows to others: who it is, and of which cluster."""
 
     peer: Peer
+    names: frozenset[str]  # for which its certificate is good
     authority: str
 
 
@@ -160,7 +163,15 @@ def read_identity(directory: Path) -> Identity | None:
         return None
     member = from_json((directory / MEMBER).read_bytes(), Member, what=MEMBER)
     authority = (directory / AUTHORITY).read_text()
-    return Identity(check_identity_once(directory, member.node), authority)
+    names = _names((directory / CERTIFICATE).read_bytes())
+    return Identity(check_identity_once(directory, member.node), names, authority)
+
+
+@cache
+def _names(certificate: bytes) -> frozenset[str]:
+    shown = x509.load_pem_x509_certificate(certificate)
+    alternatives = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return frozenset(alternatives.get_values_for_type(x509.DNSName))
 
 
 def check_identity_once(directory: Path, node: NodeName) -> Peer:

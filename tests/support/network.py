@@ -7,6 +7,7 @@ still had to connect arrives only if its caller waits. A process that is gone re
 """
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -134,7 +135,17 @@ class Network:
         return not {(one, other), (other, one)} & self._cuts
 
     def find(self, ip: str, source: Place) -> Place:
-        return source if ip == LOOPBACK else self._places[ip]
+        return source if ip == LOOPBACK else self.place_at(ip)
+
+    def place_at(self, ip: str) -> Place:
+        """Return who has an address.
+
+        Raises:
+            OSError: nobody.
+        """
+        if ip not in self._places:
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+        return self._places[ip]
 
     def send(self, trip: Trip, arrive: Callable[[], Awaitable[Reply]]) -> asyncio.Future[Reply]:
         """Begin a call; return where its answer will be, if anybody still waits for it.
@@ -279,7 +290,7 @@ def _shake_hands(source: Place, target: Place, name: str, key: str) -> Peer:
     if (
         mine is None
         or theirs is None
-        or theirs.peer.node != name
+        or name not in theirs.names
         or theirs.authority != mine.authority
         or key not in ("", theirs.peer.key)
     ):

@@ -88,8 +88,8 @@ def promote(cluster: Cluster, before: Node, after: Node) -> Iterator[Step]:
 def change_node(before: Node, after: Node, title: str = "") -> Step:
     """Record a change of a node; undone, it is as before, unless it is the master by then.
 
-    That a node is no candidate any more, or back in service, is final: whatever it says to
-    that itself, nodes have been told.
+    That a node is neither a candidate nor announced any more, or back in service, is final:
+    whatever it says to that itself, nodes have been told.
     """
 
     def edit(state: State) -> Iterable[Update]:
@@ -100,7 +100,7 @@ def change_node(before: Node, after: Node, title: str = "") -> Step:
         is_master = state.config.cluster.master == before.uuid
         return [] if is_master and not before.master_candidate else [_put(state, before)]
 
-    demotes = before.master_candidate and not after.master_candidate
+    demotes = before.master_candidate and not (after.master_candidate or after.announced)
     return record(
         title or f"record the change of {after.name}",
         edit,

@@ -1,5 +1,6 @@
 """Stories of nodes and of the pool of candidates."""
 
+from common.names import NodeName
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
@@ -9,6 +10,7 @@ from coordinator.operations.node.query_storage import QueryStorage
 from coordinator.operations.node.query_volumes import QueryVolumes
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.node.remove_leftovers import RemoveLeftovers
+from coordinator.operations.node.rename import RenameNode
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.storage_units import UnitType
 from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, mirrored
@@ -114,6 +116,10 @@ STORIES = {
     "remove a candidate for whom there is another": Story(
         RemoveNode(node_name=BETA), candidates=2, successor="", concerned="beta",
         uncertain=frozenset({"members beta"}),
+    ),
+    "rename a candidate": Story(
+        RenameNode(node_name=BETA, new_name=NodeName("bernd")), successor="gamma",
+        concerned="beta", uncertain=frozenset({"members beta"}),
     ),
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, concerned="gamma",

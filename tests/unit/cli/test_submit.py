@@ -340,7 +340,7 @@ def test_a_secret_comes_over_ssh(
         ("gnt-instance remove -f --shutdown-timeout=999999 mail", 2, "at most 604800"),
         ("gnt-cluster allocate -t wood", 2, "(choose from 'diskless', 'file', "),
         ("gnt-instance strat web1", 2, "There is no “gnt-instance strat”; did you mean “start”?"),
-        ("gnt-node rename beta delta", 2, "There is no “gnt-node rename”; see"),
+        ("gnt-node swap beta delta", 2, "There is no “gnt-node swap”; see"),
         ("gnt-job why 9999999999999999", 2, "“9999999999999999” is no number of a job"),
         ("gnt-instance add web1 -t diskless -B vcpus=two", 2, "vcpus: “two” is no number"),
         ("gnt-instance add web1 -t diskless -H kvm:acpi=maybe", 2, "acpi: “maybe” is neither"),

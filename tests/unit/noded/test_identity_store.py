@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 import noded.identity.store as store_module
+from common.errors import InvalidRequest
 from common.names import ClusterId, ClusterName, NodeId, NodeName
 from common.noderpc.identity import Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
 from common.tls.keys import KeyPair
+from noded.identity import own_token
 from noded.identity.keys import ChildKeyMaker, OwnKeyMaker
 from noded.identity.store import IdentityStore
 from tests.support.clock import simulate
@@ -61,6 +63,7 @@ class Fuse:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 10**6
         self._watch(monkeypatch, store_module, "write_durably")
+        self._watch(monkeypatch, own_token, "write_durably")
         self._watch(monkeypatch, store_module, "remove_durably")
         self._watch(monkeypatch, store_module, "sync_directory")
         self._watch(monkeypatch, Path, "rename")
@@ -159,6 +162,36 @@ def test_a_crash_while_renewing_leaves_one_of_the_two_certificates(
         operations += 1
     assert (tmp_path / "var/lib/gantry/identity/certificate.pem").read_text() == renewed
     assert not (tmp_path / "var/lib/gantry/identity.unfinished").exists()
+
+
+def test_a_crash_while_renaming_leaves_a_member_of_one_of_both_names(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuse = Fuse(monkeypatch)
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    bernd = NodeName("bernd")
+    with pytest.raises(InvalidRequest, match="does not make this node bernd"):
+        simulate(store.rename(bernd))
+    assert store.member
+    assert store.member.node == BETA
+    csr = simulate(store.renewal_request())
+    both = issue(authority, csr, node=BETA, addresses=(), now=time.time(), also=bernd)
+    simulate(store.renew(both))
+    done, operations = False, 0
+    while not done:
+        done = burn(fuse, operations, partial(store.rename, bernd))
+        store = open_store(tmp_path)
+        simulate(store.prepare())
+        assert store.member
+        assert store.member.node in (BETA, bernd)
+        operations += 1
+    assert store.member
+    assert store.member.node == bernd
+    alone = issue(authority, csr, node=bernd, addresses=(), now=time.time())
+    simulate(store.renew(alone))
+    assert open_store(tmp_path).member == store.member
 
 
 def test_keys_and_tokens_are_for_root_only(tmp_path: Path, authority: KeyPair) -> None:
