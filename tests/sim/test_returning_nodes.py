@@ -67,7 +67,12 @@ def test_the_certificate_of_before_is_worth_nothing_any_more() -> None:
             kept = gamma.paths.root.with_name("kept")
             shutil.copytree(gamma.paths.state, kept)
             await gamma.wipe()
+            old = cluster.config.node(GAMMA).key
             await cluster.run(readd(cluster))
+            for name in cluster.names:
+                noded = cluster.machines[name].noded
+                assert noded is not None
+                assert noded.candidates.roster.revoked == (old,)
             await gamma.kill_noded()
             shutil.rmtree(gamma.paths.state)
             shutil.copytree(kept, gamma.paths.state)

@@ -20,7 +20,7 @@ from coordinator.operations.node.joining import certificate_for, join
 from coordinator.operations.node.pool import change_node, promote
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.specs import disk_spec
-from coordinator.operations.step import Step, act
+from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -83,6 +83,8 @@ def come_back(cluster: Cluster, before: Node, after: Node, token: str) -> Iterat
     yield from join(cluster, regular, token)
     if after.master_candidate:
         yield from promote(cluster, regular, after)
+    yield _revoke(before)
+    yield tell_roster(cluster, f"tell all nodes that the former certificate of {after.name} is out")
     yield act(f"look which disks are missing on {after.name}", lambda: _look(cluster, after))
 
 
@@ -100,6 +102,21 @@ def _record_key(cluster: Cluster, before: Node, regular: Node, token: str) -> St
         return [Put(_as(state, before, before.key))]
 
     return Step(f"record the new key of {regular.name}", do=learn, edit=edit, unedit=unedit)
+
+
+def _revoke(before: Node) -> Step:
+    """Record that nobody is to answer who shows the certificate of before."""
+
+    def unedit(state: State) -> list[Put]:
+        cluster = state.config.cluster
+        kept = tuple(key for key in cluster.revoked_keys if key != before.key)
+        return [Put(replace(cluster, revoked_keys=kept))]
+
+    return record(
+        f"revoke the former certificate of {before.name}",
+        lambda state: [Put(state.config.cluster.revoking(before.key))],
+        unedit,
+    )
 
 
 def _as(state: State, node: Node, key: KeyId) -> Node:
