@@ -38,6 +38,7 @@ class PublishedCluster(PublishedObject):
     file_storage_dir: str
     shared_file_storage_dir: str
     nicparams: dict[str, str]  # those that count where nothing else is said
+    master_ip: str = ""  # which goes with the mastership; "": none does
 
 
 class PublishedNode(PublishedObject):

@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from common.addresses import check_reachable_ip
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.hypervisors import check_hypervisor
 from common.model.template import DiskTemplate
 
 _VOLUME_GROUP = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")  # Source: lvm(8)
+_DEVICE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")  # Source: dev_valid_name of Linux, without slashes
 _MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 
 
@@ -26,6 +28,9 @@ class Settings(Order, omit_defaults=True):
     candidate_pool_size: Annotated[int, Meta(ge=1, le=2**10)] | None = None
     max_running_jobs: Annotated[int, Meta(ge=1, le=2**16)] | None = None
     mac_prefix: str | None = None
+    master_ip: str | None = None
+    master_netdev: str | None = None
+    master_netmask: Annotated[int, Meta(ge=1, le=128)] | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[DiskTemplate, ...] | None = None
     volume_group_name: str | None = None
@@ -36,6 +41,10 @@ class Settings(Order, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.mac_prefix is not None:
             _check_mac_prefix(self.mac_prefix)
+        if self.master_ip:
+            _check_master_ip(self.master_ip)
+        if self.master_netdev and not _DEVICE.fullmatch(self.master_netdev):
+            raise ValueError(f"“{self.master_netdev}” is no name of a network device")
         for name in self.enabled_hypervisors or ():
             try:
                 check_hypervisor(name)
@@ -86,3 +95,10 @@ def _check_mac_prefix(prefix: str) -> None:
         )
     if int(prefix[:2], 16) & 1:
         raise ValueError(f"addresses that begin with “{prefix}” are of groups of machines")
+
+
+def _check_master_ip(ip: str) -> None:
+    try:
+        check_reachable_ip(ip, "the address of the master")
+    except InvalidRequest as error:
+        raise ValueError(error.message.rstrip(".")) from error

@@ -17,6 +17,7 @@ from coordinator.checks.nodes import (
     check_answers,
     check_clocks,
     check_files,
+    check_master_address,
     check_obedience,
     check_rosters,
     check_setup,
@@ -38,7 +39,12 @@ OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup, check_systems),
-    "Verifying mastership and copies of the state": (check_obedience, check_rosters, check_files),
+    "Verifying mastership and copies of the state": (
+        check_obedience,
+        check_rosters,
+        check_files,
+        check_master_address,
+    ),
     "Verifying instances": (
         check_states,
         check_silence,

@@ -55,6 +55,7 @@ class NodeReport(NamedTuple):
     mirrors: Told
     devices: Sequence[MirrorDevice]
     systems: Sequence[DefinitionReport]
+    master_device: str  # which has the address that goes with the mastership; "": none
     asked_at: float  # our clock, half-way between question and answer
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from common.errors import GntError
+from common.model.master_address import wanted_address
 from common.model.template import DiskTemplate
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
@@ -131,3 +132,18 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
         if not report.facts.memory_locked:
             message = "noded's memory is not locked; it may not answer when the disk is dead"
             yield Finding("ENODESETUP", "node", node.name, message, Severity.NOTICE)
+
+
+def check_master_address(seen: Seen) -> Iterator[Finding]:
+    """Name who has the address that goes with the mastership and is not to, or the other way."""
+    cluster, master = seen.config.cluster, seen.config.master()
+    wanted = wanted_address(cluster)
+    for node, report in seen.answered():
+        is_holder = wanted is not None and node.uuid == master.uuid
+        if is_holder and not report.master_device:
+            message = f"is the master, and does not have the master's address {cluster.master_ip}"
+            yield Finding("ENODENET", "node", node.name, message)
+        elif report.master_device and not is_holder:
+            whose = f"{master.name} alone is to have" if wanted else "nobody is to have"
+            message = f"has the address {cluster.master_ip}, which {whose} now"
+            yield Finding("ENODENET", "node", node.name, message)

@@ -4,7 +4,7 @@ Each is told of where it is set. What lies above it counts with the default in i
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from common.errors import InvalidRequest
 from common.messages import Order
@@ -12,6 +12,7 @@ from common.model.cluster import Cluster
 from common.model.disk_parameters import DISK_PARAMETERS, check_template
 from common.model.hypervisors import HYPERVISORS, check_hypervisor
 from common.model.instance import Instance
+from common.model.master_address import check_address
 from common.model.node import Node
 from common.model.parameters import (
     Backend,
@@ -26,6 +27,8 @@ from common.names import InstanceId
 from coordinator.checks.finding import Finding, Seen
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.state.config import Config
+
+T = TypeVar("T")
 
 
 class Bad(NamedTuple):
@@ -49,6 +52,12 @@ def bad_parameters(config: Config) -> Iterator[Bad]:
             yield Bad("group", group.name, message)
     for node in config.sorted_nodes():
         yield from bad_of_node(config, node)
+        if cluster.master_ip in (node.primary_ip, node.secondary_ip) and cluster.master_ip:
+            message = (
+                f"{cluster.master_ip} is the own address of {node.name}, and cannot go with the "
+                "mastership."
+            )
+            yield Bad("cluster", cluster.name, message)
     bases = _Bases(cluster)
     for instance in config.sorted_instances():
         yield from _of_instance(config, instance, bases)
@@ -111,6 +120,7 @@ def bad_of_cluster(cluster: Cluster) -> Iterator[str]:
     fields = {name: getattr(cluster, name) for name in cluster.__struct_fields__}
     for _, message in bad_settings(fields):
         yield message
+    yield from _refusal(check_address, cluster)
     yield from _of_hypervisors(cluster.hvparams, {}, "the cluster's parameters")
     for system, layers in cluster.os_hvp.items():
         yield from _of_hypervisors(layers, cluster.hvparams, f"the parameters of {system}")
@@ -168,8 +178,8 @@ def _more(number: int) -> Iterator[str]:
         yield f"There {'is one' if number == 1 else f'are {number}'} more like this."
 
 
-def _refusal(check: Callable[[str], None], name: str) -> Iterator[str]:
+def _refusal(check: Callable[[T], None], given: T) -> Iterator[str]:
     try:
-        check(name)
+        check(given)
     except InvalidRequest as error:
         yield error.message

@@ -23,6 +23,17 @@ def getmaster(command: str, words: Sequence[str]) -> int:
     return 0
 
 
+def master_ping(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster master-ping``: for scripts, by exit code."""
+    parser = Parser(command, "Tell whether this node is the master, and answers.")
+    add_json(parser)
+    options = parser.parse_args(words)
+    with connect() as client:
+        (master,) = client.call("QueryConfigValues", ["master_node"])
+    tell(options, {"master": master}, f"The master {master} answers.")
+    return 0
+
+
 def version(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster version``."""
     parser = Parser(command, "Print the version of the software.")

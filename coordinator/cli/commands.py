@@ -52,6 +52,7 @@ AREAS = dict(
                 "init": Command("make a cluster of this node", "init:init"),
                 "info": Command("show the cluster's parameters", "info:cluster_info"),
                 "getmaster": Command("print the name of the master", "cluster:getmaster"),
+                "master-ping": Command("tell whether the master answers", "cluster:master_ping"),
                 "master-failover": Command("make this node the master", "takeover:take_over"),
                 "allocate": Command("tell where an instance would go, and why", "placing:allocate"),
                 "capacity": Command("tell how many instances fit", "placing:capacity"),

@@ -266,6 +266,9 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "storage is repaired by the watcher": told["self_repair"],
             "confd answers on all nodes": told["confd_everywhere"],
             "mac prefix": told["mac_prefix"],
+            "master address": _master_address(told),
+            "master netdev": told["master_netdev"] or "none",
+            "master netmask": told["master_netmask"],
             "default instance allocator": told["default_iallocator"],
             "default allocators by request": told["default_iallocators"],
             "default allocator parameters": told["default_iallocator_params"],
@@ -288,6 +291,12 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
         },
         "Instance policy": told["ipolicy"],
     }
+
+
+def _master_address(told: Mapping[str, Any]) -> str:
+    if not told["master_ip"]:
+        return "none"
+    return str(told["master_ip"]) + ("" if told["master_ip_active"] else " (not active)")
 
 
 def _named(names: Sequence[str]) -> Any:

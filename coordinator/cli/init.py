@@ -11,6 +11,7 @@ from common.messages import Order, from_builtins
 from common.names import ClusterName, NodeName
 from common.paths import Paths
 from coordinator.cli import service
+from coordinator.cli.address import find_address
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.telling import tell
@@ -25,6 +26,9 @@ from coordinator.operations.fields import (
     GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
+    MasterDevice,
+    MasterIp,
+    MasterNetmask,
     NicDefaults,
     NodeDefaults,
     PoolSize,
@@ -67,6 +71,9 @@ class Words(Order, kw_only=True):
     gluster_storage_dir: GlusterDirectory = ""
     default_iallocator: DefaultAllocator = "hail"
     mac_prefix: MacPrefix = "aa:00:00"
+    master_ip: MasterIp = None
+    master_netdev: MasterDevice = None
+    master_netmask: MasterNetmask = None
     hvparams: HypervisorDefaults = {}
     beparams: BackendDefaults = {}
     nicparams: NicDefaults = {}
@@ -117,6 +124,8 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
     node = given.node_name or socket.gethostname()
     settings = {name: getattr(given, name, None) for name in Settings.__struct_fields__}
     settings["volume_group_name"] = given.vg_name
+    if given.master_netdev and given.master_ip is None:
+        settings["master_ip"] = find_address(given.name)  # as with Ganeti
     return NewCluster(
         name=ClusterName(given.name),
         node=NodeName(node),

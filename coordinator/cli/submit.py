@@ -94,7 +94,7 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
     add_job_options(parser, verbose="verbose" not in operation.parameters())
     asks = entry.confirm or operation.question is not Operation.question
     if asks and "force" not in operation.parameters():
-        parser.add_argument("-f", "--force", action="store_true", help="do not ask")
+        parser.add_argument("-f", "--force", "--yes", action="store_true", help="do not ask")
     if asks:
         parser.set_defaults(force=False)
     add_ignored(parser, entry.ignored)

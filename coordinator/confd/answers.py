@@ -95,10 +95,9 @@ def _master(query: Any, directory: Directory) -> _Found:
     master = directory.master
     if query is None or query == "":
         return _Found(OK, master.name)
-    # The cluster has no address that moves with its master, so both are the node's own.
     told = {
         Wanted.NAME: master.name,
-        Wanted.IP: master.primary_ip,
+        Wanted.IP: directory.snapshot.cluster.master_ip or master.primary_ip,
         Wanted.PRIMARY_IP: master.primary_ip,
     }
     return _Found(OK, [told[field] for field in msgspec.convert(query, OfMaster).fields])

@@ -16,6 +16,7 @@ from common.confd_snapshot import (
 from common.model.disk import Disk, DrbdBacking
 from common.model.entity import Entity
 from common.model.instance import Instance
+from common.model.master_address import wanted_address
 from common.model.nic import Nic
 from common.model.parameters import Layer, NicParameters, settled
 from common.names import Serial
@@ -71,6 +72,7 @@ def _cluster(config: Config) -> PublishedCluster:
         **_common(cluster, cluster.name),
         cluster_name=cluster.name,
         master_node=cluster.master,
+        master_ip=address.ip if (address := wanted_address(cluster)) else "",
         candidate_pool_size=cluster.candidate_pool_size,
         enabled_hypervisors=cluster.enabled_hypervisors,
         enabled_disk_templates=cluster.enabled_disk_templates,

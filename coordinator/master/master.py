@@ -25,6 +25,7 @@ from coordinator.jobs.executor import Executor
 from coordinator.jobs.queue import JobQueue
 from coordinator.jobs.running import ended
 from coordinator.locks.manager import LockManager
+from coordinator.master.address import AddressKeeper
 from coordinator.master.authority import StateAuthority
 from coordinator.master.confd import ConfdPublisher
 from coordinator.master.confirm import Confirmed, NotMaster, become_master
@@ -184,6 +185,7 @@ class Master:
                 group.create_task(work, name=name)
                 for name, work in {
                     "publisher": publisher.run(),
+                    "address": AddressKeeper(self._me.name, self.store, self._nodes).run(),
                     "confd": ConfdPublisher(self.store, self._nodes, self._outside.random).run(),
                     "feed": self.feed.run(),
                     "keys": learn_keys(self.store, self._nodes),

@@ -63,7 +63,27 @@ _ENTRIES = (
         command="gnt-backup remove",
         help="delete the exports of an instance",
     ),
+    Entry(
+        "OP_CLUSTER_ACTIVATE_MASTER_IP",
+        "cluster.master_ip",
+        command="gnt-cluster activate-master-ip",
+        help="have the master take its address again",
+    ),
+    Entry(
+        "OP_CLUSTER_DEACTIVATE_MASTER_IP",
+        "cluster.master_ip",
+        command="gnt-cluster deactivate-master-ip",
+        help="have the master do without its address",
+        confirm="Have the master do without its address? Connections to it will break.",
+    ),
     Entry("OP_CLUSTER_DESTROY", "cluster.destroy"),
+    Entry(
+        "OP_CLUSTER_RENAME",
+        "cluster.rename",
+        command="gnt-cluster rename",
+        help="give the cluster another name",
+        confirm="Call this cluster {}?",
+    ),
     Entry(
         "OP_CLUSTER_RENEW_CRYPTO",
         "cluster.renew_crypto",

@@ -174,6 +174,22 @@ PoolSize = Annotated[
 MacPrefix = Annotated[
     str | None, option("-m", "--mac-prefix", metavar="XX:XX:XX", help="of new nics")
 ]
+MasterIp = Annotated[
+    str | None,
+    option(
+        "--master-ip",
+        syntax=Syntax.ADDRESS,
+        help="address that goes with the mastership; “” for none",
+    ),
+]
+MasterDevice = Annotated[
+    str | None,
+    option("--master-netdev", metavar="DEVICE", help="network device of nodes for that address"),
+]
+MasterNetmask = Annotated[
+    int | None,
+    option("--master-netmask", metavar="BITS", help="length of its network's prefix (all bits)"),
+]
 EnabledHypervisors = Annotated[
     tuple[str, ...] | None,
     option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),

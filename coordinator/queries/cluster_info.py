@@ -6,6 +6,7 @@ from common.messages import to_builtins
 from common.model.disk import Disk
 from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
+from common.model.master_address import address_of
 from common.model.parameters import Backend, NicParameters, NodeParameters, settled
 from common.model.policy import wire_policy
 from common.version import VERSION
@@ -25,8 +26,6 @@ _NOT_OURS: dict[str, Any] = {
     "install_image": "",
     "instance_communication_network": "",
     "maintain_node_health": False,
-    "master_netdev": "",
-    "master_netmask": 32,
     "max_tracked_jobs": 25,
     "modify_ssh_setup": False,
     "prealloc_wipe_disks": True,  # new disks are zeros
@@ -87,6 +86,10 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,
         "mac_prefix": cluster.mac_prefix,
+        "master_ip": cluster.master_ip,  # these two are ours
+        "master_ip_active": cluster.master_ip_active,
+        "master_netdev": cluster.master_netdev,
+        "master_netmask": address.prefix if (address := address_of(cluster)) else 32,
         "volume_group_name": cluster.volume_group_name or None,
         "file_storage_dir": cluster.file_storage_dir,
         "shared_file_storage_dir": cluster.shared_file_storage_dir,

@@ -33,6 +33,7 @@ from noded.handlers.hooks import HookHandlers
 from noded.handlers.identity import IdentityHandlers
 from noded.handlers.instances import InstanceHandlers
 from noded.handlers.join import JoinHandlers
+from noded.handlers.master_address import MasterAddressHandlers
 from noded.handlers.mastership import MastershipHandlers
 from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
@@ -141,6 +142,7 @@ class Node:
                 self.identity, files=files, replica=self._replica, candidates=self.candidates
             ),
             MirrorHandlers(drivers.storages.mirrors, turns),
+            MasterAddressHandlers(drivers.network),
             MastershipHandlers(self._fence, self._replica.for_ballot),
             NetworkHandlers(drivers.network),
             OsHandlers(drivers.operating_systems, drivers.storages),

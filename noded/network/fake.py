@@ -1,6 +1,9 @@
 """A network that exists in memory only."""
 
-from common.errors import NodeFailure
+import asyncio
+
+from common.errors import Conflict, NodeFailure
+from common.model.master_address import MasterAddress
 from common.names import NicId
 from common.noderpc.network import NicSpec, TapReport
 from noded.network.interface import NetworkDriver
@@ -8,10 +11,12 @@ from noded.network.naming import check_nic, tap_name
 
 
 class FakeNetwork(NetworkDriver):
-    """``bridges`` is for scenarios to change."""
+    """``bridges``, ``devices`` and ``own`` addresses are for scenarios to change."""
 
     def __init__(self, *bridges: str) -> None:
         self.bridges = set(bridges)
+        self.devices, self.own = {"eth0", *bridges}, dict[str, str]()
+        self._held: dict[str, tuple[str, float]] = {}  # on which device, until when
         self._taps: dict[str, TapReport] = {}
 
     async def prepare(self) -> None:
@@ -52,3 +57,30 @@ class FakeNetwork(NetworkDriver):
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
         return tuple(name in self.bridges for name in names)
+
+    async def hold(self, address: MasterAddress, for_s: int) -> None:
+        if address.device not in self.devices:
+            raise NodeFailure(
+                f"This node has no network device {address.device} for the master's address; "
+                "“gnt-cluster modify --master-netdev” names another.",
+                device=address.device,
+            )
+        if address.ip in self.own:
+            raise Conflict(
+                f"{address.ip} is an address of this node itself, and cannot go with the "
+                "mastership; take it away, or give the master another.",
+                ip=address.ip,
+            )
+        until_s = asyncio.get_running_loop().time() + for_s
+        self._held[address.ip] = address.device, until_s
+
+    async def let_go(self, ip: str) -> None:
+        self._held.pop(ip, None)
+
+    async def holds(self, ip: str) -> str:
+        device, until_s = self._held.get(ip, ("", 0.0))
+        return device if until_s > asyncio.get_running_loop().time() else self.own.get(ip, "")
+
+    def forget_addresses(self) -> None:
+        """Lose what is held, as with the power."""
+        self._held.clear()

@@ -2,12 +2,13 @@
 
 from typing import Protocol
 
+from common.model.master_address import MasterAddress
 from common.names import NicId
 from common.noderpc.network import NicSpec, TapReport
 
 
 class NetworkDriver(Protocol):
-    """Taps, the host's ends of guests' network cards.
+    """Taps, the host's ends of guests' network cards; and the address that the master has.
 
     Everything is found again after a restart of noded: a tap carries the UUIDs of its nic and
     instance. Every method may be repeated.
@@ -43,3 +44,17 @@ class NetworkDriver(Protocol):
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for each name whether it is a bridge of this node."""
+
+    async def hold(self, address: MasterAddress, for_s: int) -> None:
+        """Have an address for some seconds from now; it is taken away when they are over.
+
+        Raises:
+            Conflict: the node has it for good.
+            NodeFailure: there is no such device, or the kernel refuses.
+        """
+
+    async def let_go(self, ip: str) -> None:
+        """Have an address no more that was held; one that is here for good stays."""
+
+    async def holds(self, ip: str) -> str:
+        """Return the name of the device that has an address, or nothing."""

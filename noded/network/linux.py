@@ -5,8 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from common.errors import NodeFailure
+from common.model.master_address import MasterAddress
 from common.names import NicId
 from common.noderpc.network import NicSpec, TapReport
+from noded.network import held
 from noded.network.guard import Guard
 from noded.network.interface import NetworkDriver
 from noded.network.naming import (
@@ -61,6 +63,17 @@ class LinuxNetwork(NetworkDriver):
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
         return await in_thread(_tell_bridges, names)
+
+    async def hold(self, address: MasterAddress, for_s: int) -> None:
+        async with self._changing:
+            await in_thread(held.hold, address, for_s)
+
+    async def let_go(self, ip: str) -> None:
+        async with self._changing:
+            await in_thread(held.let_go, ip)
+
+    async def holds(self, ip: str) -> str:
+        return await in_thread(held.holds, ip)
 
 
 def _make_all(nics: tuple[NicSpec, ...]) -> tuple[str, ...]:

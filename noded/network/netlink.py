@@ -25,6 +25,24 @@ class Link:
     bridge: int  # number of the one it is plugged into, or 0
 
 
+FOR_GOOD = 2**32 - 1  # seconds, to the kernel
+_NO_DETECTION = 0x02  # IFA_F_NODAD: of use at once; the coordinator sees that nobody else has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """An IP address on a link, for some seconds."""
+
+    ip: str
+    prefix: int
+    link: int
+    seconds: int
+
+    @property
+    def is_for_good(self) -> bool:
+        return self.seconds == FOR_GOOD
+
+
 class Netlink:
     """The links of a network namespace; every call blocks.
 
@@ -58,6 +76,31 @@ class Netlink:
             self._socket.link("del", index=link.number)
         except self._refused as error:
             if _number_of(error) != errno.ENODEV:
+                raise
+
+    def addresses(self) -> list[Address]:
+        return [_read_address(message) for message in self._socket.addr("dump")]
+
+    def give_address(self, address: Address) -> None:
+        """Have an address on its link; one that is there gets its seconds anew."""
+        self._socket.addr(
+            "replace",
+            index=address.link,
+            address=address.ip,
+            prefixlen=address.prefix,
+            preferred_lft=address.seconds,
+            valid_lft=address.seconds,
+            **({"flags": _NO_DETECTION} if ":" in address.ip else {}),
+        )
+
+    def remove_address(self, address: Address) -> None:
+        """Take an address away; fine if somebody else was quicker, or its time is over."""
+        try:
+            self._socket.addr(
+                "del", index=address.link, address=address.ip, prefixlen=address.prefix
+            )
+        except self._refused as error:
+            if _number_of(error) not in (errno.EADDRNOTAVAIL, errno.ENODEV):
                 raise
 
     def route(self, destination: str, link: Link, table: int) -> None:
@@ -101,6 +144,16 @@ def _read(message: Any) -> Link:
         alias=message.get("ifalias") or "",
         mtu=message.get("mtu") or 0,
         bridge=message.get("master") or 0,
+    )
+
+
+def _read_address(message: Any) -> Address:
+    lifetime = message.get("cacheinfo") or {}
+    return Address(
+        ip=message.get("local") or message.get("address"),
+        prefix=message["prefixlen"],
+        link=message["index"],
+        seconds=lifetime.get("ifa_valid", FOR_GOOD),
     )
 
 

@@ -25,9 +25,9 @@ gnt-instance remove -f new:
 gnt-backup list:
 gnt-backup list-fields:
 gnt-backup remove guest:
-gnt-cluster activate-master-ip: OP_CLUSTER_ACTIVATE_MASTER_IP
+gnt-cluster activate-master-ip: No address goes with the mastership
 gnt-cluster add-tags blue:
-gnt-cluster deactivate-master-ip --yes: OP_CLUSTER_DEACTIVATE_MASTER_IP
+gnt-cluster deactivate-master-ip --yes: No address goes with the mastership
 gnt-cluster info:
 gnt-cluster list-tags:
 gnt-cluster master-ping:
@@ -36,7 +36,8 @@ gnt-cluster queue info:
 gnt-cluster redist-conf: OP_CLUSTER_REDIST_CONF
 gnt-cluster search-tags blue:
 gnt-cluster remove-tags blue:
-gnt-cluster rename -f elsewhere: OP_CLUSTER_RENAME
+gnt-cluster rename -f elsewhere:
+gnt-cluster rename -f greek.example.com:
 gnt-cluster repair-disk-sizes:
 gnt-cluster show-ispecs-cmd:
 gnt-cluster verify:

@@ -195,6 +195,7 @@ class Machine:
         self._disk.become(self.paths.root, left)
         self._has_looked = False
         await self._forget_taps()
+        self.network.forget_addresses()
 
     async def boot(self) -> None:
         """Switch it on again; its guests are gone."""

@@ -8,8 +8,8 @@ from common.rpc.declare import CallSpec, NodeService
 
 LOOKS = {
     "exports.exports", "exports.show", "facts.facts", "hooks.present", "identity.who",
-    "instances.guests", "mirrors.devices", "mirrors.status", "os.definitions",
-    "physical-volumes.devices", "physical-volumes.groups", "providers.providers",
+    "instances.guests", "master-address.holds", "mirrors.devices", "mirrors.status",
+    "os.definitions", "physical-volumes.devices", "physical-volumes.groups", "providers.providers",
     "replica.archived", "replica.commits_after", "replica.read", "replica.read_archive",
     "replica.stamp", "roster.show", "tasks.watch",
 }  # fmt: skip

@@ -38,6 +38,9 @@ from coordinator.operations.fields import (
     GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
+    MasterDevice,
+    MasterIp,
+    MasterNetmask,
     NicDefaults,
     NodeDefaults,
     PoolSize,
@@ -142,6 +145,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
 
     candidate_pool_size: PoolSize = None
     mac_prefix: MacPrefix = None
+    master_ip: MasterIp = None
+    master_netdev: MasterDevice = None
+    master_netmask: MasterNetmask = None
     enabled_hypervisors: EnabledHypervisors = None
     enabled_disk_templates: EnabledTemplates = None
     vg_name: VolumeGroup = None

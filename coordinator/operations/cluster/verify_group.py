@@ -14,6 +14,7 @@ from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
 from common.noderpc.files import Files
 from common.noderpc.instances import Instances
+from common.noderpc.master_address import MasterAddresses
 from common.noderpc.mastership import Mastership
 from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
@@ -130,8 +131,15 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         mirrors=await ask_mirrors(cluster, node),
         devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
         systems=await cluster.call(OperatingSystems, node).definitions(),
+        master_device=await _master_device(cluster, node),
         asked_at=(before + after) / 2,
     )
+
+
+async def _master_device(cluster: Cluster, node: Node) -> str:
+    """Return which device of a node has the master's address, if there is one."""
+    ip = cluster.config.cluster.master_ip
+    return await cluster.call(MasterAddresses, node).holds(ip=ip) if ip else ""
 
 
 def _links(config: Config, name: NodeName) -> set[str]:

@@ -6,6 +6,7 @@ Ganeti's; lists have one entry a line.
 
 from collections.abc import Iterable
 
+from common.model.master_address import address_of
 from common.model.node import Node
 from coordinator.state.config import Config
 
@@ -16,6 +17,9 @@ def ssconf_files(config: Config) -> dict[str, str]:
     candidates = [node for node in nodes if node.master_candidate]
     return {
         "cluster_name": f"{cluster.name}\n",
+        "master_ip": f"{cluster.master_ip or config.master().primary_ip}\n",
+        "master_netdev": f"{cluster.master_netdev}\n",
+        "master_netmask": f"{address.prefix if (address := address_of(cluster)) else 32}\n",
         "master_node": f"{config.master().name}\n",
         "master_candidates": _names(candidates),
         "master_candidates_ips": _lines(node.primary_ip for node in candidates),

@@ -2,9 +2,11 @@
 
 from msgspec.structs import replace
 
-from common.names import MiB
+from common.names import ClusterName, MiB
 from coordinator.operations.cluster.destroy import DestroyCluster
+from coordinator.operations.cluster.master_ip import ActivateMasterIp, DeactivateMasterIp
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.rename import RenameCluster
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.cluster.repair_disk_sizes import RepairDiskSizes
 from coordinator.operations.cluster.verify import VerifyCluster
@@ -22,7 +24,19 @@ async def web1_of_another_size(cluster: SimulatedCluster) -> None:
     disks[path] = replace(disks[path], size=MiB(96))
 
 
+async def with_address(cluster: SimulatedCluster) -> None:
+    await cluster.run(ModifyCluster(master_ip="192.0.2.100", master_netdev="eth0"))
+
+
+async def with_idle_address(cluster: SimulatedCluster) -> None:
+    await with_address(cluster)
+    await cluster.run(DeactivateMasterIp())
+
+
 STORIES = {
+    "activate the master's address": Story(ActivateMasterIp(), with_idle_address),
+    "deactivate the master's address": Story(DeactivateMasterIp(), with_address),
+    "rename the cluster": Story(RenameCluster(name=ClusterName("roman.example.com"))),
     "renew certificates": Story(RenewCrypto(node_certificates=True)),
     "renew the key of confd": Story(RenewCrypto(confd_hmac_key=True)),
     "change the cluster": Story(

@@ -64,8 +64,8 @@ TAP = TapReport(name="gntnic", nic=NIC, instance=WEB1, link="br0")
 
 def _node(name: str, **fields: Any) -> Node:
     return Node(
-        uuid=NodeId(name), name=NodeName(name), primary_ip="192.0.2.1", group=GroupId("group"),
-        **{"master_candidate": True, **fields},
+        uuid=NodeId(name), name=NodeName(name), group=GroupId("group"),
+        **{"primary_ip": "192.0.2.1", "master_candidate": True, **fields},
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
-        systems=(DEBIAN,),
+        systems=(DEBIAN,), master_device="",
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -105,6 +105,8 @@ HEALTHY = State().apply(
     )
 )  # fmt: skip
 
+
+WITH_ADDRESS = (Put(replace(CLUSTER, master_ip="192.0.2.9", master_netdev="eth0")),)
 
 # The same instance, with a disk that is a volume, too.
 ON_VOLUME = (
@@ -251,6 +253,26 @@ FLAWS = {
         "ENODESETUP", "does not know that 1 certificate(s) are revoked",
         (Put(replace(CLUSTER, revoked_keys=(KeyId("d" * 64),))),),
         beta={"roster": Roster(candidates=EVERYBODY)},
+    ),
+    "the master lacks its address": Flaw(
+        "ENODENET", "is the master, and does not have the master's address 192.0.2.9", WITH_ADDRESS
+    ),
+    "another node has the master's address": Flaw(
+        "ENODENET", "has the address 192.0.2.9, which alpha alone is to have now", WITH_ADDRESS,
+        alpha={"master_device": "eth0"}, beta={"master_device": "eth0"},
+    ),
+    "the master has an address that is not active": Flaw(
+        "ENODENET", "has the address 192.0.2.9, which nobody is to have now",
+        (Put(replace(CLUSTER, master_ip="192.0.2.9", master_netdev="eth0",
+                     master_ip_active=False)),),
+        alpha={"master_device": "eth0"},
+    ),
+    "the master's address is a node's own": Flaw(
+        "ECLUSTERCFG", "192.0.2.1 is the own address of beta",
+        (Put(replace(CLUSTER, master_ip="192.0.2.1", master_netdev="eth0")),
+         *(Put(_node(name, primary_ip=f"192.0.2.{number}")) for number, name in
+           enumerate(("beta", "alpha", "gamma", "delta"), start=1))),
+        alpha={"master_device": "eth0"},
     ),
     "an ssconf file is outdated": Flaw(
         "ENODEFILECHECK", "missing ssconf files: master_node",
