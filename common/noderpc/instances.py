@@ -43,6 +43,7 @@ class GuestSpec(Order):
     # others get free ones, in their order.
     slots: Slots = {}
     nic_slots: NicSlots = {}
+    wanted_memory: MiB = MiB(0)  # likewise: what it is to use of its memory; 0: all
 
 
 class GuestState(StrEnum):
@@ -78,6 +79,8 @@ class GuestReport(Report):
     nics: tuple[NicId, ...] = ()
     disks: Slots | None = None  # with their slots in its machine; None: it is not known
     nic_slots: NicSlots | None = None  # likewise
+    wanted_memory: MiB = MiB(0)  # of its memory, what it was asked to use; 0: all
+    used_memory: MiB = MiB(0)  # what it uses by now; 0: all
     cpu_seconds: Seconds = 0.0
     resident: MiB = MiB(0)  # what it has touched of its memory so far
     pinned: Pins = {}  # parameters that it runs with, and can be received with only
@@ -159,6 +162,17 @@ class Instances(NodeService, prefix="instances"):
             Conflict: its memory comes or has left, or its disks cannot be changed.
             NodeFailure: it does not let go of a disk in time, and may do so later; or a disk is
                 not attached, or cannot be opened.
+        """
+
+    @rpc(timeout=15, safe_to_repeat=True)
+    @abstractmethod
+    async def set_memory(self, *, instance: InstanceId, memory: MiB) -> None:
+        """Ask a running guest to use this much of its memory, and give the rest back.
+
+        It does so when it gets to it, and not at all without a driver for that.
+
+        Raises:
+            Conflict: it is not running here, or cannot be asked.
         """
 
     @rpc(timeout=90, safe_to_repeat=True)

@@ -106,7 +106,7 @@ _TOLD: tuple[Field[InstanceRow], ...] = (
           "Instance network port if available (e.g. for VNC console)", _port_of_display,
           Needs.GUESTS),
     Field("oper_ram", "Memory", Kind.UNIT, "Actual memory usage as seen by hypervisor",
-          lambda row: _of_guest(row, "memory"), Needs.GUESTS),
+          lambda row: _of_guest(row, "used_memory") or _of_guest(row, "memory"), Needs.GUESTS),
     Field("oper_state", "Running", Kind.BOOL, "Actual state of instance", _is_running,
           Needs.GUESTS),
     Field("oper_vcpus", "VCPUs", Kind.NUMBER, "Actual number of VCPUs as seen by hypervisor",

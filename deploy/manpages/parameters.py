@@ -31,7 +31,8 @@ HYPERVISOR = {
 }
 BACKEND = {
     "maxmem": "Memory that it is given.",
-    "minmem": "Memory that it needs at least; it is given maxmem, as there is no balloon.",
+    "minmem": "Memory that it uses at least: it is given maxmem, and can be asked to use less "
+    "while it runs.",
     "vcpus": "Number of processors.",
     "auto_balance": "Whether room is kept for it where it is mirrored.",
     "spindle_use": "How much it counts among those that share disks.",

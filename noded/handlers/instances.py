@@ -6,7 +6,7 @@ from typing import Any
 
 from common.errors import GntError, InvalidRequest, NodeFailure
 from common.model.hypervisors import hypervisor_parameters
-from common.names import InstanceId, NicId, TaskId, check_name, is_uuid
+from common.names import InstanceId, MiB, NicId, TaskId, check_name, is_uuid
 from common.noderpc.instances import (
     ConsoleInfo,
     GuestReport,
@@ -85,6 +85,11 @@ class InstanceHandlers(Instances):
         hypervisor = self._hypervisor_for(guest)
         async with self._turns.of(guest.id):
             await hypervisor.ensure_disks(guest)
+
+    async def set_memory(self, *, instance: InstanceId, memory: MiB) -> None:
+        if memory < 1:
+            raise InvalidRequest("A guest uses at least 1 MiB of its memory.")
+        await (await self._hypervisor_of(instance)).set_memory(instance, memory)
 
     async def ensure_nics(self, *, guest: GuestSpec) -> None:
         hypervisor = self._hypervisor_for(guest)

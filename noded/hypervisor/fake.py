@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import DiskId, InstanceId, TaskId
+from common.names import DiskId, InstanceId, MiB, TaskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_devices import placed, settle_disks, settle_nics
@@ -106,6 +108,13 @@ class FakeHypervisor:
         _check_taps(guest, taps)
         if running := await self._changeable(guest, "nics"):
             await settle_nics(running, guest)
+
+    async def set_memory(self, instance: InstanceId, memory: MiB) -> None:
+        if await self._look(instance) is not GuestState.PAUSED:
+            await self._running(instance, "given other memory")
+        guest = self._guests[instance]
+        guest.check_answers()
+        guest.spec = replace(guest.spec, wanted_memory=memory)
 
     async def stand_still(self, instance: InstanceId) -> None:
         match await self._look(instance):
@@ -381,6 +390,8 @@ class FakeHypervisor:
             nics=tuple(nic.id for nic in guest.spec.nics),
             disks=guest.spec.slots,
             nic_slots=guest.spec.nic_slots,
+            wanted_memory=guest.spec.wanted_memory,
+            used_memory=guest.spec.wanted_memory,
             cpu_seconds=guest.number(_now()) / COUNTS_PER_S,
             pinned={"accelerator": "tcg"},
             move=guest.move,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from common.names import InstanceId, TaskId
+from common.names import InstanceId, MiB, TaskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, NoConsole, Reception
 
@@ -111,6 +111,14 @@ class Hypervisor(Protocol):
 
         Raises:
             Conflict, NodeFailure: as ``ensure_disks``.
+        """
+
+    async def set_memory(self, instance: InstanceId, memory: MiB) -> None:
+        """Ask a running guest to use this much of its memory, and give the rest back.
+
+        Raises:
+            Conflict: it is not running here, or cannot be asked.
+            NodeFailure: it does not answer.
         """
 
     async def stand_still(self, instance: InstanceId) -> None:

@@ -7,8 +7,9 @@ from contextlib import suppress
 import pytest
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.names import InstanceId, InstanceName, TaskId
+from common.names import InstanceId, InstanceName, MiB, TaskId
 from common.noderpc.instances import GuestState, NoConsole, Reception
+from noded.hypervisor.interface import Hypervisor
 from tests.support.hypervisors import (
     MOVE,
     WEB1,
@@ -594,6 +595,33 @@ def test_disks_of_what_does_not_run_are_left_alone(run: Run) -> None:
             await alpha.ensure_disks(both)
 
     run(scenario)
+
+
+def test_a_guest_is_asked_to_use_less_memory_and_takes_that_along(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        with pytest.raises(Conflict, match="cannot be given other memory"):
+            await alpha.set_memory(WEB1, MiB(6))
+        await alpha.ensure_running(rig.spec(), ())
+        assert (await _memory(alpha))[0] == 0
+        for _ in range(2):
+            await alpha.set_memory(WEB1, MiB(6))
+        wanted, used = await _memory(alpha)
+        assert wanted == 6
+        assert 0 < used <= 8  # it has no driver that would give any back
+        await send(rig, await receive(rig, wanted_memory=wanted))
+        await beta.ensure_resumed(WEB1, MOVE)
+        assert (await _memory(beta))[0] == 6
+        with pytest.raises(Conflict, match="cannot be given other memory"):
+            await alpha.set_memory(WEB1, MiB(8))
+
+    run(scenario)
+
+
+async def _memory(node: Hypervisor) -> tuple[MiB, MiB]:
+    report = await report_of(node)
+    assert report is not None
+    return report.wanted_memory, report.used_memory
 
 
 def test_a_guest_stands_still_until_it_is_told_to_go_on(run: Run) -> None:

@@ -186,6 +186,34 @@ def test_an_instance_that_is_offline_is_not_started_before_it_is_online() -> Non
     on_stopped_web1(play)
 
 
+def test_a_guest_uses_less_of_its_memory_while_it_runs_and_when_it_has_moved() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(beparams={"maxmem": 128, "minmem": 64}))
+        less = modify(runtime_mem=96)
+        with pytest.raises(Conflict, match="web1 does not run, so there is no memory"):
+            await cluster.run(less)
+        await cluster.run(StartInstance(instance_name=WEB1))
+        assert await cluster.run(less) == [["runtime_memory", 96]]
+        assert await oper_ram(cluster) == 96
+        for amount in (0, 63, 129):
+            with pytest.raises(InvalidRequest, match=r"between 64 .minmem. and 128 MiB"):
+                await cluster.run(modify(runtime_mem=amount))
+        await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
+        assert await oper_ram(cluster) == 96
+        await cluster.run(modify(runtime_mem=128))
+        assert await oper_ram(cluster) == 128
+        await cluster.run(modify(runtime_mem=64))
+        await cluster.run(RebootInstance(instance_name=WEB1))
+        assert await oper_ram(cluster) == 128
+
+    on_stopped_web1(play)
+
+
+async def oper_ram(cluster: SimulatedCluster) -> int:
+    ((ram,),) = await cluster.master.luxi("QueryInstances", (), ["oper_ram"])
+    return int(ram)
+
+
 def seen(cluster: SimulatedCluster, node: str = "beta") -> dict[int, str]:
     """Return the nics that the guest itself has: slots, and MAC addresses."""
     return cluster.machines[node].guests.seen_nics(cluster.config.instance("web1").uuid)

@@ -31,7 +31,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "OP_INSTANCE_MIGRATE": {
         "ignore_ipolicy": (True,),
-        "allow_runtime_changes": (False,),  # it could shrink a balloon, and there is none
+        "allow_runtime_changes": (False,),  # placement counts what a balloon has given back
         "ignore_hvversions": (True,),  # QEMU itself refuses what it cannot take
     },
     "OP_INSTANCE_MOVE": {

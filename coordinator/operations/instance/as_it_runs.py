@@ -46,4 +46,5 @@ def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
         parameters=guest.parameters | pinned,
         slots=found.disks or {},
         nic_slots=found.nic_slots or {},
+        wanted_memory=found.wanted_memory,
     )

@@ -17,6 +17,7 @@ from coordinator.operations.instance.modified import (
     nics_in_words,
 )
 from coordinator.operations.instance.nic_steps import NicPlan, plug_nics
+from coordinator.operations.instance.runtime_memory import MemoryPlan, set_memory
 from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step
@@ -31,6 +32,7 @@ class Modification(Order, kw_only=True):
     conversion: Conversion | None = None  # of its disks
     disks: DiskPlan | None = None
     nics: NicPlan | None = None  # for the guest that runs
+    memory: MemoryPlan | None = None  # of the guest that runs
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
     is_confidential: bool = False  # something changes that is in no plan
@@ -69,6 +71,7 @@ class Modification(Order, kw_only=True):
             *layer_in_words("os", self.before.osparams, self.after.osparams),
             *([["os", self.after.os]] if self.after.os != self.before.os else []),
             *([["disk_template", self.after.disk_template]] if self.conversion else []),
+            *([["runtime_memory", self.memory.memory]] if self.memory else []),
             *nics_in_words(self.nics_before, self.nics_after),
             *(disks_in_words(self.disks.changes) if self.disks else []),
             *([["admin_state", self.after.admin_state]]
@@ -80,6 +83,8 @@ def modify(cluster: Cluster, plan: Modification) -> Iterator[Step]:
     """Have an instance be as it is going to be."""
     title, conversion = f"record the change of {plan.before.name}", plan.conversion
     before, after = (plan.before, *plan.nics_before), (plan.after, *plan.nics_after)
+    if plan.memory:
+        yield set_memory(cluster, plan.memory)
     if plan.nics:
         yield plug_nics(cluster, plan.nics)
     if disks := plan.disks:

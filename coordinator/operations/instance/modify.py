@@ -12,6 +12,7 @@ from common.model.node import Node
 from common.model.os_name import read_os_name
 from common.model.parameters import edited
 from common.model.template import DiskTemplate
+from common.names import MiB
 from coordinator.checks.parameters import bad_of_instance, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import keep_for_instance, read_parameters
@@ -38,6 +39,7 @@ from coordinator.operations.instance.disk_steps import plan_disks
 from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
 from coordinator.operations.instance.nic_steps import plan_nics
+from coordinator.operations.instance.runtime_memory import plan_memory
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, option
@@ -119,6 +121,14 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             shorthands=(Shorthand(("--online",), "let it be started again", value=False),),
         ),
     ] = None
+    runtime_mem: Annotated[
+        MiB | None,
+        option(
+            "-m",
+            "--runtime-memory",
+            help="memory that it uses while it runs, from minmem to maxmem; it gives the rest back",
+        ),
+    ] = None
     disk_template: Annotated[
         DiskTemplate | None,
         option("-t", "--disk-template", help="keep its disks in another way; it has to be stopped"),
@@ -188,7 +198,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         if changes:
             after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
         same = not differing(before, after) and nics == nics_before and not _differ(changes)
-        if same and not self.osparams_private:
+        if same and not self.osparams_private and self.runtime_mem is None:
             raise InvalidRequest(f"Nothing to change on instance {before.name}.")
         disks = conversion.after if conversion else config.disks_of(before)
         planned = PlannedInstance(after, changes.disks if changes else disks)
@@ -202,6 +212,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         found = None if node.offline else await find_guest(cluster, before, node)
         runs = may_run(found)
         self._check_stopped(before, node, runs=runs)
+        amount = self.runtime_mem
         plan, at_once = None, AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
         told = plan_nics(cluster, before, nics_before, nics, found, at_once) if self.nics else None
         if changes:
@@ -215,6 +226,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             conversion=conversion,
             disks=plan,
             nics=told,
+            memory=plan_memory(cluster, after, found, amount) if amount is not None else None,
             nics_before=nics_before,
             nics_after=nics,
             is_confidential=bool(self.osparams_private),

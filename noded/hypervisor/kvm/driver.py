@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import Conflict, NodeFailure, NotFound
 from common.messages import from_builtins
 from common.model.hypervisors import KvmParameters
-from common.names import InstanceId, TaskId
+from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from common.tasks import Background
 from noded.hypervisor.interface import Console, Surroundings, Tell
@@ -21,6 +21,7 @@ from noded.hypervisor.kvm.ending import clear, let_end, power_off
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher, parameters_of, running_parameters
 from noded.hypervisor.kvm.looks import Seen, look
+from noded.hypervisor.kvm.memory import set_memory
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.nic_plugging import settle_nics
 from noded.hypervisor.kvm.parse import Transfer, lacks_space, parse_version
@@ -144,6 +145,13 @@ class KvmHypervisor:
         async with self._turns.of(guest.id):
             if parameters := await self._as_it_runs(home, guest, "nics"):
                 await settle_nics(home, guest, taps, parameters)
+
+    async def set_memory(self, instance: InstanceId, memory: MiB) -> None:
+        home = self._home(instance)
+        async with self._turns.of(instance):
+            verb = "given other memory"
+            record = await self._in_state(home, verb, GuestState.RUNNING, GuestState.PAUSED)
+            await set_memory(home, record, memory)
 
     async def stand_still(self, instance: InstanceId) -> None:
         home = self._home(instance)

@@ -42,6 +42,7 @@ class Record(Report):
     disks: dict[DiskId, int] | None = None  # their slots; versions before did not tell
     nic_slots: dict[NicId, int] | None = None  # likewise
     parameters: dict[str, Any] = {}  # that it was started with
+    wanted_memory: MiB = MiB(0)  # of its memory, what it is to use; 0: all
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
 

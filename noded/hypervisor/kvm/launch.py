@@ -151,6 +151,7 @@ class Launcher:
                 disks=guest.slots,
                 nic_slots=guest.nic_slots,
                 parameters=guest.parameters,
+                wanted_memory=guest.wanted_memory,
                 accelerator=accelerator,
                 user=user,
                 receives=receives or TaskId(""),

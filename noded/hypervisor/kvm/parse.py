@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.errors import NodeFailure
+from common.names import MiB
 from common.noderpc.instances import GuestState
 
 _VERSION = re.compile(r"version (\d+(?:\.\d+)+)")
@@ -205,6 +206,18 @@ def parse_block_nodes(answer: Sequence[Mapping[str, Any]]) -> dict[str, BlockNod
 def parse_devices(answer: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """Read the answer of ``qom-list`` of ``/machine/peripheral``: the names of devices."""
     return frozenset(str(each.get("name")) for each in answer)
+
+
+def parse_balloon(answer: Mapping[str, Any]) -> MiB:
+    """Read the answer of ``query-balloon``: how much memory a guest uses, rounded up.
+
+    Raises:
+        UnexpectedOutput: it is something else.
+    """
+    try:
+        return MiB(-(-int(answer["actual"]) >> 20))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnexpectedOutput(f"QEMU's balloon is “{str(answer)[:200]}”.") from error
 
 
 def parse_cpu_ticks(stat: str) -> int:

@@ -6,6 +6,7 @@ from common.names import InstanceName, MiB
 from common.noderpc.instances import GuestReport, GuestState
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.looks import look
+from noded.hypervisor.kvm.memory import used_memory
 from noded.hypervisor.kvm.parse import parse_cpu_ticks
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.machine.parse import parse_statm
@@ -27,6 +28,7 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
             vcpus=0,
             silent_s=silent_s,
         )
+    patience_s = pulses.patience_s(home.instance, listing=True) if seen.state.is_alive else 0.0
     return GuestReport(
         id=record.id,
         name=record.name,
@@ -36,6 +38,8 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         nics=record.nics,
         disks=record.disks,
         nic_slots=record.nic_slots,
+        wanted_memory=record.wanted_memory,
+        used_memory=await used_memory(home, record, patience_s) if patience_s else MiB(0),
         cpu_seconds=_cpu_seconds(home),
         resident=_resident(home),
         pinned={"accelerator": record.accelerator},

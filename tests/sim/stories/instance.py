@@ -98,6 +98,10 @@ STORIES = {
         ModifyInstance(instance_name=WEB1, nics=(removed(0), added(-1)), hotplug=True),
         web1_on("gamma"),
     ),
+    "use less memory": Story(
+        ModifyInstance(instance_name=WEB1, runtime_mem=64, beparams={"minmem": 64}),
+        web1_on("gamma"),
+    ),
     "keep the disks in another way": Story(
         ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.SHAREDFILE),
         web1_with_data_that_is_down,

@@ -13,6 +13,7 @@ from noded.hypervisor.kvm.parse import (
     Transfer,
     UnexpectedOutput,
     explain,
+    parse_balloon,
     parse_block_nodes,
     parse_cpu_ticks,
     parse_devices,
@@ -167,3 +168,11 @@ def test_block_nodes_are_known_by_name_with_what_they_are_made_of() -> None:
 def test_devices_are_known_by_name() -> None:
     answer = [{"name": "type", "type": "string"}, {"name": "virtio-disk0", "type": "child<x>"}]
     assert parse_devices(answer) == {"type", "virtio-disk0"}
+
+
+def test_memory_that_a_guest_uses_is_read() -> None:
+    assert parse_balloon({"actual": 134217728}) == 128
+    assert parse_balloon({"actual": 134209536}) == 128  # 8 KiB less, as under TCG
+    for odd in ({}, {"actual": None}, {"actual": "much"}):
+        with pytest.raises(UnexpectedOutput, match="balloon is"):
+            parse_balloon(odd)
