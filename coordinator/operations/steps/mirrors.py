@@ -28,7 +28,7 @@ from coordinator.state.rows import Update
 from coordinator.state.state import State
 
 LOOK_S = 1.0  # between two looks at a copying
-SOON_S = 0.1  # between the first two looks whether nodes have met; they take their time if they fail
+SOON_S = 0.1  # between the first two looks whether nodes have met
 TELL_S = 10.0  # between two lines about it in the job's log
 MEET_S = 10.0  # until two nodes that look for each other are taken for parted
 PATIENCE_S = 60.0  # with two nodes that do not reach each other, or one that does not answer
