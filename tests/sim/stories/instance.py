@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from common.model.template import DiskTemplate
-from common.names import InstanceName
+from common.names import InstanceName, MiB
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.console import FindConsole
 from coordinator.operations.instance.create_many import CreateInstances
@@ -99,7 +99,7 @@ STORIES = {
         web1_on("gamma"),
     ),
     "use less memory": Story(
-        ModifyInstance(instance_name=WEB1, runtime_mem=64, beparams={"minmem": 64}),
+        ModifyInstance(instance_name=WEB1, runtime_mem=MiB(64), beparams={"minmem": 64}),
         web1_on("gamma"),
     ),
     "keep the disks in another way": Story(
