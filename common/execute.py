@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import os
 import shlex
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.child import Child
 from common.errors import NodeFailure
 
 ENVIRONMENT = {
@@ -68,17 +67,22 @@ async def execute(
             must not be taken for all of it.
     """
     try:
-        process = await _start(
-            argv, stdin, {**ENVIRONMENT, **environment}, directory, streams_as_one
+        child = Child(
+            argv,
+            is_fed=stdin is not None,
+            environment={**ENVIRONMENT, **environment},
+            directory=directory,
+            streams_as_one=streams_as_one,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
     stdout = _Kept(STDERR_LIMIT if streams_as_one else STDOUT_LIMIT)
     stderr = stdout if streams_as_one else _Kept(STDERR_LIMIT)
+    status = None
     try:
         async with asyncio.timeout(timeout_s):
-            await _attend(process, stdin, stdout, stderr)
+            status = await _attend(child, stdin or b"", stdout, stderr)
     except TimeoutError as error:
         raise CommandFailed(
             f"{_shown(argv)} did not end within {timeout_s:g} s and was killed.{stderr.quoted()}",
@@ -87,12 +91,14 @@ async def execute(
             stderr=stderr.tail(),
         ) from error
     finally:
-        await _end(process)
-    if process.returncode != 0:
+        if status is None:
+            await _kill(child)
+        child.close()
+    if status != 0:
         raise CommandFailed(
-            f"{_shown(argv)} {_ending(process.returncode)}.{stderr.quoted()}",
+            f"{_shown(argv)} {_ending(status)}.{stderr.quoted()}",
             argv=list(argv),
-            status=process.returncode,
+            status=status,
             stderr=stderr.tail(),
         )
     if stdout.overflowed and not streams_as_one:
@@ -105,33 +111,6 @@ async def execute(
     return Finished(bytes(stdout.data), bytes(stderr.data))
 
 
-async def _start(
-    argv: tuple[str, ...],
-    stdin: bytes | None,
-    environment: Mapping[str, str],
-    directory: str,
-    streams_as_one: bool,
-) -> Process:
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *argv,
-            stdin=DEVNULL if stdin is None else PIPE,
-            stdout=PIPE,
-            stderr=STDOUT if streams_as_one else PIPE,
-            cwd=directory,
-            env=environment,
-            start_new_session=True,
-        )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        # Left to asyncio, the program alone would be killed, and its children waited for.
-        with contextlib.suppress(OSError, ValueError):
-            await _end(await starting)
-        raise
-
-
 class _Kept:
     """The last ``limit`` bytes of a stream."""
 
@@ -140,12 +119,11 @@ class _Kept:
         self.overflowed = False
         self._limit = limit
 
-    async def follow(self, stream: asyncio.StreamReader | None) -> None:
-        while stream and (chunk := await stream.read(65536)):
-            self.data += chunk
-            if len(self.data) > self._limit:
-                self.overflowed = True
-                del self.data[: -self._limit]
+    def keep(self, chunk: bytes) -> None:
+        self.data += chunk
+        if len(self.data) > self._limit:
+            self.overflowed = True
+            del self.data[: -self._limit]
 
     def tail(self) -> str:
         return self.data.decode(errors="replace").strip()[-TOLD_LIMIT:]
@@ -154,46 +132,24 @@ class _Kept:
         return f" It said: {self.tail()}" if self.tail() else ""
 
 
-async def _attend(process: Process, stdin: bytes | None, stdout: _Kept, stderr: _Kept) -> None:
-    """Feed the program and follow its output until it has ended."""
+async def _attend(child: Child, stdin: bytes, stdout: _Kept, stderr: _Kept) -> int | None:
+    """Feed the program and follow its output until it has ended; return how it has."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(stdout.follow(process.stdout))
-        group.create_task(stderr.follow(process.stderr))
-        if process.stdin and stdin is not None:
-            group.create_task(_feed(process.stdin, stdin))
-        await process.wait()
+        group.create_task(child.follow(child.stdout, stdout.keep))
+        group.create_task(child.follow(child.stderr, stderr.keep))
+        group.create_task(child.feed(stdin))
+        await child.has_ended()
+    return child.status
 
 
-async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:
-    # It need not read everything. If it has ended before anything was written, uvloop's stream is
-    # closed already, and would be surprised.
-    with contextlib.suppress(ConnectionError):
-        if not stream.is_closing():
-            stream.write(data)
-            await stream.drain()
-        stream.close()
-        await stream.wait_closed()
-
-
-async def _end(process: Process) -> None:
-    """Kill what is left of the program's session; there is nothing where it ended by itself."""
-    if _has_ended(process):
-        return
-    while not _has_ended(process):
-        _kill_session(process)
-        with contextlib.suppress(TimeoutError):  # a child that still has the pipes delays the end
+async def _kill(child: Child) -> None:
+    """End the program and all of its session, also what is being started at that moment."""
+    child.kill_session()
+    while child.status is None:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(KILL_AGAIN_S):
-                await process.wait()
-    _kill_session(process)  # and whoever was being started at that moment
-
-
-def _has_ended(process: Process) -> bool:
-    return process.returncode is not None
-
-
-def _kill_session(process: Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+                await child.has_ended()
+        child.kill_session()
 
 
 def _ending(status: int | None) -> str:

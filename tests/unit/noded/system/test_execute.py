@@ -1,6 +1,7 @@
 """Programs are run with limits, and their failures told in full."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -62,6 +63,32 @@ def test_endless_program_is_killed_with_its_children(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"did not end within 0\.3 s"):
         run("sh", "-c", f"flock {lock} sleep 100 & wait", timeout_s=0.3)
     run("flock", "--timeout", "5", lock, "true")
+
+
+def test_children_are_killed_though_the_program_itself_has_ended(tmp_path: Path) -> None:
+    """They have its output, so that it is waited for."""
+    lock = str(tmp_path / "lock")
+    with pytest.raises(CommandFailed, match=r"did not end within 0\.3 s"):
+        run("sh", "-c", f"flock {lock} sleep 100 &", timeout_s=0.3)
+    run("flock", "--timeout", "5", lock, "true")
+
+
+def test_nothing_of_a_program_is_left_open_or_unreaped() -> None:
+    def have() -> tuple[int, str]:
+        descriptors = len([*Path("/proc/self/fd").iterdir()])
+        return descriptors, Path("/proc/thread-self/children").read_text()
+
+    async def several() -> None:
+        for argv, time_s in ((("true",), 10.0), (("false",), 10.0), (("sleep", "9"), 0.05)):
+            with contextlib.suppress(CommandFailed):
+                await execute(*argv, timeout_s=time_s, stdin=b"x")
+
+    for loop in (asyncio.new_event_loop, uvloop.new_event_loop):
+        with asyncio.Runner(loop_factory=loop) as runner:
+            runner.get_loop()
+            before = have()
+            runner.run(several())
+            assert have() == before
 
 
 def test_cancellation_kills() -> None:
