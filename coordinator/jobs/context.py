@@ -154,7 +154,10 @@ class JobContext:
         found = self.config.nodes.get(uuid, node if isinstance(node, Node) else None)
         if found is None:
             raise NotFound(f"Node {node} is not in the configuration any more.", node=str(node))
-        return self._around.nodes.service(kind, found, self._running.id, through=self._shown)
+        return self.at(kind, found)
+
+    def at(self, kind: type[S], node: Node) -> S:
+        return self._around.nodes.service(kind, node, self._running.id, through=self._shown)
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         return stub(Join, self._around.strangers(node, fingerprint))

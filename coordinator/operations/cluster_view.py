@@ -98,6 +98,9 @@ class Cluster(Protocol):
             NotFound: it is not in the configuration.
         """
 
+    def at(self, kind: type[S], node: Node) -> S:
+        """Return a service of a node at the very address that is given, whatever is recorded."""
+
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         """Reach a node of no cluster, known by the SHA-256 of its certificate."""
 

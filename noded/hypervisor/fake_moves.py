@@ -98,7 +98,7 @@ class Moves:
 
     def _meet(self, transfer: Transfer) -> Guest | None:
         """Return the shell that a source has connected to, if it knows the secret."""
-        place = transfer.host, transfer.reception.port
+        place = self._world.machine_at(transfer.host), transfer.reception.port
         shell = self._world.listeners.get(place)
         if shell is None or shell.reception != transfer.reception or shell.hung_at is not None:
             return None

@@ -13,6 +13,7 @@ class FakeWorld:
     def __init__(self) -> None:
         self.listeners: dict[tuple[str, int], Guest] = {}  # by address and port
         self.reaches: Callable[[str, str], bool] = lambda _source, _target: True
+        self.machine_at: Callable[[str], str] = lambda address: address  # its first address
         self._next_port = FIRST_PORT
         self._machines: list[Callable[[], None]] = []
 

@@ -61,6 +61,7 @@ class SimulatedCluster:
         self.disk = Disk(root, random)
         self.world = FakeWorld()
         self.world.reaches = self.network.reaches
+        self.world.machine_at = lambda ip: self.network.place_at(ip).ip
         self.wires = FakeWires(self.network.reaches)
         self.shared = FakeFiles()
         self.pairs = FakePairs(self.network.reaches)

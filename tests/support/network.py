@@ -102,6 +102,14 @@ class Network:
         self._places[place.ip] = place
         self._sent[place.name] = Background()
 
+    def give(self, place: Place, ip: str) -> None:
+        """Have a machine be at another address, too."""
+        self._places[ip] = place
+
+    def take(self, ip: str) -> None:
+        """Have nobody be at an address any more."""
+        del self._places[ip]
+
     def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
         """Hold what ``source`` sends to ``target``, and the other way round."""
         self._cuts.add((source, target))
@@ -131,6 +139,8 @@ class Network:
 
     def reaches(self, source: str, target: str) -> bool:
         """Tell whether anything sent by one machine arrives at the other, by IP address."""
+        if not self._places.keys() >= {source, target}:
+            return False
         one, other = self._places[source].name, self._places[target].name
         return not {(one, other), (other, one)} & self._cuts
 

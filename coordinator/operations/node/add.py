@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.addresses import check_reachable_ip
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.group import Group
@@ -13,13 +12,13 @@ from common.model.node import Node
 from common.model.parameters import edited
 from common.names import KeyId, NodeId, NodeName, check_name
 from common.noderpc.identity import Identity
-from common.tls.token import read_token
 from coordinator.checks.parameters import bad_of_node, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import MasterCapable, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.addresses import check_free
 from coordinator.operations.node.joining import check_joinable, join
 from coordinator.operations.node.pool import promote
 from coordinator.operations.node.readd import check_is_as_before, come_back, returning
@@ -91,11 +90,6 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
 
     async def prepare(self, cluster: Cluster, _: None) -> AddPlan:
         check_name(self.node_name, "node")
-        if self.primary_ip:
-            check_reachable_ip(self.primary_ip, f"the address of {self.node_name}")
-        if self.secondary_ip:
-            check_reachable_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
-        read_token(self.token)
         plan = self._returning(cluster) if self.readd else self._new(cluster)
         await check_joinable(cluster, plan.node, self.token)
         return plan
@@ -151,9 +145,6 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
                 "--readd has it come back.",
                 node=self.node_name,
             )
-        for other in config.sorted_nodes():
-            if (other.primary_ip, other.port) == (self.primary_ip, port):
-                raise Conflict(f"Node {other.name} has the address {self.primary_ip} already.")
         now = cluster.now()
         capable = self.master_capable is not False
         room_in_pool = len(config.candidates()) < config.cluster.candidate_pool_size
@@ -171,6 +162,7 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
             vm_capable=self.vm_capable is not False,
             ndparams=edited({}, self.ndparams or {}),
         )
+        check_free(config, node)
         check_parameters(bad_of_node(config, node))
         return AddPlan(node=node)
 

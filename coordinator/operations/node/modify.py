@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.addresses import check_reachable_ip
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
@@ -16,6 +15,8 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import MasterCapable, NodeArgument, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.addresses import check_answers_at, check_free
+from coordinator.operations.node.links import MirrorLink, find_links, link_anew
 from coordinator.operations.node.pool import (
     change_node,
     check_master_stays,
@@ -30,11 +31,23 @@ from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
 
+_TOLD = (
+    "offline",
+    "drained",
+    "master_candidate",
+    "master_capable",
+    "vm_capable",
+    "primary_ip",
+    "secondary_ip",
+)
+
 
 class ModifyPlan(Order, kw_only=True):
     before: tuple[Node, ...]
     after: tuple[Node, ...]  # the node itself first, then those promoted for it
     reachable: bool
+    links: tuple[MirrorLink, ...] = ()  # that take another address
+    now: float = 0.0
 
 
 @operation("OP_NODE_SET_PARAMS")
@@ -54,6 +67,14 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
     ] = None
     master_capable: MasterCapable = None
     vm_capable: VmCapable = None
+    primary_ip: Annotated[
+        str | None,
+        option(
+            "--primary-ip",
+            help="another address, which the machine has already; its instances go on",
+            syntax=Syntax.ADDRESS,
+        ),
+    ] = None
     secondary_ip: SecondaryAddress = None
     ndparams: Annotated[
         dict[str, Any] | None,
@@ -68,7 +89,8 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         option(
             "-f",
             "--force",
-            help="even if the pool gets too small or it has instances",
+            help="even if the pool gets too small, it has instances, or the master does not reach "
+            "its secondary address",
             syntax=Syntax.FLAG,
         ),
     ] = False
@@ -84,8 +106,6 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
 
     async def prepare(self, cluster: Cluster, _: None) -> ModifyPlan:
         config = cluster.config
-        if self.secondary_ip:
-            check_reachable_ip(self.secondary_ip, f"the secondary address of {self.node_name}")
         before = config.node(self.node_name)
         after = self._changed(before, cluster.now())
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
@@ -101,11 +121,23 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
                 f"Node {before.name} has instances ({some(instances)}); move them away first, "
                 "or, if the node is dead, add --force, and fail them over then."
             )
+        if (after.primary_ip, after.secondary_ip) != (before.primary_ip, before.secondary_ip):
+            if replace(after, primary_ip="", secondary_ip="") != replace(
+                before, primary_ip="", secondary_ip="", mtime=after.mtime, serial_no=after.serial_no
+            ):
+                raise InvalidRequest(
+                    f"Change the addresses of {before.name} by themselves, and the rest in "
+                    "another command: what fails in between is then undone."
+                )
+            check_free(config, after)
+            await check_answers_at(cluster, before, after, may_be_silent=self.force)
         promoted = self._promoted(config, before, after, cluster.now())
         return ModifyPlan(
             before=(before, *(config.nodes[node.uuid] for node in promoted)),
             after=(after, *promoted),
             reachable=not after.offline,
+            links=await find_links(cluster, before, after),
+            now=cluster.now(),
         )
 
     def recipe(self, cluster: Cluster, plan: ModifyPlan) -> Iterator[Step]:
@@ -117,6 +149,8 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             else:
                 yield change_node(before, after)
         before, after = plan.before[0], plan.after[0]
+        for link in plan.links:
+            yield from link_anew(cluster, link, plan.now)
         if before.master_candidate and not after.master_candidate:
             yield tell_roster(cluster)
         left = before.master_candidate or before.offline  # while it was offline, perhaps
@@ -129,7 +163,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         before, after = plan.before[0], plan.after[0]
         return [
             [name, getattr(after, name)]
-            for name in ("offline", "drained", "master_candidate", "master_capable", "vm_capable")
+            for name in _TOLD
             if getattr(before, name) != getattr(after, name)
         ]
 
@@ -140,6 +174,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             "offline": self.offline,
             "master_capable": self.master_capable,
             "vm_capable": self.vm_capable,
+            "primary_ip": self.primary_ip,
             "secondary_ip": self.secondary_ip,
         }
         wishes = {key: value for key, value in told.items() if value is not None}
@@ -158,6 +193,10 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             wishes["offline"] = False
         if self.master_candidate:
             wishes["drained"] = False
+        if self.secondary_ip is not None and self.secondary_ip == (
+            self.primary_ip or node.primary_ip
+        ):
+            wishes["secondary_ip"] = ""
         if self.ndparams is not None:
             wishes["ndparams"] = edited(node.ndparams, self.ndparams)
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)

@@ -117,7 +117,10 @@ class FakePairs:
         return None
 
     def _is_up(self, one: End, other: End) -> bool:
-        return self.reaches(one.address, other.address) and self.reaches(other.address, one.address)
+        assert one.connection is not None  # each is the other's counterpart
+        assert other.connection is not None
+        here, there = one.connection.own.address, other.connection.own.address
+        return self.reaches(here, there) and self.reaches(there, here)
 
     def _write(self, now: float) -> None:
         for end in self.ends:

@@ -12,11 +12,14 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.failover import FailOverNode
 from coordinator.operations.node.migrate import MigrateNode
+from coordinator.operations.node.modify import ModifyNode
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored, web1_mirrored, web1_mirrored_without
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import GROUP
 from tests.support.seeds import is_thorough
 from tests.support.story import Story
+
+NEW = "198.51.100.2"
 
 
 async def web1_unnoted(cluster: SimulatedCluster) -> None:
@@ -50,6 +53,12 @@ async def web1_lost_and_down(cluster: SimulatedCluster) -> None:
     """Begin with an instance that is down, and nothing of its disk on its primary node any more."""
     await cluster.run(mirrored(start=False))
     cluster.machines["gamma"].volumes.groups[GROUP].volumes.clear()
+
+
+async def web1_beside_a_new_network(cluster: SimulatedCluster) -> None:
+    """Begin with an instance that runs on gamma; its other node, beta, has an address more."""
+    await cluster.run(mirrored())
+    cluster.network.give(cluster.machines["beta"], NEW)
 
 
 # That a copy has fallen behind stays noted, though what was to follow failed.
@@ -125,6 +134,10 @@ _IN_DETAIL = {
     "replace on the secondary node": Story(
         ReplaceDisks(instance_name=WEB1, on_secondary=True), web1_mirrored(), uncertain=NOTED,
         again=ReplaceDisks(instance_name=WEB1, on_secondary=True),
+    ),
+    "change the address of a node": Story(
+        ModifyNode(node_name=BETA, secondary_ip=NEW), web1_beside_a_new_network, uncertain=NOTED,
+        again=VerifyDisksOfGroup(group_name="default"),
     ),
     "make a lost copy anew of what is down": Story(
         ReplaceDisks(instance_name=WEB1, on_primary=True), web1_lost_and_down, uncertain=NOTED,
