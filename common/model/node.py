@@ -5,7 +5,8 @@ from typing import Any
 
 from common.messages import Order
 from common.model.entity import Entity
-from common.names import GroupId, KeyId, NodeId, NodeName
+from common.model.stored import Part
+from common.names import GroupId, InstanceId, KeyId, NodeId, NodeName
 
 
 class Role(StrEnum):
@@ -28,6 +29,18 @@ class NodeRef(Order):
         return self.name
 
 
+class Maintenance(Part, kw_only=True):
+    """What is to be as before when the work on a node is done.
+
+    Attributes:
+        moved: the instances that ran there, or were there and down.
+        was_candidate: whether it was a master candidate.
+    """
+
+    moved: tuple[InstanceId, ...] = ()
+    was_candidate: bool = False
+
+
 class Node(Entity, kw_only=True):
     uuid: NodeId
     name: NodeName
@@ -43,6 +56,7 @@ class Node(Entity, kw_only=True):
     master_capable: bool = True
     vm_capable: bool = True
     ndparams: dict[str, Any] = {}
+    maintenance: Maintenance | None = None  # while it is drained for that
 
     @property
     def ref(self) -> NodeRef:

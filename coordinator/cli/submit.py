@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from common.errors import GntError, NoCapacity
+from common.errors import Conflict, GntError, NoCapacity
 from common.luxi.client import Client, ConnectionLost
 from common.luxi.failures import from_ganeti
 from coordinator.cli.confirm import confirm
@@ -173,7 +173,9 @@ def run_jobs(
         for number, label in zip(numbers, marks or [""] * len(jobs), strict=True)
         if isinstance(number, int)
     ]
-    ended += _follow_others(client, ended, progress, details=details)
+    last = ended
+    while last := _follow_others(client, last, progress, details=details):
+        ended += last
     if options.json:
         write(options.json, [end.to_json() for end in ended], indent=2)
     elif options.dry_run:
@@ -242,6 +244,8 @@ def _find_lack(result: Any) -> GntError | None:
     """Return what a job that succeeded has left undone."""
     if not isinstance(result, dict) or "jobs" not in result:
         return None
+    if result.get("stayed"):
+        return Conflict(f"{in_words(result['stayed'])} could not move, so everything comes back.")
     if result.get("failed"):
         return NoCapacity(f"No node was found for {in_words(result['failed'])}.")
     refused = next((told for good, told in result["jobs"] if not good), None)

@@ -424,6 +424,12 @@ _ENTRIES = (
         confirm="Stop the instances of {} and start them elsewhere?",
     ),
     Entry(
+        "OP_NODE_MAINTAIN",
+        "node.maintain",
+        command="gnt-node maintain",
+        help="have a node without instances for a while, and have all come back",
+    ),
+    Entry(
         "OP_NODE_MIGRATE",
         "node.migrate",
         command="gnt-node migrate",

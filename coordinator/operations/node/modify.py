@@ -199,6 +199,8 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             wishes["secondary_ip"] = ""
         if self.ndparams is not None:
             wishes["ndparams"] = edited(node.ndparams, self.ndparams)
+        if not wishes.get("drained", node.drained):
+            wishes["maintenance"] = None
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)
 
     def _promoted(self, config: Config, before: Node, after: Node, now: float) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from common.errors import Conflict, GntError
+from common.errors import Conflict, GntError, Unreachable
 from common.messages import Order
 from common.model.node import NodeRef
 from common.names import NodeId
@@ -14,8 +14,12 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import NodeArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
-from coordinator.operations.step import Step
+from coordinator.operations.step import Step, act
 from coordinator.state.config import Config
+
+LOOK_S = 5.0  # between two looks whether a node is back
+TELL_S = 60.0  # between two lines that say so
+BOOT_S = 1800.0  # servers test their memory before they boot
 
 
 class PowercyclePlan(Order):
@@ -30,6 +34,9 @@ class PowercycleNode(Operation[None, PowercyclePlan], kw_only=True):
     node_name: NodeArgument
     force: Annotated[
         bool, option("-f", "--force", help="even if it is the master", syntax=Syntax.FLAG)
+    ] = False
+    wait: Annotated[
+        bool, option("--wait", help="until it answers again, for half an hour", syntax=Syntax.FLAG)
     ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
@@ -49,6 +56,8 @@ class PowercycleNode(Operation[None, PowercyclePlan], kw_only=True):
             do=lambda: _powercycle(cluster, plan),
             point_of_no_return=True,
         )
+        if self.wait:
+            yield act(f"wait until {plan.node} is back", lambda: _wait(cluster, plan))
 
 
 async def _powercycle(cluster: Cluster, plan: PowercyclePlan) -> None:
@@ -57,6 +66,27 @@ async def _powercycle(cluster: Cluster, plan: PowercyclePlan) -> None:
     if plan.boot_id and await _boot_id(cluster, plan.node) not in ("", plan.boot_id):
         return
     await cluster.call(Facts, plan.node).powercycle()
+
+
+async def _wait(cluster: Cluster, plan: PowercyclePlan) -> None:
+    """Return when the node answers from another boot than before.
+
+    Raises:
+        Unreachable: it has not for half an hour.
+    """
+    begun = told = cluster.steady()
+    while await _boot_id(cluster, plan.node) in ("", plan.boot_id):
+        now = cluster.steady()
+        if now - begun > BOOT_S:
+            raise Unreachable(
+                f"Node {plan.node} has not come back within {BOOT_S / 60:.0f} minutes; look at its "
+                "console.",
+                node=plan.node.name,
+            )
+        if now - told >= TELL_S:
+            cluster.log(f"{plan.node} has not answered for {now - begun:.0f} s; it is waited for.")
+            told = now
+        await cluster.sleep(LOOK_S)
 
 
 async def _boot_id(cluster: Cluster, node: NodeId | NodeRef) -> str:

@@ -3,6 +3,7 @@
 from common.names import NodeName
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.maintain import MaintainNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.modify_storage import ModifyStorage
 from coordinator.operations.node.powercycle import PowercycleNode
@@ -120,6 +121,9 @@ STORIES = {
     "rename a node": Story(
         RenameNode(node_name=GAMMA, new_name=NodeName("georg")), candidates=2, concerned="gamma",
         uncertain=ABOUT_GAMMA,
+    ),
+    "have a node empty": Story(
+        MaintainNode(node_name=GAMMA), concerned="gamma", uncertain=ABOUT_GAMMA,
     ),
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, concerned="gamma",
