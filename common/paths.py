@@ -111,6 +111,11 @@ class Paths:
         """What is run before and after operations."""
         return self.settings / "hooks"
 
+    @property
+    def remote_rules(self) -> Path:
+        """Which files the master may put here, and whether it may run commands."""
+        return self.settings / "remote"
+
     # root's to write, gantry-rapi's to read
     @property
     def rapi_users(self) -> Path:

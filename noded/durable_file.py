@@ -9,10 +9,18 @@ from pathlib import Path
 from common.errors import NodeFailure
 
 
-def write_durably(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def write_durably(
+    path: Path, data: bytes, *, mode: int = 0o600, owner: tuple[int, int] | None = None
+) -> None:
     """Replace the contents of ``path``: a reader sees the old or the new ones, never a mixture.
 
     Blocks until it is on disk; call it in a thread.
+
+    Args:
+        path: of the file.
+        data: what it is to hold.
+        mode: who may do what with it.
+        owner: numbers of the user and the group that it belongs to; None: ours.
 
     Raises:
         NodeFailure: the disk is full, read-only or broken; ``path`` is as it was.
@@ -23,6 +31,8 @@ def write_durably(path: Path, data: bytes, *, mode: int = 0o600) -> None:
             # O_TRUNC: a crash may have left one. Nobody else writes it, see daemon.single.
             descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
             with os.fdopen(descriptor, "wb") as file:
+                if owner is not None:
+                    os.fchown(descriptor, *owner)
                 os.fchmod(descriptor, mode)
                 file.write(data)
                 file.flush()

@@ -6,6 +6,7 @@ can be read, told of, and repaired.
 
 import re
 from collections.abc import Iterator
+from posixpath import normpath
 from typing import Annotated, Any
 
 import msgspec
@@ -27,6 +28,7 @@ class Settings(Order, omit_defaults=True):
 
     candidate_pool_size: Annotated[int, Meta(ge=1, le=2**10)] | None = None
     max_running_jobs: Annotated[int, Meta(ge=1, le=2**16)] | None = None
+    distributed_files: tuple[Annotated[str, Meta(max_length=1024)], ...] | None = None
     mac_prefix: str | None = None
     master_ip: str | None = None
     master_netdev: str | None = None
@@ -60,6 +62,7 @@ class Settings(Order, omit_defaults=True):
             path = getattr(self, field)
             if path and (not path.startswith("/") or ".." in path.split("/") or "\0" in path):
                 raise ValueError(f"{field} is a directory's path from /, not “{path}”")
+        _check_files(self.distributed_files or ())
 
     def given(self) -> dict[str, Any]:
         """Return those that are given, by the names of the cluster's fields."""
@@ -102,3 +105,11 @@ def _check_master_ip(ip: str) -> None:
         check_reachable_ip(ip, "the address of the master")
     except InvalidRequest as error:
         raise ValueError(error.message.rstrip(".")) from error
+
+
+def _check_files(paths: tuple[str, ...]) -> None:
+    for path in paths:
+        if not path.startswith("/") or normpath(path) != path or "\0" in path:
+            raise ValueError(f"a file's path is a plain one from /, not “{path}”")
+    if len(set(paths)) < len(paths):
+        raise ValueError("distributed_files names each file once")

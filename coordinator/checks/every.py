@@ -16,6 +16,7 @@ from coordinator.checks.mirrors import check_devices, check_mirrors
 from coordinator.checks.nodes import (
     check_answers,
     check_clocks,
+    check_distributed_files,
     check_files,
     check_master_address,
     check_obedience,
@@ -43,6 +44,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_obedience,
         check_rosters,
         check_files,
+        check_distributed_files,
         check_master_address,
     ),
     "Verifying instances": (

@@ -1,5 +1,6 @@
 """Nodes: whether they answer, are of one version, agree on the time, and obey this master."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from common.errors import GntError
@@ -100,6 +101,22 @@ def check_files(seen: Seen) -> Iterator[Finding]:
         ]
         if wrong:
             message = f"outdated or missing ssconf files: {', '.join(wrong)}"
+            yield Finding("ENODEFILECHECK", "node", node.name, message)
+
+
+def check_distributed_files(seen: Seen) -> Iterator[Finding]:
+    """Name files that are to be the same on all nodes, and are not as on most of them."""
+    answered = seen.answered()
+    for path in seen.config.cluster.distributed_files:
+        digests = Counter(report.files.get(path, "") for _, report in answered)
+        digests.pop("", None)
+        usual = max(digests, key=lambda each: (digests[each], each), default=None)
+        for node, report in answered:
+            digest = report.files.get(path, "")
+            if digest and digest == usual:
+                continue
+            what = "is another one than on other nodes" if digest else "is missing, or not allowed"
+            message = f"{path} {what}; “gnt-cluster redist-conf” copies that of the master"
             yield Finding("ENODEFILECHECK", "node", node.name, message)
 
 

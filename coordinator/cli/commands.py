@@ -54,6 +54,8 @@ AREAS = dict(
                 "getmaster": Command("print the name of the master", "cluster:getmaster"),
                 "master-ping": Command("tell whether the master answers", "cluster:master_ping"),
                 "master-failover": Command("make this node the master", "takeover:take_over"),
+                "command": Command("run a command on nodes", "remote:command"),
+                "copyfile": Command("copy a file of the master to nodes", "remote:copyfile"),
                 "allocate": Command("tell where an instance would go, and why", "placing:allocate"),
                 "capacity": Command("tell how many instances fit", "placing:capacity"),
                 "balance": Command("tell or make moves that balance it", "placing:balance"),

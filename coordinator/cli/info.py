@@ -266,6 +266,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "storage is repaired by the watcher": told["self_repair"],
             "confd answers on all nodes": told["confd_everywhere"],
             "mac prefix": told["mac_prefix"],
+            "distributed files": told["distributed_files"],
             "master address": _master_address(told),
             "master netdev": told["master_netdev"] or "none",
             "master netmask": told["master_netmask"],

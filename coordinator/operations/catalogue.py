@@ -78,6 +78,14 @@ _ENTRIES = (
     ),
     Entry("OP_CLUSTER_DESTROY", "cluster.destroy"),
     Entry(
+        "OP_CLUSTER_REDIST_CONF",
+        "cluster.redist_conf",
+        command="gnt-cluster redist-conf",
+        help="tell all nodes again what they should know, and copy files to them",
+        route="PUT /2/redistribute-config",
+        ignored=("--yes-do-it",),
+    ),
+    Entry(
         "OP_CLUSTER_RENAME",
         "cluster.rename",
         command="gnt-cluster rename",

@@ -190,6 +190,15 @@ MasterNetmask = Annotated[
     int | None,
     option("--master-netmask", metavar="BITS", help="length of its network's prefix (all bits)"),
 ]
+DistributedFiles = Annotated[
+    tuple[str, ...] | None,
+    option(
+        "--distributed-files",
+        syntax=Syntax.LIST,
+        metavar="PATH,…",
+        help="of the master, for “redist-conf” to copy to all nodes, where their root allows it",
+    ),
+]
 EnabledHypervisors = Annotated[
     tuple[str, ...] | None,
     option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),

@@ -86,6 +86,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,
         "mac_prefix": cluster.mac_prefix,
+        "distributed_files": list(cluster.distributed_files),  # ours
         "master_ip": cluster.master_ip,  # these two are ours
         "master_ip_active": cluster.master_ip_active,
         "master_netdev": cluster.master_netdev,

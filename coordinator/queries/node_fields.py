@@ -136,6 +136,8 @@ _CONFIGURED: tuple[Field[NodeRow], ...] = (
     Field("pinst_list", "PriInstances", Kind.OTHER, "List of instances with this node as primary",
           lambda row: [instance.name for instance in row.instances]),
     Field("pip", "PrimaryIP", Kind.TEXT, "Primary IP address", lambda row: row.entity.primary_ip),
+    Field("key", "Key", Kind.TEXT, "SHA-256 of the public key of its certificate",
+          lambda row: row.entity.key),
     Field("port", "Port", Kind.NUMBER, "TCP port of gantry-noded on this node",
           lambda row: row.entity.port),
     Field("powered", "Powered", Kind.BOOL, "Whether node is thought to be powered on",

@@ -40,6 +40,7 @@ from noded.handlers.network import NetworkHandlers
 from noded.handlers.operating_systems import OsHandlers
 from noded.handlers.physical_volumes import PhysicalVolumeHandlers
 from noded.handlers.providers import ProviderHandlers
+from noded.handlers.remote import RemoteHandlers, RunLine
 from noded.handlers.replica import ReplicaHandlers
 from noded.handlers.roster import RosterHandlers
 from noded.handlers.snapshots import SnapshotHandlers
@@ -52,6 +53,7 @@ from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
 from noded.operating_systems.interface import OsDriver
 from noded.powercycle import PowerSwitch
+from noded.remote.shell import run_shell
 from noded.storage.lvm.physical import PhysicalVolumeDriver
 from noded.storage.storages import Storages
 from noded.system.patience import bounded_by
@@ -79,6 +81,7 @@ class Drivers:
     now: Callable[[], float]  # the time in seconds since 1970
     clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()  # never set
     memory_locked: Callable[[], bool] = lambda: False
+    run_line: RunLine = run_shell
 
 
 class Node:
@@ -148,6 +151,7 @@ class Node:
             OsHandlers(drivers.operating_systems, drivers.storages),
             PhysicalVolumeHandlers(drivers.physical),
             ProviderHandlers(paths.providers()),
+            RemoteHandlers(paths, drivers.run_line),
             self._replica,
             RosterHandlers(self.candidates),
             SnapshotHandlers(drivers.storages, drivers.hypervisors, turns),

@@ -33,7 +33,7 @@ gnt-cluster list-tags:
 gnt-cluster master-ping:
 gnt-cluster modify --max-running-jobs 15:
 gnt-cluster queue info:
-gnt-cluster redist-conf: OP_CLUSTER_REDIST_CONF
+gnt-cluster redist-conf:
 gnt-cluster search-tags blue:
 gnt-cluster remove-tags blue:
 gnt-cluster rename -f elsewhere:

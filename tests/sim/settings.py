@@ -143,3 +143,15 @@ def _of_clearing(trip: Trip) -> bool:
 def disk(action: str, which: int | str = -1, /, **values: Any) -> DiskChange:
     """Return one ``--disk`` of a modification."""
     return DiskChange(action=DiskAction(action), disk=which, values=values)
+
+
+DISTRIBUTED = "/etc/ceph/ceph.conf"
+
+
+def distribute(cluster: SimulatedCluster, text: str = "[global]\n") -> None:
+    """Have a file on alpha, and let it be put on all machines."""
+    for machine in cluster.machines.values():
+        machine.paths.settings.mkdir(parents=True, exist_ok=True)
+        machine.paths.remote_rules.write_text("file /etc/ceph\nshell\n")
+        (machine.paths.root / "etc/ceph").mkdir(exist_ok=True)
+    (cluster.machines["alpha"].paths.root / DISTRIBUTED[1:]).write_text(text)

@@ -20,6 +20,7 @@ from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Access
 from common.noderpc.instances import GuestReport
+from common.noderpc.remote import Ended
 from common.paths import Paths
 from common.tasks import Background
 from common.tls.token import JoinToken
@@ -111,6 +112,7 @@ class Machine:
         )  # fmt: skip
         self.network = FakeNetwork("br0")
         self.hardware = FakeMachine("boot 0")
+        self.lines: list[str] = []  # that were run by a shell
         self.noded: Noded | None = None
         self.process = Process()
         self.boots = 0
@@ -139,7 +141,7 @@ class Machine:
                 copier=life.of(self.copier),
                 exports=life.of(self.exports),
                 operating_systems=life.of(self.operating_systems),
-                hooks=life.of(self.hooks),
+                hooks=life.of(self.hooks), run_line=self._run_line,
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},
@@ -149,6 +151,10 @@ class Machine:
         noded.identity.on_change = self._identity_changed
         await noded.start()
         return noded
+
+    async def _run_line(self, line: str) -> Ended:
+        self.lines.append(line)
+        return Ended(status=0, output="")
 
     def _storages(self, life: "_Life | None" = None) -> Storages:
         def own(driver: Any) -> Any:

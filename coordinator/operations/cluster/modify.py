@@ -32,6 +32,7 @@ from coordinator.operations.fields import (
     ClusterPolicyOption,
     DefaultAllocator,
     DiskParametersOption,
+    DistributedFiles,
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
@@ -145,6 +146,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
 
     candidate_pool_size: PoolSize = None
     mac_prefix: MacPrefix = None
+    distributed_files: DistributedFiles = None
     master_ip: MasterIp = None
     master_netdev: MasterDevice = None
     master_netmask: MasterNetmask = None

@@ -19,6 +19,7 @@ from common.noderpc.mastership import Mastership
 from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
 from common.noderpc.operating_systems import OperatingSystems
+from common.noderpc.remote import Remote
 from common.noderpc.roster import Rosters
 from common.version import VERSION
 from coordinator.checks.every import OF_GROUP
@@ -132,6 +133,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
         systems=await cluster.call(OperatingSystems, node).definitions(),
         master_device=await _master_device(cluster, node),
+        files=await _files(cluster, node),
         asked_at=(before + after) / 2,
     )
 
@@ -140,6 +142,13 @@ async def _master_device(cluster: Cluster, node: Node) -> str:
     """Return which device of a node has the master's address, if there is one."""
     ip = cluster.config.cluster.master_ip
     return await cluster.call(MasterAddresses, node).holds(ip=ip) if ip else ""
+
+
+async def _files(cluster: Cluster, node: Node) -> dict[str, str]:
+    """Return the digests of the files that are to be the same on all nodes."""
+    paths = cluster.config.cluster.distributed_files
+    told = await cluster.call(Remote, node).digests(paths=paths) if paths else ()
+    return {path: each.digest for path, each in zip(paths, told, strict=True)}
 
 
 def _links(config: Config, name: NodeName) -> set[str]:

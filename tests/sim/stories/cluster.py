@@ -6,13 +6,14 @@ from common.names import ClusterName, MiB
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.master_ip import ActivateMasterIp, DeactivateMasterIp
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.redist_conf import RedistConf
 from coordinator.operations.cluster.rename import RenameCluster
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.cluster.repair_disk_sizes import RepairDiskSizes
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup
-from tests.sim.settings import web1_on
+from tests.sim.settings import DISTRIBUTED, distribute, web1_on
 from tests.support.cluster import SimulatedCluster
 from tests.support.story import Story
 
@@ -33,7 +34,13 @@ async def with_idle_address(cluster: SimulatedCluster) -> None:
     await cluster.run(DeactivateMasterIp())
 
 
+async def with_a_file_to_distribute(cluster: SimulatedCluster) -> None:
+    distribute(cluster)
+    await cluster.run(ModifyCluster(distributed_files=(DISTRIBUTED,)))
+
+
 STORIES = {
+    "redistribute": Story(RedistConf(), with_a_file_to_distribute),
     "activate the master's address": Story(ActivateMasterIp(), with_idle_address),
     "deactivate the master's address": Story(DeactivateMasterIp(), with_address),
     "rename the cluster": Story(RenameCluster(name=ClusterName("roman.example.com"))),

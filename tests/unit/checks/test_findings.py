@@ -81,7 +81,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
-        systems=(DEBIAN,), master_device="",
+        systems=(DEBIAN,), master_device="", files={"/etc/hosts": "usual"},
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -106,6 +106,7 @@ HEALTHY = State().apply(
 )  # fmt: skip
 
 
+DISTRIBUTING = (Put(replace(CLUSTER, distributed_files=("/etc/hosts",))),)
 WITH_ADDRESS = (Put(replace(CLUSTER, master_ip="192.0.2.9", master_netdev="eth0")),)
 
 # The same instance, with a disk that is a volume, too.
@@ -253,6 +254,14 @@ FLAWS = {
         "ENODESETUP", "does not know that 1 certificate(s) are revoked",
         (Put(replace(CLUSTER, revoked_keys=(KeyId("d" * 64),))),),
         beta={"roster": Roster(candidates=EVERYBODY)},
+    ),
+    "a distributed file is another one": Flaw(
+        "ENODEFILECHECK", "/etc/hosts is another one than on other nodes", DISTRIBUTING,
+        beta={"files": {"/etc/hosts": "other"}},
+    ),
+    "a distributed file is missing": Flaw(
+        "ENODEFILECHECK", "/etc/hosts is missing, or not allowed", DISTRIBUTING,
+        beta={"files": {"/etc/hosts": ""}},
     ),
     "the master lacks its address": Flaw(
         "ENODENET", "is the master, and does not have the master's address 192.0.2.9", WITH_ADDRESS

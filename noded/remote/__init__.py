@@ -1,0 +1,1 @@
+"""What root of this node lets the master do here."""
