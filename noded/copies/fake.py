@@ -43,7 +43,7 @@ class FakeWires:
     """What the copiers of one cluster share: who can be reached where, and who offers what."""
 
     reaches: Callable[[str, str], bool] = lambda _source, _target: True
-    mib_per_s: int = 1024  # for scenarios to change
+    mib_per_s: float = 1024  # for scenarios to change
     ports: int = 20_000
     copiers: dict[str, "FakeCopier"] = field(default_factory=dict)  # by address
     bridge: FakeBridge = field(default_factory=FakeBridge)  # to another cluster
@@ -91,6 +91,11 @@ class FakeCopier(Copier):
         if offered is None or offered.offer != offer or offered.peer.name != node:
             return None
         return self._contents.read(offered.disk)
+
+    @property
+    def certificate(self) -> str:
+        """What this machine shows to those of another cluster."""
+        return self._between.certificate
 
     @property
     def known(self) -> tuple[str, ...]:

@@ -94,6 +94,21 @@ def test_a_copy_goes_on_while_noded_is_restarted(node: str) -> None:
     tell(story)
 
 
+def test_each_time_that_noded_is_restarted_it_is_waited_for() -> None:
+    """However long ago the time before was: a copy of many hours may see several."""
+
+    async def story(cluster: SimulatedCluster) -> None:
+        number = await amid_copy(cluster)
+        cluster.wires.mib_per_s = 0.2
+        for _ in range(3):
+            await cluster.restart_noded("alpha", away_s=5.0)
+            await asyncio.sleep(80)
+        outcome(await cluster.finished(number))
+        assert contents(cluster, "alpha") == DATA
+
+    tell(story)
+
+
 @pytest.mark.parametrize("node", ["alpha", "gamma"])
 def test_a_side_that_is_killed_is_begun_again(node: str) -> None:
     async def story(cluster: SimulatedCluster) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from common.errors import NotFound, Unreachable
 from common.messages import Order
 from common.model.node import NodeRef
 from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Peer
@@ -15,7 +14,8 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, hold_disks
 from coordinator.operations.steps.mirrors import see_mirrored
-from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S, in_passing, patiently
+from coordinator.operations.steps.patience import in_passing, patiently
+from coordinator.operations.steps.persevering import persevere
 
 
 class Side(Order):
@@ -89,53 +89,45 @@ def copy_disk(cluster: Cluster, copy: DiskCopy) -> Step:
 
     async def end() -> None:
         for side in (copy.target, copy.source):
-            await _end(cluster, copy, side)
+            await end_side(cluster, copy.index, side)
 
     async def undo() -> None:
         for side in (copy.target, copy.source):
             if side.may_be_left:
                 left = f"A part of disk {copy.index}"
-                await in_passing(cluster, side.node, partial(_end, cluster, copy, side), left=left)
+                ending = partial(end_side, cluster, copy.index, side)
+                await in_passing(cluster, side.node, ending, left=left)
             else:
-                await _end(cluster, copy, side)
+                await end_side(cluster, copy.index, side)
 
     return act(copy.title, do, undo=undo)
 
 
-async def _end(cluster: Cluster, copy: DiskCopy, side: Side) -> None:
-    await cluster.call(Copies, side.node).ensure_ended(copy=_id(cluster, copy))
+async def end_side(cluster: Cluster, index: int, side: Side) -> None:
+    """Have a node have nothing to do with a copy any more."""
+    await cluster.call(Copies, side.node).ensure_ended(copy=copy_id(cluster, index))
     await hold_disks(cluster, (side.disk,), side.detach.do)
 
 
 async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
-    """See a copy to its end; it goes on while noded is restarted on either node.
-
-    Raises:
-        Cancelled: the operator wished it.
-        NodeFailure: it cannot be done, or nothing more has come for a minute.
-    """
+    """See a copy to its end; it goes on while noded is restarted on either node."""
     offer: Offer | None = None
-    furthest, limit, attempt = -1, cluster.steady() + PATIENCE_S, 0
-    while True:
+
+    async def attempt(number: int) -> None:
+        nonlocal offer
         try:
             offer = offer or await _offer(cluster, copy)
-            return await _fetch(cluster, copy, offer, attempt)
-        except (BrokenOff, NotFound, Unreachable) as error:
-            done = int(error.detail.get("done", 0))
-            if done > furthest:
-                furthest, limit = done, cluster.steady() + PATIENCE_S
-            if cluster.steady() >= limit:
-                raise
-            cluster.log(f"Trying again: {error}")
-            if isinstance(error, BrokenOff):
-                offer = None  # whoever offered may be gone
-        attempt += 1
-        await cluster.sleep(PAUSE_S)
+            await _fetch(cluster, copy, offer, number)
+        except BrokenOff:
+            offer = None  # whoever offered may be gone
+            raise
+
+    await persevere(cluster, attempt)
 
 
 async def _offer(cluster: Cluster, copy: DiskCopy) -> Offer:
     return await cluster.call(Copies, copy.source.node).offer(
-        copy=_id(cluster, copy),
+        copy=copy_id(cluster, copy.index),
         disk=copy.source.disk,
         peer=_peer(cluster, copy.target.node),
         compression=copy.compression,
@@ -147,7 +139,7 @@ async def _fetch(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: int) -
     source = cluster.config.nodes[copy.source.node.uuid]
     task = cluster.task_id(f"copy-{copy.index}-{attempt}")
     await cluster.call(Copies, copy.target.node).begin_fetch(
-        copy=_id(cluster, copy),
+        copy=copy_id(cluster, copy.index),
         disk=copy.target.disk,
         peer=_peer(cluster, copy.source.node),
         host=source.secondary_ip or source.primary_ip,
@@ -161,6 +153,6 @@ def _peer(cluster: Cluster, node: NodeRef) -> Peer:
     return Peer(name=node.name, key=cluster.config.nodes[node.uuid].key)
 
 
-def _id(cluster: Cluster, copy: DiskCopy) -> str:
-    """Name this copy, on both nodes: the same whoever goes on with the job."""
-    return cluster.task_id(f"copy-{copy.index}")
+def copy_id(cluster: Cluster, index: int) -> str:
+    """Name a copy, on both nodes: the same whoever goes on with the job."""
+    return cluster.task_id(f"copy-{index}")
