@@ -3,6 +3,7 @@
 from common.model.stored import Stored
 
 CONFD_KEY = "confd-key"  # by which programs ask about the configuration; the master makes it
+DOMAIN_KEY = "cluster-domain-secret"  # what clusters know that move instances to one another
 
 
 class Secret(Stored, kw_only=True):

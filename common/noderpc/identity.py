@@ -19,6 +19,7 @@ class Who(Report):
 
     node_uuid: NodeId
     key: KeyId
+    certificate: str = ""  # PEM; a node of an older version does not tell
 
 
 class Membership(Order):

@@ -116,6 +116,7 @@ _METAVARS = {
     Syntax.NODES: "NODE[:SECONDARY]",
     Syntax.NODE_LIST: "NODE[:SECONDARY]",
     Syntax.NUMBERED: "N[:NAME=VALUE,…]",
+    Syntax.SECRET_FILE: "FILE",
     Syntax.YES_NO: "yes|no",
 }
 
@@ -218,6 +219,7 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.NODE_LIST: lambda word: word.split(":"),
     Syntax.NUMBERED: parse_numbered,
     Syntax.POLICY: read_policy,
+    Syntax.SECRET_FILE: read_secret,
     Syntax.WORDS: list,
     Syntax.YES_NO: read_yes_no,
 }

@@ -103,7 +103,8 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, det
             info, entries = news
             for entry in entries or ():
                 serial = max(serial, entry[0])
-                if out is not None and (details or entry[2] != DETAIL):
+                is_text = isinstance(entry[3], str)  # else it is for programs
+                if out is not None and is_text and (details or entry[2] != DETAIL):
                     print(paint_finding(prefix + format_log(entry), out), file=out, flush=True)
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
 from common.model.node import Node, NodeRef
@@ -112,6 +112,9 @@ class JobContext:
 
     def log(self, message: str, *, detail: bool = False) -> None:
         self._running.log(self._index, self.now(), message, DETAIL if detail else MESSAGE)
+
+    def announce(self, kind: str, value: dict[str, Any]) -> None:
+        self._running.log(self._index, self.now(), f"({kind})", kind, value)
 
     def task_id(self, purpose: str) -> TaskId:
         return TaskId(f"{self.config.cluster.uuid}-{self._running.id}-{self._index}-{purpose}")

@@ -142,11 +142,18 @@ class RunningJob:
             failure=op.failure and stripped(op.failure),
         )
 
-    def log(self, index: int, now: float, message: str, kind: str = MESSAGE) -> None:
+    def log(
+        self,
+        index: int,
+        now: float,
+        message: str,
+        kind: str = MESSAGE,
+        value: dict[str, Any] | None = None,
+    ) -> None:
         """Add a log entry; serials count through the whole job."""
         serial = 1 + max((op.log[-1].serial for op in self.job.ops if op.log), default=0)
         text = cut(message, ENTRY_CHARACTERS)
-        entry = LogEntry(serial=serial, time=now, message=text, kind=kind)
+        entry = LogEntry(serial=serial, time=now, message=text, kind=kind, value=value)
         self.change_op(index, log=with_entry(self.op(index).log, entry))
 
     @contextmanager

@@ -58,6 +58,11 @@ _ENTRIES = (
         ),
     ),
     Entry(
+        "OP_BACKUP_PREPARE",
+        "backup.prepare",
+        route="PUT /2/instances/{instance_name}/prepare-export",
+    ),
+    Entry(
         "OP_BACKUP_REMOVE",
         "backup.remove",
         command="gnt-backup remove",
@@ -96,7 +101,7 @@ _ENTRIES = (
         "OP_CLUSTER_RENEW_CRYPTO",
         "cluster.renew_crypto",
         command="gnt-cluster renew-crypto",
-        help="renew the certificates of nodes",
+        help="renew certificates, and secrets that others know",
     ),
     Entry(
         "OP_CLUSTER_REPAIR_DISK_SIZES",

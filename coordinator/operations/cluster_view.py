@@ -1,7 +1,7 @@
 """What an operation may touch."""
 
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from common.errors import GntError
 from common.model.node import Node, NodeRef
@@ -77,6 +77,9 @@ class Cluster(Protocol):
 
     def log(self, message: str, *, detail: bool = False) -> None:
         """Tell whoever watches the job; a ``detail`` only those who want to know it all."""
+
+    def announce(self, kind: str, value: dict[str, Any]) -> None:
+        """Tell programs that follow the job what they wait for; ``kind`` is Ganeti's word."""
 
     def task_id(self, purpose: str) -> TaskId:
         """Name a task on a node: the same for the same job and purpose, so it is begun once."""

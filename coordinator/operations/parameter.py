@@ -37,6 +37,7 @@ class Syntax(StrEnum):
     WORDS = "words"  # the words that are left -> ["a", "b"]
     LIST = "list"  # a,b -> ["a", "b"]
     ADDRESS = "address"  # an IP address, or a host name that leads to one
+    SECRET_FILE = "secret-file"  # noqa: S105 -- a file name, or - for standard input
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
 
 

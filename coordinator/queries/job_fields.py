@@ -35,7 +35,8 @@ def wire_time(time: Timestamp | None) -> Any:
 
 def wire_log(entry: LogEntry) -> list[Any]:
     """Return a log entry as Ganeti writes it."""
-    return [entry.serial, wire_time(entry.time), entry.kind, entry.message]
+    message = entry.message if entry.value is None else entry.value
+    return [entry.serial, wire_time(entry.time), entry.kind, message]
 
 
 def job_values(job: Job, names: Sequence[str]) -> list[Any]:

@@ -150,6 +150,15 @@ class FakeBetween:
                 return copy
         return None
 
+    def expected_of(self, certificate: str) -> list[tuple[str, DiskSpec]]:
+        """Return what has not come yet of those with a certificate, with the ids of the copies."""
+        every = self._expected.items()
+        return [
+            (copy, each.disk)
+            for copy, each in every
+            if each.peer.certificate == certificate and not each.has_ended
+        ]
+
     def receive(self, copy: str, word: str, done: float) -> bool:
         """Take what has come; tell whether that is all."""
         expected = self._expected[copy]

@@ -123,8 +123,9 @@ class IdentityStore:
 
     def who(self) -> Who:
         """Say who this member is."""
-        shown = read_pem((self._identity / CERTIFICATE).read_text(encoding="ascii"))
-        return Who(node_uuid=self._as_member().node_uuid, key=shown.key)
+        certificate = (self._identity / CERTIFICATE).read_text(encoding="ascii")
+        key = read_pem(certificate).key
+        return Who(node_uuid=self._as_member().node_uuid, key=key, certificate=certificate)
 
     async def renewal_request(self) -> str:
         """Ask for a new certificate for the key this member has; PEM."""

@@ -10,7 +10,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from coordinator.master.luxi_server import LuxiServer
+from noded.copies.fake_between import FakeBridge
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "ganeti"
@@ -153,22 +154,25 @@ class Served:
 @contextmanager
 def served_cluster(folder: Path) -> Iterator[Served]:
     """Have a cluster of three nodes answer on a socket; ``folder`` is for its files."""
-    root = folder / "alpha"
-    sockets = root / "var/run/ganeti/socket"
-    sockets.mkdir(parents=True)
-    (sockets / "ganeti-query").symlink_to("ganeti-master")
+    with served_clusters(folder) as (served,):
+        yield served
+
+
+@contextmanager
+def served_clusters(*folders: Path) -> Iterator[list[Served]]:
+    """Have clusters that can send disks to one another answer on a socket each."""
     ready, over = threading.Event(), asyncio.Event()
     served: list[Served] = []
     failures: list[Exception] = []
 
     async def serve() -> None:
-        async with simulated_cluster(nodes=3) as cluster:
-            server = LuxiServer(sockets / "ganeti-master")
-            await server.start(cluster.master.running.luxi)
-            served.append(Served(root, cluster, asyncio.get_running_loop()))
+        bridge = FakeBridge()
+        async with AsyncExitStack() as stack:
+            for folder in folders:
+                cluster = await stack.enter_async_context(simulated_cluster(nodes=3, bridge=bridge))
+                served.append(await _serve(stack, folder / "alpha", cluster))
             ready.set()
             await over.wait()
-            await server.stop()
 
     def run() -> None:
         try:
@@ -182,11 +186,21 @@ def served_cluster(folder: Path) -> Iterator[Served]:
     thread.start()
     ready.wait()
     try:
-        if served:
-            yield served[0]
+        if not failures:
+            yield served
     finally:
         if served:
             served[0].loop.call_soon_threadsafe(over.set)
         thread.join()
     if failures:
         raise failures[0]
+
+
+async def _serve(stack: AsyncExitStack, root: Path, cluster: SimulatedCluster) -> Served:
+    sockets = root / "var/run/ganeti/socket"
+    sockets.mkdir(parents=True)
+    (sockets / "ganeti-query").symlink_to("ganeti-master")
+    server = LuxiServer(sockets / "ganeti-master")
+    await server.start(cluster.master.running.luxi)
+    stack.push_async_callback(server.stop)
+    return Served(root, cluster, asyncio.get_running_loop())

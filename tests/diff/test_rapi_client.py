@@ -218,6 +218,7 @@ def tell_of_an_instance(client: GanetiClient) -> None:
     client.job("DeactivateInstanceDisks", "web1", force=True)
     assert client("RecreateInstanceDisks", "web1", disks=[0]).value
     assert client("ReplaceInstanceDisks", "web1", disks=[0], mode="replace_auto").value
+    assert client.job("PrepareExport", "web1", "local") is None
     client.job("ExportInstance", "web1", "local", "gamma", shutdown=True)
     client.job("RenameInstance", "web1", "web2", ip_check=False, name_check=False)
     client.job("StartupInstance", "web2")

@@ -30,6 +30,7 @@ from coordinator.quorum.question import Mode, Word
 from coordinator.state.config import Config
 from coordinator.state.state import State
 from noded.copies.fake import FakeWires
+from noded.copies.fake_between import FakeBridge
 from noded.hypervisor.fake_world import FakeWorld
 from noded.replica.tables import read_stamp
 from noded.storage.drbd.fake_end import End
@@ -55,7 +56,14 @@ LONGEST_JOB_S = 3600.0
 class SimulatedCluster:
     """Machines, wires, and at most one coordinator on each machine."""
 
-    def __init__(self, root: Path, names: tuple[str, ...], strangers: int, random: Random) -> None:
+    def __init__(
+        self,
+        root: Path,
+        names: tuple[str, ...],
+        strangers: int,
+        random: Random,
+        bridge: FakeBridge | None = None,
+    ) -> None:
         self.random = random
         self.network = Network(random)
         self.disk = Disk(root, random)
@@ -63,6 +71,9 @@ class SimulatedCluster:
         self.world.reaches = self.network.reaches
         self.world.machine_at = lambda ip: self.network.place_at(ip).ip
         self.wires = FakeWires(self.network.reaches)
+        self.wires = FakeWires(
+            self.network.reaches, bridge=bridge or FakeBridge(), cluster=str(root)
+        )
         self.shared = FakeFiles()
         self.pairs = FakePairs(self.network.reaches)
         self.names = names
@@ -282,7 +293,12 @@ class SimulatedCluster:
 
 @asynccontextmanager
 async def simulated_cluster(
-    nodes: int = 3, *, seed: int = 0, candidates: int = 10, strangers: int = 0
+    nodes: int = 3,
+    *,
+    seed: int = 0,
+    candidates: int = 10,
+    strangers: int = 0,
+    bridge: FakeBridge | None = None,
 ) -> AsyncIterator[SimulatedCluster]:
     """Run a cluster for the length of a block; its first node, alpha, is the master.
 
@@ -291,11 +307,12 @@ async def simulated_cluster(
         seed: of all chance in it; told when the block fails.
         candidates: size of the candidate pool.
         strangers: further machines with a noded, of no cluster.
+        bridge: over which disks are sent to another one.
     """
     root = _new_directory()
     try:
         names = NAMES[:nodes]
-        cluster = SimulatedCluster(root, names, strangers, Random(seed))
+        cluster = SimulatedCluster(root, names, strangers, Random(seed), bridge)
         paths = {name: cluster.machines[name].paths for name in names}
         write_cluster(names, candidates, paths)
         with (

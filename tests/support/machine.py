@@ -23,6 +23,7 @@ from common.noderpc.instances import GuestReport
 from common.noderpc.remote import Ended
 from common.paths import Paths
 from common.tasks import Background
+from common.tls.context import CERTIFICATE
 from common.tls.token import JoinToken
 from noded.copies.fake import FakeCopier, FakeWires
 from noded.daemon.node import Drivers
@@ -104,7 +105,7 @@ class Machine:
         self.written = Contents(self.storage, self.volumes, self.exports, self.elsewhere, contents)
         self.copier = FakeCopier(
             name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
-            contents=self.written,
+            contents=self.written, certificate=self._certificate,
         )  # fmt: skip
         self.operating_systems = FakeOsDriver(
             storages, self.written,
@@ -172,6 +173,9 @@ class Machine:
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             own(MirrorUpkeep(devices)),
         )  # fmt: skip
+
+    def _certificate(self) -> str:
+        return (self.paths.identity / CERTIFICATE).read_text()
 
     def _uuid(self) -> NodeId:
         assert self.noded is not None

@@ -1,9 +1,11 @@
-"""Keep what is needed to make an instance anew, on a node."""
+"""Keep what is needed to make an instance anew on a node, or send it to another cluster."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
 
-from common.errors import InvalidRequest, NoCapacity
+from msgspec.structs import replace
+
+from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.disk import DumpBacking
 from common.model.instance import Instance
@@ -18,6 +20,10 @@ from coordinator.disks.holding import Handover, none, sole
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.backup.description import describe
+from coordinator.operations.backup.prepare import REMOTE, check_mode
+from coordinator.operations.backup.sending import Away
+from coordinator.operations.backup.still import source_of, still_disks
+from coordinator.operations.backup.trust import Place, trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -26,16 +32,17 @@ from coordinator.operations.fields import (
     RoomOption,
     ShutdownTimeout,
 )
-from coordinator.operations.instance.kept import find_problems, plan_snapshots, with_snapshots
+from coordinator.operations.instance.kept import with_snapshots
 from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
-from coordinator.operations.placement.growth import promise_of_space, take_space
+from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
+from coordinator.operations.steps.between_clusters import SentDisk, send_disks
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     check_online,
@@ -50,7 +57,7 @@ from coordinator.state.config import Config
 
 class ExportPlan(Order, kw_only=True):
     node: NodeRef  # where the instance is
-    target: NodeRef  # where the export goes
+    target: NodeRef | None  # where the export goes; None: to another cluster
     guest: GuestSpec
     detach: Handover
     attach: Handover
@@ -63,6 +70,7 @@ class ExportPlan(Order, kw_only=True):
     stops: bool = True  # the guest, for the time of the copies, or until there are snapshots
     snapshots: tuple[SnapshotSpec, ...] = ()  # that are copied while the guest goes on
     kept: PlannedInstance | None = None  # the instance, with what these take
+    sent: tuple[SentDisk, ...] = ()  # to another cluster
 
 
 @operation("OP_BACKUP_EXPORT")
@@ -97,21 +105,39 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
-    mode: Annotated[str, hidden("only “local”: to a node of this cluster")] = "local"
+    mode: Annotated[str, hidden("“local”: to a node, or “remote”: to another cluster")] = "local"
+    places: Annotated[
+        tuple[Place, ...], hidden("where another cluster expects the disks, as its job tells")
+    ] = ()
+    x509_key_name: Annotated[tuple[str, str, str] | None, hidden("as OP_BACKUP_PREPARE tells")] = (
+        None
+    )
+    destination_x509_ca: Annotated[str | None, hidden("as the other cluster's job tells")] = None
+
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(given.get("target_node"), list | tuple):
+            return given
+        return given | {"target_node": "", "places": given["target_node"]}
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
-        nodes = [*config.nodes_of(instance), config.node(self.target_node).uuid]
+        targets = [] if self.mode == REMOTE else [config.node(self.target_node).uuid]
+        nodes = [*config.nodes_of(instance), *targets]
         return wanted(instance=instance.name, nodes=nodes, room=[instance.primary_node])
 
     async def prepare(self, cluster: Cluster, _: None) -> ExportPlan:
         config = cluster.config
-        instance, target = config.instance(self.instance_name), config.node(self.target_node)
+        check_mode(self.mode)
+        instance = config.instance(self.instance_name)
+        target = None if self.mode == REMOTE else config.node(self.target_node)
         node, kind = config.nodes[instance.primary_node], kind_of(instance.disk_template)
-        if self.mode != "local":
-            raise InvalidRequest("Instances are exported to nodes of this cluster only.")
-        for each in (node, target):
+        for each in filter(None, (node, target)):
             check_online(each)
+        away = Away(
+            places=self.places, key_name=self.x509_key_name, certificate=self.destination_x509_ca
+        )
+        places = () if target else away.check(trust_of(cluster.state), instance, node)
         check_settled(cluster, instance)
         was_running = may_run(await find_guest(cluster, instance, node))
         if self.remove_instance and not self.shutdown:
@@ -122,48 +148,55 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         at = (await find_cast(cluster, instance, node, guest)).nodes
         disks = config.disks_of(instance)
         goes_on = was_running and not self.remove_instance
-        snapshots = await self._plan_snapshots(cluster, instance, guest) if goes_on else ()
-        kept = with_snapshots(disks, snapshots, "export", cluster.now()) if snapshots else disks
-        sources = [_snapshot_on(node.ref, each) for each in snapshots]
-        copies = tuple(
-            DiskCopy(
-                index=index,
-                source=sources[index] if sources else side_of(kind, at, spec),
-                target=_dump(cluster, instance, spec, target.ref),
-                compression=self.compress,
-                rate=self.rate_limit,
-            )
-            for index, spec in enumerate(guest.disks)
+        snapshots = (
+            await still_disks(cluster, instance, guest, self.room, may_stop=self.shutdown)
+            if goes_on
+            else ()
         )
-        return ExportPlan(
+        kept = with_snapshots(disks, snapshots, "export", cluster.now()) if snapshots else disks
+        sources = [source_of(node.ref, each) for each in snapshots] or [
+            side_of(kind, at, spec) for spec in guest.disks
+        ]
+        plan = ExportPlan(
             node=node.ref,
-            target=target.ref,
+            target=target.ref if target else None,
             guest=guest,
             detach=kind.after_stop(at, was_running=was_running),
             attach=kind.before_start(at),
             was_running=was_running,
-            copies=copies,
-            description=describe(
-                config,
-                instance,
-                disks,
-                config.nics_of(instance),
-                source=node.name,
-                now=cluster.now(),
-            ),
-            replaces=instance.name in await cluster.call(Exports, target).exports(),
+            copies=(),
+            description="",
+            replaces=False,
             removal=await self._removal().prepare(cluster, None) if self.remove_instance else None,
             wait_s=float(self.shutdown_timeout),
             stops=self.shutdown or not was_running,
             snapshots=snapshots,
             kept=PlannedInstance(instance, kept) if snapshots else None,
         )
+        if target is None:
+            sent = away.disks(
+                trust_of(cluster.state),
+                places,
+                sources,
+                compression=self.compress,
+                rate=self.rate_limit,
+            )
+            return replace(plan, sent=sent)
+        nics = config.nics_of(instance)
+        return replace(
+            plan,
+            copies=self._copies(cluster, instance, guest, sources, target.ref),
+            description=describe(
+                config, instance, disks, nics, source=node.name, now=cluster.now()
+            ),
+            replaces=instance.name in await cluster.call(Exports, target).exports(),
+        )
 
     def promises(self, plan: ExportPlan) -> Iterable[Promise]:
         return [promise_of_space(plan.kept)] if plan.kept else ()
 
     def recipe(self, cluster: Cluster, plan: ExportPlan) -> Iterator[Step]:
-        name, exports = plan.guest.name, cluster.call(Exports, plan.target)
+        name = plan.guest.name
         if plan.stops:
             yield shut_down_guest(
                 cluster,
@@ -178,13 +211,11 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             yield take_snapshots(cluster, f"snapshots of {name}", plan.node, plan.snapshots)
             if plan.stops:
                 yield restart
-        yield from copy_all(cluster, plan.copies)
-        yield Step(
-            f"put the export of {name} in its place on {plan.target}",
-            do=lambda: exports.finish(export=name, config=plan.description),
-            undo=None if plan.replaces else lambda: exports.ensure_absent(export=name),
-            point_of_no_return=True,
-        )
+        if plan.target is None:
+            yield from send_disks(cluster, name, plan.sent)
+        else:
+            yield from copy_all(cluster, plan.copies)
+            yield _finish(cluster, plan, plan.target)
         for index, each in enumerate(plan.snapshots):
             yield delete_snapshot(cluster, index, "export", each.kept, plan.node)
         if plan.removal:
@@ -193,48 +224,41 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             yield restart
 
     def result(self, plan: ExportPlan) -> list[bool | list[bool]]:
-        return [True, [True for _ in plan.copies]]
+        return [True, [True for _ in plan.guest.disks]]
+
+    def _copies(
+        self,
+        cluster: Cluster,
+        instance: Instance,
+        guest: GuestSpec,
+        sources: Sequence[Side],
+        target: NodeRef,
+    ) -> tuple[DiskCopy, ...]:
+        return tuple(
+            DiskCopy(
+                index=index,
+                source=source,
+                target=_dump(cluster, instance, spec, target),
+                compression=self.compress,
+                rate=self.rate_limit,
+            )
+            for index, (source, spec) in enumerate(zip(sources, guest.disks, strict=True))
+        )
 
     def _removal(self) -> RemoveInstance:
         return RemoveInstance(
             instance_name=self.instance_name, ignore_failures=self.ignore_remove_failures
         )
 
-    async def _plan_snapshots(
-        self, cluster: Cluster, instance: Instance, guest: GuestSpec
-    ) -> tuple[SnapshotSpec, ...]:
-        """Return what is copied while the guest goes on; nothing if it is stopped for that.
 
-        Raises:
-            InvalidRequest: there can be none, and it must not be stopped.
-            NoCapacity: there is no space for them, and it must not be stopped.
-        """
-        kind, config = kind_of(instance.disk_template), cluster.config
-        specs = plan_snapshots(cluster, kind, guest.disks, self.room)
-        home = config.nodes[instance.primary_node]
-        problems = ("",) if specs is None else await find_problems(cluster, home, specs)
-        if specs is None or problems:
-            if self.shutdown:
-                return ()
-            raise InvalidRequest(
-                f"No snapshots can be taken of the disks of {instance.name}, which runs and changes"
-                " them while they are copied: leave --noshutdown out, and it is stopped for that "
-                f"time. {' '.join(problems)}".rstrip()
-            )
-        kept = with_snapshots(config.disks_of(instance), specs, "export", cluster.now())
-        try:
-            await take_space(cluster, PlannedInstance(instance, kept), [home])
-        except NoCapacity as error:
-            if not self.shutdown:
-                raise
-            cluster.log(f"{instance.name} is stopped while its disks are copied: {error}")
-            return ()
-        return specs
-
-
-def _snapshot_on(node: NodeRef, snapshot: SnapshotSpec) -> Side:
-    attach, detach = Handover(do=sole(node)), Handover(do=none(node))
-    return Side(node=node, disk=snapshot.kept, attach=attach, detach=detach)
+def _finish(cluster: Cluster, plan: ExportPlan, target: NodeRef) -> Step:
+    name, exports = plan.guest.name, cluster.call(Exports, target)
+    return Step(
+        f"put the export of {name} in its place on {target}",
+        do=lambda: exports.finish(export=name, config=plan.description),
+        undo=None if plan.replaces else lambda: exports.ensure_absent(export=name),
+        point_of_no_return=True,
+    )
 
 
 def _dump(cluster: Cluster, instance: Instance, disk: DiskSpec, node: NodeRef) -> Side:

@@ -1,32 +1,35 @@
-"""Give nodes new certificates before the old ones expire, and programs that ask another key."""
+"""Give nodes new certificates before the old ones expire, and programs and clusters other keys."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
-from common.errors import GntError, InvalidRequest
+from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.model.secret import CONFD_KEY
+from common.model.secret import CONFD_KEY, DOMAIN_KEY, Secret
 from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import LOST, Syntax, option
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete
+from coordinator.state.rows import Delete, Put
 from coordinator.state.state import State
+
+SHORTEST_SECRET = 20  # characters: what is signed with it may be seen, and be tried against guesses
 
 
 class RenewPlan(Order):
     nodes: tuple[Node, ...]  # the master last: with a new certificate its coordinator restarts
     confd_hmac_key: bool = False
+    trust: str = ""  # what becomes of that of other clusters: "given" or "ended"
 
 
 @operation("OP_CLUSTER_RENEW_CRYPTO")
 class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
-    """Renew what nodes, and programs that ask confd, prove who they are with."""
+    """Renew what nodes, programs that ask confd, and other clusters prove who they are with."""
 
     node_certificates: Annotated[
         bool,
@@ -36,32 +39,77 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         bool,
         option("--new-confd-hmac-key", help="for programs that ask confd", syntax=Syntax.FLAG),
     ] = False
+    cluster_domain_secret: Annotated[
+        str,
+        option(
+            "--cluster-domain-secret",
+            help="file with what clusters know that move instances to one another; “-” reads "
+            "standard input",
+            syntax=Syntax.SECRET_FILE,
+            secret=True,
+        ),
+    ] = ""
+    new_cluster_domain_secret: Annotated[
+        bool,
+        option(
+            "--new-cluster-domain-secret",
+            help="share it with no other cluster any more",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         return wanted(nodes=[node.uuid for node in config.sorted_nodes()])
 
     async def prepare(self, cluster: Cluster, _: None) -> RenewPlan:
-        if not self.node_certificates and not self.confd_hmac_key:
+        given, ended = self.cluster_domain_secret, self.new_cluster_domain_secret
+        if not (self.node_certificates or self.confd_hmac_key or given or ended):
             raise InvalidRequest(
-                "Say what to renew: --new-node-certificates or --new-confd-hmac-key."
+                "Say what to renew: --new-node-certificates, --new-confd-hmac-key, "
+                "--cluster-domain-secret or --new-cluster-domain-secret."
+            )
+        if given and ended:
+            raise InvalidRequest("Share the secret that is in the file, or none: not both.")
+        if given and len(given) < SHORTEST_SECRET:
+            raise InvalidRequest(
+                f"A secret that clusters share has at least {SHORTEST_SECRET} characters; "
+                "“openssl rand -hex 32” makes one."
             )
         config = cluster.config
         nodes = [
             node for node in config.sorted_nodes() if self.node_certificates and not node.offline
         ]
         nodes.sort(key=lambda node: node.uuid == config.cluster.master)
-        return RenewPlan(nodes=tuple(nodes), confd_hmac_key=self.confd_hmac_key)
+        return RenewPlan(
+            nodes=tuple(nodes),
+            confd_hmac_key=self.confd_hmac_key,
+            trust="given" if given else "ended" if ended else "",
+        )
 
     def recipe(self, cluster: Cluster, plan: RenewPlan) -> Iterator[Step]:
         if plan.confd_hmac_key:
-            yield record("forget the key of confd, for the master to make another", _without_key)
+            title = "forget the key of confd, for the master to make another"
+            yield record(title, lambda state: _without(state, CONFD_KEY))
+        if plan.trust == "given":
+            yield record("keep the secret that other clusters know", self._with_domain_secret)
+        elif plan.trust == "ended":
+            title = "forget the secret that other clusters know"
+            yield record(title, lambda state: _without(state, DOMAIN_KEY))
         for node in plan.nodes:
             yield _renew(cluster, node)
 
+    def _with_domain_secret(self, _: State) -> Iterator[Put]:
+        if self.cluster_domain_secret == LOST:
+            raise Conflict(
+                "The secret was never stored, and the coordinator that was told it has ended. "
+                "Give the command again."
+            )
+        yield Put(Secret(id=DOMAIN_KEY, value=self.cluster_domain_secret))
 
-def _without_key(state: State) -> Iterator[Delete]:
-    if CONFD_KEY in state.secrets:
-        yield Delete(state.secrets[CONFD_KEY])
+
+def _without(state: State, secret: str) -> Iterator[Delete]:
+    if secret in state.secrets:
+        yield Delete(state.secrets[secret])
 
 
 def _renew(cluster: Cluster, node: Node) -> Step:

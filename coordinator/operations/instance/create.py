@@ -10,12 +10,13 @@ from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.model.os_name import read_os_name
 from common.model.parameters import Backend, filled, sound
 from common.model.tags import check_tags
 from common.model.template import DiskTemplate
 from common.names import InstanceId, InstanceName, MiB, NodeId, check_name
+from common.noderpc.copies import Compression
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
 from coordinator.disks.holding import Handover
@@ -27,6 +28,9 @@ from coordinator.operating_systems.parameters import (
     read_parameters,
 )
 from coordinator.operations.addresses import check_apart, check_connected
+from coordinator.operations.backup import receiving
+from coordinator.operations.backup.receiving import Receiving, Source, plan_receiving, receive_disks
+from coordinator.operations.backup.trust import trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
@@ -105,6 +109,7 @@ class CreatePlan(Order, kw_only=True):
     attach: Handover
     start: bool
     install: ScriptRun | None = None
+    receiving: Receiving | None = None  # from another cluster
 
 
 @operation("OP_INSTANCE_CREATE")
@@ -159,10 +164,19 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     tags: TagsOption = ()
     conflicts_check: ConflictsCheck = True
     ignore_ipolicy: IgnorePolicy = False
-    mode: Annotated[str, hidden("only “create”")] = "create"
+    mode: Annotated[str, hidden("“create” or “remote-import”")] = "create"
+    source_handshake: Annotated[
+        tuple[Any, ...] | None, hidden("of the cluster from which it comes")
+    ] = None
+    source_x509_ca: Annotated[str | None, hidden("of the node from which it comes")] = None
+    source_instance_name: Annotated[str | None, hidden("what it is called there")] = None
+    source_shutdown_timeout: Annotated[int, hidden("how long it may take to stop there")] = 120
+    compress: Annotated[Compression, hidden("as who sends it says")] = Compression.NONE
 
     @classmethod
     def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("mode") == receiving.MODE:
+            given = receiving.as_told(given)
         disks = given.get("disks")
         if not isinstance(disks, list):
             return given
@@ -175,6 +189,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
 
     async def choose(self, cluster: Cluster) -> Place:
         self.check_words(cluster.config)
+        if self.mode == receiving.MODE:
+            self._source.check(trust_of(cluster.state))
         if self.pnode:
             names = list(filter(None, (self.pnode, self.snode)))
             return named_place(cluster.config, self.disk_template, names)
@@ -216,6 +232,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         if install:
             order = self._script(cluster, install)
             await cluster.call(OperatingSystems, node).check(order=order)
+        comes = await self._receiving(cluster, nodes[0], place, guest)
         is_renamed = kind_of(self.disk_template).traits.is_in_volume_group
         return CreatePlan(
             node=node.ref,
@@ -228,6 +245,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             start=self.start,
             attach=kind_of(self.disk_template).before_start(place.nodes),
             install=install,
+            receiving=comes,
         )
 
     def on(self, place: Place) -> "CreateInstance":
@@ -268,7 +286,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             title = f"install {plan.instance.os} on {plan.instance.name}"
             yield run_script(cluster, install, title, lambda: self._script(cluster, install))
             yield put_script_away(cluster, install)
-        yield record(
+        added = record(
             f"add {plan.instance.name} to the configuration",
             lambda state: [*_add(state, plan), *self._kept(state, plan)],
             undo=lambda state: [
@@ -276,6 +294,10 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 *(Delete(item) for item in _items(plan)),
             ],
         )
+        if plan.receiving is None:
+            yield added
+        else:
+            yield from receive_disks(cluster, plan.instance.name, plan.receiving, added)
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.node, plan.attach)
 
@@ -295,8 +317,11 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         """Check what needs no look at any node."""
         check_name(self.instance_name, "instance")
         check_tags(self.tags)
-        if self.mode != "create":
-            raise InvalidRequest(f"Instances cannot be made by “{self.mode}” yet, only anew.")
+        if self.mode not in ("create", receiving.MODE):
+            raise InvalidRequest(
+                f"Instances are made anew (“create”) or come from another cluster "
+                f"(“{receiving.MODE}”), not by “{self.mode}”."
+            )
         if self.snode and not self.pnode:
             raise InvalidRequest("Name the primary node, too, or neither of the two.")
         if self.os_type:
@@ -339,7 +364,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         guest: GuestSpec,
     ) -> ScriptRun | None:
         """Return what installs its operating system, if that is to be done."""
-        is_left = any(disk.adopt for disk in self.disks)  # it has been installed elsewhere
+        # It has been installed elsewhere.
+        is_left = any(disk.adopt for disk in self.disks) or self.mode == receiving.MODE
         if not self.os_type or self.no_install or is_left or not disks:
             return None
         kind = kind_of(self.disk_template)
@@ -351,6 +377,24 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             ),
             attach=kind.before_start(place.nodes),
             detach=kind.after_stop(place.nodes),
+        )
+
+    async def _receiving(
+        self, cluster: Cluster, node: Node, place: Place, guest: GuestSpec
+    ) -> Receiving | None:
+        """Return what fills its disks, if it comes from another cluster."""
+        if self.mode != receiving.MODE:
+            return None
+        kind = kind_of(self.disk_template)
+        return await plan_receiving(cluster, self._source, kind, node, place.nodes, guest.disks)
+
+    @property
+    def _source(self) -> Source:
+        return Source(
+            handshake=self.source_handshake,
+            certificate=self.source_x509_ca,
+            instance=self.source_instance_name,
+            shutdown_timeout=self.source_shutdown_timeout,
         )
 
     def _script(self, cluster: Cluster, install: ScriptRun) -> ScriptOrder:

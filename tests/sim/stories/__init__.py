@@ -3,6 +3,7 @@
 from tests.sim.stories import (
     adopted,
     backup,
+    between_clusters,
     cluster,
     disks,
     elsewhere,
@@ -21,6 +22,7 @@ from tests.sim.stories import (
 _AREAS = (
     adopted,
     backup,
+    between_clusters,
     cluster,
     disks,
     elsewhere,

@@ -1,0 +1,129 @@
+"""An instance that comes from another cluster: who may bring it, and where it is expected."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.messages import Order
+from common.model.node import Node, NodeRef
+from common.names import NodeName
+from common.noderpc.copies import Offer, Stranger
+from common.noderpc.disks import DiskSpec
+from coordinator.disks.kind import DiskKind
+from coordinator.operations.backup.prepare import certificate_of
+from coordinator.operations.backup.trust import Destination, Trust, trust_of
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.step import Step
+from coordinator.operations.steps.between_clusters import (
+    ExpectedDisk,
+    expect_disks,
+    let_go_of_received,
+)
+from coordinator.operations.steps.copies import side_of
+
+CONNECT_S = 180.0  # beyond what the instance may take to stop
+MODE = "remote-import"  # Ganeti's word, for the creation and for what its log tells
+
+
+_PLUGGED = frozenset({"mode", "link", "vlan"})  # what a network says of its nics
+
+
+def as_told(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of a creation without what Ganeti's tools put where there is nothing."""
+    told = dict(given)
+    for devices in ("disks", "nics"):
+        every = given.get(devices)
+        if isinstance(every, list | tuple):
+            told[devices] = [_without_nothing(each) for each in every]
+    return told
+
+
+def _without_nothing(device: Any) -> Any:
+    if not isinstance(device, dict):
+        return device
+    own = {key: value for key, value in device.items() if value not in (None, "", "None")}
+    return {k: v for k, v in own.items() if not (own.get("network") and k in _PLUGGED)}
+
+
+class Receiving(Order):
+    """What a new instance's disks are filled with, and what the other cluster is told for that."""
+
+    address: str  # of the node that expects them
+    certificate: str  # of that node, signed
+    salt: str
+    disks: tuple[ExpectedDisk, ...]
+
+
+class Source(Order):
+    """Who sends an instance, as the other cluster has told."""
+
+    handshake: tuple[Any, ...] | None
+    certificate: str | None
+    instance: str | None
+    shutdown_timeout: int
+
+    def check(self, trust: Trust) -> Stranger:
+        """Return who brings the disks.
+
+        Raises:
+            InvalidRequest: something is missing, or not of a cluster that is trusted.
+        """
+        if not (self.handshake and self.certificate and self.instance):
+            raise InvalidRequest(
+                "To take an instance from another cluster, source_handshake, source_x509_ca and "
+                "source_instance_name have to be given, as its prepare-export tells them."
+            )
+        trust.check_handshake(self.handshake)
+        certificate = trust.read_certificate(self.certificate)
+        return Stranger(name=NodeName(f"the node of {self.instance}"), certificate=certificate)
+
+
+async def plan_receiving(
+    cluster: Cluster,
+    source: Source,
+    kind: DiskKind,
+    node: Node,
+    nodes: Sequence[NodeRef],
+    disks: Sequence[DiskSpec],
+) -> Receiving:
+    """Return how disks are filled; looks at nothing but the node's certificate.
+
+    Raises:
+        InvalidRequest: see ``Source.check``.
+    """
+    trust, salt = trust_of(cluster.state), cluster.new_uuid()
+    peer = source.check(trust)
+    return Receiving(
+        address=node.primary_ip,
+        certificate=trust.sign_certificate(await certificate_of(cluster, node), salt),
+        salt=salt,
+        disks=tuple(
+            ExpectedDisk(
+                index=index,
+                target=side_of(kind, nodes, spec),
+                peer=peer,
+                wait_s=CONNECT_S + source.shutdown_timeout,
+            )
+            for index, spec in enumerate(disks)
+        ),
+    )
+
+
+def receive_disks(cluster: Cluster, name: str, receiving: Receiving, added: Step) -> Iterator[Step]:
+    """Fill the disks of a new instance, and add it to the configuration, which ``added`` does.
+
+    Programs are told where the disks are expected. When all has come it is nowhere else any more:
+    so it belongs to the instance from that very moment, though that may not start.
+    """
+
+    def announce(offers: Sequence[Offer]) -> None:
+        trust = trust_of(cluster.state)
+        places = [
+            trust.name_place(index, Destination(receiving.address, offer), receiving.salt)
+            for index, offer in enumerate(offers)
+        ]
+        cluster.announce(MODE, {"disks": places, "x509_ca": receiving.certificate})
+
+    yield replace(expect_disks(cluster, name, receiving.disks, announce), edit=added.edit)
+    yield let_go_of_received(cluster, name, receiving.disks)

@@ -1,0 +1,71 @@
+"""An instance that goes to another cluster: who gets its disks, and where they are expected."""
+
+from collections.abc import Sequence
+
+from common.errors import Conflict, InvalidRequest
+from common.messages import Order
+from common.model.instance import Instance
+from common.model.node import Node
+from common.names import NodeName
+from common.noderpc.copies import Compression, Stranger
+from coordinator.operations.backup.prepare import name_of_key
+from coordinator.operations.backup.trust import Destination, Place, Trust
+from coordinator.operations.steps.between_clusters import SentDisk
+from coordinator.operations.steps.copies import Side
+
+
+class Away(Order):
+    """Where an instance is sent, as the other cluster has told."""
+
+    places: tuple[Place, ...]
+    key_name: tuple[str, str, str] | None
+    certificate: str | None
+
+    def check(self, trust: Trust, instance: Instance, node: Node) -> tuple[Destination, ...]:
+        """Return where its disks are expected.
+
+        Raises:
+            InvalidRequest: something is missing, or not of a cluster that is trusted.
+            Conflict: the export was prepared for another node than it would be sent from.
+        """
+        if not (self.key_name and self.certificate):
+            raise InvalidRequest(
+                "To send an instance to another cluster, x509_key_name and destination_x509_ca "
+                "have to be given, as prepare-export and the other cluster's job tell them."
+            )
+        if trust.read_key_name(self.key_name) != name_of_key(node):
+            raise Conflict(
+                f"The export of {instance.name} was prepared when it was on another node, or "
+                f"{node.name} had another key; prepare it again."
+            )
+        trust.read_certificate(self.certificate)
+        if len(self.places) != len(instance.disks):
+            raise InvalidRequest(
+                f"{instance.name} has {len(instance.disks)} disks, and the other cluster expects "
+                f"{len(self.places)}."
+            )
+        return tuple(trust.read_place(index, place) for index, place in enumerate(self.places))
+
+    def disks(
+        self,
+        trust: Trust,
+        at: Sequence[Destination],
+        sources: Sequence[Side],
+        *,
+        compression: Compression,
+        rate: int,
+    ) -> tuple[SentDisk, ...]:
+        """Return what is sent; all disks together take ``rate``."""
+        certificate = trust.read_certificate(self.certificate or "")
+        return tuple(
+            SentDisk(
+                index=index,
+                source=source,
+                peer=Stranger(name=NodeName(place.host), certificate=certificate),
+                host=place.host,
+                offer=place.offer,
+                compression=compression,
+                rate=-(-rate // len(sources)),
+            )
+            for index, (place, source) in enumerate(zip(at, sources, strict=True))
+        )

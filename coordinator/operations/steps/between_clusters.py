@@ -1,0 +1,156 @@
+"""Disks that are sent to another cluster, or that come from one.
+
+All of an instance go at the same time: where they are expected is told at once, and nobody waits
+there for one to begin while another one takes its hours.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+from common.errors import GntError
+from common.messages import Order
+from common.noderpc.copies import Compression, Copies, Offer, Stranger
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.step import Step, act
+from coordinator.operations.steps.copies import Side, copy_id, end_side
+from coordinator.operations.steps.disks import hold_disks
+from coordinator.operations.steps.mirrors import see_mirrored
+from coordinator.operations.steps.patience import patiently
+from coordinator.operations.steps.persevering import persevere
+
+
+class SentDisk(Order):
+    """A disk on its way to a node of another cluster; ``rate`` is in MiB per second."""
+
+    index: int
+    source: Side
+    peer: Stranger
+    host: str
+    offer: Offer
+    compression: Compression = Compression.NONE
+    rate: int = 0
+
+
+class ExpectedDisk(Order):
+    """A disk that is filled by a node of another cluster, which has to come within ``wait_s``."""
+
+    index: int
+    target: Side
+    peer: Stranger
+    wait_s: float
+
+
+def send_disks(cluster: Cluster, name: str, disks: Sequence[SentDisk]) -> Iterator[Step]:
+    """Bring what is on the disks of an instance to the cluster that expects it.
+
+    When it has them, it may go on with the instance: nothing of this side is undone any more.
+    """
+    sides = {disk.index: disk.source for disk in disks}
+
+    async def do() -> None:
+        await _hold(cluster, sides)
+        await _all_of(cluster, {disk.index: _send(cluster, disk) for disk in disks})
+
+    where = " and ".join(sorted({disk.host for disk in disks}))
+    yield Step(
+        f"send the disks of {name} to {where}",
+        do=do,
+        undo=lambda: _end(cluster, sides),
+        point_of_no_return=True,
+    )
+    yield act(
+        f"let go of the disks of {name}", lambda: patiently(cluster, lambda: _end(cluster, sides))
+    )
+
+
+def expect_disks(
+    cluster: Cluster,
+    name: str,
+    disks: Sequence[ExpectedDisk],
+    announce: Callable[[Sequence[Offer]], None],
+) -> Step:
+    """Have the disks of a new instance filled; where they are expected is announced.
+
+    The other cluster has heard that all is there, and may have nothing of it any more.
+    """
+    sides = {disk.index: disk.target for disk in disks}
+
+    async def do() -> None:
+        await _hold(cluster, sides)
+        announce([await _expect(cluster, disk, 0) for disk in disks])
+        await _all_of(cluster, {disk.index: _receive(cluster, disk) for disk in disks})
+
+    return Step(
+        f"receive the disks of {name} from another cluster",
+        do=do,
+        undo=lambda: _end(cluster, sides),
+        point_of_no_return=True,
+    )
+
+
+def let_go_of_received(cluster: Cluster, name: str, disks: Sequence[ExpectedDisk]) -> Step:
+    """End what has filled the disks of a new instance, when all its nodes have what came."""
+    sides = {disk.index: disk.target for disk in disks}
+
+    async def do() -> None:
+        for side in sides.values():
+            await see_mirrored(cluster, side.node, side.disk)
+        await patiently(cluster, lambda: _end(cluster, sides))
+
+    return act(f"let go of the disks of {name}, which are filled", do)
+
+
+async def _send(cluster: Cluster, disk: SentDisk) -> None:
+    async def attempt(number: int) -> None:
+        task = cluster.task_id(f"send-{disk.index}-{number}")
+        await cluster.call(Copies, disk.source.node).begin_send(
+            copy=copy_id(cluster, disk.index),
+            disk=disk.source.disk,
+            peer=disk.peer,
+            host=disk.host,
+            offer=disk.offer,
+            compression=disk.compression,
+            rate=disk.rate,
+            task=task,
+        )
+        await cluster.run_task(disk.source.node, task)
+
+    await persevere(cluster, attempt)
+
+
+async def _receive(cluster: Cluster, disk: ExpectedDisk) -> None:
+    async def attempt(number: int) -> None:
+        await _expect(cluster, disk, number)
+        await cluster.run_task(disk.target.node, cluster.task_id(f"expect-{disk.index}-{number}"))
+
+    await persevere(cluster, attempt)
+
+
+async def _expect(cluster: Cluster, disk: ExpectedDisk, number: int) -> Offer:
+    return await cluster.call(Copies, disk.target.node).begin_expect(
+        copy=copy_id(cluster, disk.index),
+        disk=disk.target.disk,
+        peer=disk.peer,
+        wait_s=disk.wait_s,
+        task=cluster.task_id(f"expect-{disk.index}-{number}"),
+    )
+
+
+async def _hold(cluster: Cluster, sides: Mapping[int, Side]) -> None:
+    for side in sides.values():
+        await hold_disks(cluster, (side.disk,), side.attach.do)
+
+
+async def _end(cluster: Cluster, sides: Mapping[int, Side]) -> None:
+    for index, side in sides.items():
+        await end_side(cluster, index, side)
+
+
+async def _all_of(cluster: Cluster, works: Mapping[int, Awaitable[None]]) -> None:
+    """Wait for all disks.
+
+    Raises:
+        GntError: what the first of them has failed with.
+    """
+    for outcome in (await cluster.each(works)).values():
+        if isinstance(outcome, GntError):
+            raise outcome

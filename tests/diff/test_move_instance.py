@@ -1,0 +1,93 @@
+"""Debian's move-instance moves an instance from one cluster of ours to another one."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.specs import disk_spec
+from tests.diff.debian_ganeti import (
+    COMMANDS,
+    LIBRARIES,
+    PYTHON,
+    Served,
+    needs_ganeti,
+    served_clusters,
+)
+from tests.sim.settings import WEB1, mirrored
+from tests.support.rapi import WRITER, RapiProcess, rapi_process
+
+pytestmark = needs_ganeti
+
+
+def done(served: Served, work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run_coroutine_threadsafe(work, served.loop).result(60)
+
+
+def moved(folder: Path, here: RapiProcess, there: RapiProcess, *options: str) -> str:
+    """Run the tool; return what it says."""
+    (folder / "password").write_text(f"{WRITER[1]}\n")
+    ran = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+        [
+            PYTHON, COMMANDS / "move-instance", "--verbose",
+            f"--src-ca-file={here.paths.rapi_certificate}",
+            f"--dest-ca-file={there.paths.rapi_certificate}",
+            f"--src-rapi-port={here.port}", f"--dest-rapi-port={there.port}",
+            f"--src-username={WRITER[0]}", f"--src-password-file={folder}/password",
+            "--opportunistic-tries=0",  # it stumbles over its own default
+            *options, "127.0.0.1", "127.0.0.1", "web1",
+        ],
+        env=os.environ | {
+            "PYTHONPATH": f"{COMMANDS}:{LIBRARIES}", "GANETI_ROOTDIR": str(folder / "here/alpha"),
+            "GANETI_HOSTNAME": "alpha",
+        },
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout
+    return ran.stdout
+
+
+def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("m")  # sockets have short names only
+    with ExitStack() as stack:
+        clusters = stack.enter_context(served_clusters(folder / "here", folder / "there"))
+        here, there = clusters
+        apis = [
+            stack.enter_context(
+                rapi_process(each.root, each.root / "var/run/ganeti/socket/ganeti-master")
+            )
+            for each in clusters
+        ]
+        for each in clusters:
+            secret = "known to both clusters"
+            done(each, each.cluster.run(RenewCrypto(cluster_domain_secret=secret)))
+        done(here, here.cluster.run(mirrored()))
+        done(here, here.cluster.run(ModifyInstance(instance_name=WEB1, beparams={"vcpus": 2})))
+        config = here.cluster.config
+        web1 = config.instance("web1")
+        nics = config.nics_of(web1)
+        for disk in config.disks_of(web1):
+            spec = disk_spec(config, web1, disk)
+            here.cluster.machines["gamma"].written.write(spec, "data of web1")
+
+        told = moved(folder, *apis, "--dest-primary-node=beta", "--dest-disk-template=plain")
+
+        assert "web1: Success" in told
+        assert here.cluster.config.find_instance("web1") is None
+        config = there.cluster.config
+        web1 = config.instance("web1")
+        assert (config.nodes[web1.primary_node].name, web1.disk_template) == ("beta", "plain")
+        assert web1.beparams == {"vcpus": 2}
+        assert [nic.mac for nic in config.nics_of(web1)] == [nic.mac for nic in nics]
+        assert [each.name for each in config.disks_of(web1)] == [""]
+        assert list(there.cluster.machines["beta"].contents.values()) == ["data of web1"]
+        assert done(there, there.cluster.snapshot()).guests["beta"] == {"web1": "running"}

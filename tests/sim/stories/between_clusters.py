@@ -1,0 +1,108 @@
+"""Stories of instances that come from another cluster, or go to one, which is told to by hand."""
+
+from common.messages import to_builtins
+from common.names import InstanceName
+from common.noderpc.copies import Offer, Stranger
+from common.noderpc.disks import DiskSpec
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.prepare import PrepareExport, name_of_key
+from coordinator.operations.backup.trust import Destination, Trust
+from coordinator.operations.base import read_operation
+from coordinator.operations.cluster.renew_crypto import RenewCrypto
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.startup import StartInstance
+from noded.copies.fake_between import FakeBetween, FakeBridge
+from tests.sim.settings import WEB1, web1_with_data
+from tests.support.cluster import SimulatedCluster
+from tests.support.disks import file_disk
+from tests.support.story import Story
+
+SHOP = InstanceName("shop")
+SECRET = "known to both clusters"
+TRUST, SALT = Trust(SECRET), "salt"
+HOST, CERTIFICATE = "198.51.100.1", "certificate of the other node"
+DISK = file_disk("web1 disk 0", "/there")
+
+
+class Words:
+    """What is on the disks of the other cluster."""
+
+    def read(self, _: DiskSpec) -> str:
+        return "data of shop"
+
+    def write(self, _: DiskSpec, __: str) -> None: ...
+
+
+class OtherNode(FakeBetween):
+    """Fills whatever is expected of it as soon as anybody looks."""
+
+    def __init__(self, bridge: FakeBridge) -> None:
+        super().__init__(
+            "the other one", HOST, bridge, certificate=lambda: CERTIFICATE, contents=Words()
+        )
+        self._bridge = bridge
+
+    def bring_on(self) -> None:
+        for machine in list(self._bridge.machines.values()):
+            for copy, disk in machine.expected_of(CERTIFICATE):
+                machine.receive(copy, self._contents.read(disk), disk.size)
+
+
+async def trusted(cluster: SimulatedCluster) -> None:
+    """Begin with web1 running on gamma, with data, and another cluster that is trusted."""
+    await web1_with_data(cluster)
+    await cluster.run(RenewCrypto(cluster_domain_secret=SECRET))
+    OtherNode(cluster.wires.bridge)
+
+
+def receiving(_: SimulatedCluster) -> CreateInstance:
+    operation = read_operation({
+        "OP_ID": "OP_INSTANCE_CREATE", "mode": "remote-import", "instance_name": "shop",
+        "disk_template": "file", "disks": [{"size": 64}], "nics": [], "pnode": "beta",
+        "source_handshake": list(TRUST.handshake(SALT)), "source_instance_name": "shop",
+        "source_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT),
+    })  # fmt: skip
+    assert isinstance(operation, CreateInstance)
+    return operation
+
+
+def sending(cluster: SimulatedCluster) -> ExportInstance:
+    machine = cluster.wires.bridge.machines["the other one", HOST]
+    certificate = cluster.machines["gamma"].copier.certificate
+    offer = machine.expect("web1", DISK, Stranger(name=WEB1, certificate=certificate), 3600.0)
+    return to_other(cluster, offer)
+
+
+def to_other(cluster: SimulatedCluster, offer: Offer) -> ExportInstance:
+    key = name_of_key(cluster.config.node("gamma"))
+    operation = read_operation({
+        "OP_ID": "OP_BACKUP_EXPORT", "mode": "remote", "instance_name": "web1",
+        "target_node": to_builtins([TRUST.name_place(0, Destination(HOST, offer), SALT)]),
+        "x509_key_name": list(TRUST.name_key(key, SALT)), "remove_instance": True,
+        "destination_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT),
+    })  # fmt: skip
+    assert isinstance(operation, ExportInstance)
+    return operation
+
+
+STORIES = {
+    "prepare to send": Story(PrepareExport(instance_name=WEB1, mode="remote"), trusted),
+    # What has arrived is not asked for again; of the copy no more is left than that it has ended.
+    "send to another cluster": Story(
+        sending,
+        trusted,
+        again=RemoveInstance(instance_name=WEB1),
+        uncertain=frozenset({"copies gamma"}),
+    ),
+    "receive from another cluster": Story(
+        receiving,
+        trusted,
+        again=StartInstance(instance_name=SHOP),
+        uncertain=frozenset({"copies beta"}),
+    ),
+    "share a secret with another cluster": Story(
+        RenewCrypto(cluster_domain_secret=SECRET), has_secret=True
+    ),
+    "share none any more": Story(RenewCrypto(new_cluster_domain_secret=True), trusted),
+}
