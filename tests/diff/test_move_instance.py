@@ -61,7 +61,7 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
     with ExitStack() as stack:
         clusters = stack.enter_context(served_clusters(folder / "here", folder / "there"))
         here, there = clusters
-        apis = [
+        api, other_api = [
             stack.enter_context(
                 rapi_process(each.root, each.root / "var/run/ganeti/socket/ganeti-master")
             )
@@ -79,7 +79,9 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
             spec = disk_spec(config, web1, disk)
             here.cluster.machines["gamma"].written.write(spec, "data of web1")
 
-        told = moved(folder, *apis, "--dest-primary-node=beta", "--dest-disk-template=plain")
+        told = moved(
+            folder, api, other_api, "--dest-primary-node=beta", "--dest-disk-template=plain"
+        )
 
         assert "web1: Success" in told
         assert here.cluster.config.find_instance("web1") is None

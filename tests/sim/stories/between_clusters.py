@@ -1,7 +1,7 @@
 """Stories of instances that come from another cluster, or go to one, which is told to by hand."""
 
 from common.messages import to_builtins
-from common.names import InstanceName
+from common.names import InstanceName, NodeName
 from common.noderpc.copies import Offer, Stranger
 from common.noderpc.disks import DiskSpec
 from coordinator.operations.backup.export import ExportInstance
@@ -70,7 +70,9 @@ def receiving(_: SimulatedCluster) -> CreateInstance:
 def sending(cluster: SimulatedCluster) -> ExportInstance:
     machine = cluster.wires.bridge.machines["the other one", HOST]
     certificate = cluster.machines["gamma"].copier.certificate
-    offer = machine.expect("web1", DISK, Stranger(name=WEB1, certificate=certificate), 3600.0)
+    offer = machine.expect(
+        "web1", DISK, Stranger(name=NodeName("gamma"), certificate=certificate), 3600.0
+    )
     return to_other(cluster, offer)
 
 
