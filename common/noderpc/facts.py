@@ -43,6 +43,7 @@ class NodeFacts(Report):
     guests: dict[InstanceId, MiB] | None = None
     unmirrored: Sentence = ""  # why no disk can be mirrored here, and what to do
     unguarded: Sentence = ""  # why guests can send with addresses of others, if they can
+    certificate_end: Seconds | None = None  # until when its certificate is good, since 1970
 
 
 class Facts(NodeService, prefix="facts"):

@@ -15,6 +15,7 @@ from coordinator.checks.instances import (
 from coordinator.checks.mirrors import check_devices, check_mirrors
 from coordinator.checks.nodes import (
     check_answers,
+    check_certificates,
     check_clocks,
     check_distributed_files,
     check_files,
@@ -39,7 +40,14 @@ OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
     "Verifying the configuration": (check_references, check_roles, check_stored_parameters),
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
-    "Verifying nodes": (check_answers, check_versions, check_clocks, check_setup, check_systems),
+    "Verifying nodes": (
+        check_answers,
+        check_versions,
+        check_clocks,
+        check_certificates,
+        check_setup,
+        check_systems,
+    ),
     "Verifying mastership and copies of the state": (
         check_obedience,
         check_rosters,

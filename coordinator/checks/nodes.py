@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from common.errors import GntError
 from common.model.master_address import wanted_address
@@ -9,6 +10,8 @@ from common.model.template import DiskTemplate
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
 
+DAY_S = 86_400.0
+CERTIFICATE_WARNING_S, CERTIFICATE_ERROR_S = 30 * DAY_S, 7 * DAY_S  # before its end; Ganeti's
 CLOCK_SKEW_S = 150.0  # Ganeti's limit; certificates and logs get confusing beyond it
 
 
@@ -40,6 +43,22 @@ def check_clocks(seen: Seen) -> Iterator[Finding]:
             which = "ahead of" if skew_s > 0 else "behind"
             message = f"its clock is {abs(skew_s):.0f} s {which} the master's"
             yield Finding("ENODETIME", "node", node.name, message)
+
+
+def check_certificates(seen: Seen) -> Iterator[Finding]:
+    """Name nodes whose certificate ends soon: then nobody can reach them any more."""
+    for node, report in seen.answered():
+        end = report.facts.certificate_end
+        left_s = CERTIFICATE_WARNING_S if end is None else end - report.asked_at
+        if left_s < CERTIFICATE_WARNING_S:
+            day = datetime.fromtimestamp(report.asked_at + left_s, UTC)
+            message = (
+                f"its certificate ends on {day:%Y-%m-%d}; “gnt-cluster renew-crypto "
+                "--new-node-certificates” gives all nodes new ones"
+            )
+            is_urgent = left_s < CERTIFICATE_ERROR_S
+            severity = Severity.ERROR if is_urgent else Severity.WARNING
+            yield Finding("ECLUSTERCERT", "node", node.name, message, severity)
 
 
 def check_obedience(seen: Seen) -> Iterator[Finding]:

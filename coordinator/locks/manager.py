@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 
 from common.errors import Conflict
+from common.timings import Distribution, Timings
 from coordinator.locks.names import LockName, Owner, Wanted
 from coordinator.locks.report import LockRow, explain, lock_rows
 from coordinator.locks.table import LockTable
@@ -26,6 +27,8 @@ class LockManager:
     def __init__(self) -> None:
         self._table = LockTable(on_grant=self._wake)
         self._waiting: dict[Owner, asyncio.Future[None]] = {}
+        self._since_s: dict[Owner, float] = {}  # of those that wait
+        self._waits = Timings()
 
     async def acquire(
         self, owner: Owner, wanted: Wanted, *, timeout: float | None = None, priority: int = 0
@@ -47,7 +50,9 @@ class LockManager:
         self._table.request(owner, wanted, priority=priority)
         held = False
         try:
-            if not self._holds(owner) and (timeout is None or timeout > 0):
+            if self._holds(owner):
+                self._waits.note(0.0)
+            elif timeout is None or timeout > 0:
                 await self._granted(owner, timeout)
             held = self._holds(owner)
             if not held:
@@ -75,6 +80,17 @@ class LockManager:
         waiter = self._table.waiter(owner)
         return [] if waiter is None else list(self._table.obstacles(waiter))
 
+    @property
+    def waits(self) -> Distribution:
+        """How long those waited who do no more, be it that they got their locks or gave up."""
+        return self._waits.so_far()
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How long somebody waits by now; 0 if nobody does."""
+        now_s = asyncio.get_running_loop().time()
+        return max((now_s - since_s for since_s in self._since_s.values()), default=0.0)
+
     def explain(self, owner: Owner) -> tuple[str, ...]:
         """Say what ``owner`` waits for: "job 12 waits for node/alpha, held by job 9"."""
         return explain(self._table, owner)
@@ -84,13 +100,16 @@ class LockManager:
 
     async def _granted(self, owner: Owner, timeout: float | None) -> None:
         """Return when ``owner`` has its locks, or when the time is over."""
-        granted = self._waiting[owner] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        granted = self._waiting[owner] = loop.create_future()
+        self._since_s[owner] = loop.time()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await granted
         finally:
             del self._waiting[owner]
+            self._waits.note(loop.time() - self._since_s.pop(owner))
 
     def _wake(self, owner: Owner) -> None:
         granted = self._waiting[owner]

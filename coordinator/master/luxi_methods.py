@@ -14,6 +14,7 @@ from common.luxi.answers import Request
 from common.model.job import Job
 from common.names import JobId
 from coordinator.jobs.queue import JobQueue
+from coordinator.master.figures import FigureTeller
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.questions import answer, read_question
 from coordinator.queries.classic import (
@@ -50,6 +51,7 @@ class LuxiMethods:
         source: Callable[[], Source],
         look: Callable[[], Awaitable[Look]],
         feed: Feed,
+        figures: FigureTeller,
         now: Callable[[], float],
         new_uuid: Callable[[], str],
         check_master: Callable[[], Awaitable[None]],
@@ -87,6 +89,7 @@ class LuxiMethods:
             "AskAllocator": self._ask_allocator,
             "Subscribe": self._subscribe,
             "NextChanges": self._next_changes,
+            "Figures": figures.tell,
         }
 
     async def __call__(self, request: Request) -> Any:

@@ -29,6 +29,7 @@ from coordinator.master.address import AddressKeeper
 from coordinator.master.authority import StateAuthority
 from coordinator.master.confd import ConfdPublisher
 from coordinator.master.confirm import Confirmed, NotMaster, become_master
+from coordinator.master.figures import FigureTeller
 from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
@@ -122,12 +123,15 @@ class Master:
             me.name, epoch, self.store, outside.nodes, now=outside.now, doubt=self._be_in_doubt
         )
         self.feed = Feed(self.store, self._source)
+        reports = self._around.placing.reports
+        self.figures = FigureTeller(self.store, self.locks, reports, self._look)
         self.luxi = LuxiMethods(
             self.store,
             self.queue,
             self._source,
             self._look,
             self.feed,
+            self.figures,
             outside.now,
             outside.new_uuid,
             watchfulness.check,
@@ -188,6 +192,7 @@ class Master:
                     "address": AddressKeeper(self._me.name, self.store, self._nodes).run(),
                     "confd": ConfdPublisher(self.store, self._nodes, self._outside.random).run(),
                     "feed": self.feed.run(),
+                    "figures": self.figures.run(),
                     "keys": learn_keys(self.store, self._nodes),
                     "watch of the own node": self._watch_own_node(),
                     "doubt": self._raise_doubt(),

@@ -26,6 +26,7 @@ from coordinator.rapi.certificate import ServerCertificate, ensure_certificate
 from coordinator.rapi.copy import Copy
 from coordinator.rapi.door import Door, bound
 from coordinator.rapi.events import Events
+from coordinator.rapi.inside import Inside
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
@@ -60,7 +61,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     certificate = None if options.no_ssl else _certificate(paths, options, here)
     luxi, access, background = Luxi(paths.luxi_socket), AccessLog(paths.access_log), Background()
     events = Events()
-    copy = Copy(luxi, events.changed, events.reset)
+    copy, inside = Copy(luxi, events.changed, events.reset), Inside(luxi)
 
     def note(request: web.BaseRequest, user: str, status: int, size: int) -> None:
         version = request.version
@@ -69,7 +70,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
         access.note(common_line(host, user, asked, status, size))
 
     service = Service(
-        Sources(copy, luxi),
+        Sources(copy, luxi, inside),
         events,
         UsersFile(options.users or paths.rapi_users, time.time),
         Limits(options.requests_per_second, loop.time),
@@ -84,6 +85,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     try:
         async with _open(http, listener, certificate):
             background.start(copy.run(), name="copy")
+            background.start(inside.run(), name="figures of the coordinator")
             background.start(supervisor.tell_alive(), name="tell systemd that we are alive")
             ready = f"gantry-rapi {VERSION} listens on port {port}"
             print(ready, flush=True)  # noqa: T201 -- the one line a starting daemon says

@@ -18,6 +18,7 @@ from coordinator.rapi.conditions import sum_of
 from coordinator.rapi.copy import Copy, Row
 from coordinator.rapi.failures import refused
 from coordinator.rapi.fields import CLUSTER, FIELDS, JOB, NODE
+from coordinator.rapi.inside import Inside, inside_figures
 from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.metrics import cluster_figures, own_figures
 
@@ -40,6 +41,7 @@ class Sources:
 
     copy: Copy
     luxi: Luxi
+    inside: Inside
     now: Callable[[], float] = time.time
 
 
@@ -80,6 +82,8 @@ async def metrics(_: Call, sources: Sources) -> Told:
     figures = list(own_figures(copy.age_s if copy.is_whole else None))
     if copy.is_whole:
         figures += cluster_figures(copy.tables, sources.now())
+        if sources.inside.figures is not None:
+            figures += inside_figures(sources.inside.figures)
     text = exposition((*figures, *process_figures()))
     return Told(text, sum_of(text))
 

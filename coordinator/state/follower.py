@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from common.errors import Bug, Deposed, GntError
+from common.figures import CandidateFigures
 from common.model.node import Node
 from common.model.stamp import Stamp
 from common.names import Epoch
@@ -53,6 +54,7 @@ class Follower:
         self.trouble: GntError | None = None
         self.failures = 0  # since the last success
         self.obeyed_s: float | None = None  # when the last order that went well was given
+        self._level_s: float | None = None  # when it lacked nothing, last
         self._source = source
         self._replica_of = replica_of
         self._position: Stamp | None = None  # what the replica last said of itself
@@ -65,6 +67,17 @@ class Follower:
     def wake(self) -> None:
         """Say that there is a new commit."""
         self._news.set()
+
+    def figures(self, newest: Stamp, now_s: float) -> CandidateFigures:
+        """Tell how far this is from the newest commit."""
+        behind = None if self.stored is None else newest.serial - self.stored.serial
+        behind_s = None if self._level_s is None else now_s - self._level_s
+        return CandidateFigures(
+            name=self.node.name,
+            answers=self.trouble is None,
+            behind=behind,
+            behind_s=0.0 if behind == 0 else behind_s,
+        )
 
     async def run(self) -> None:
         """Follow until cancelled, or until the node says that it has another master."""
@@ -134,6 +147,8 @@ class Follower:
     def _succeed(self) -> None:
         if self._position is not None:
             self._source.ring.reached(self, self._position.serial)
+        if self._position == self._source.ring.newest:
+            self._level_s = asyncio.get_running_loop().time()
         if self.trouble is not None:
             log.info("%s stores the state again", self.node.name)
         self.trouble = None

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 
 from common.errors import Conflict, Deposed, GntError
+from common.figures import CandidateFigures
 from common.model.commit import Commit
 from common.model.node import Node
 from common.names import Epoch, NodeName
@@ -128,6 +129,11 @@ class Replication:
             for name, follower in sorted(self._followers.items())
             if follower.trouble is not None
         }
+
+    def figures(self) -> tuple[CandidateFigures, ...]:
+        """Tell how far each candidate is, by name."""
+        newest, now_s = self.ring.newest, asyncio.get_running_loop().time()
+        return tuple(each.figures(newest, now_s) for _, each in sorted(self._followers.items()))
 
     @property
     def obeyed_s(self) -> float | None:

@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
 from common.errors import Bug, Conflict, Deposed, GntError, Unreachable
+from common.figures import CandidateFigures
 from common.model.commit import Change, Commit, next_commit
 from common.model.node import Node
 from common.names import Epoch, NodeName
 from common.noderpc.replica import Replica
+from common.timings import Timings
 from coordinator.state.replication import Replication, pool_of
 from coordinator.state.round import Round, check_size
 from coordinator.state.rows import Update, settle
@@ -60,6 +62,7 @@ class Store:
         self._arrived = asyncio.Event()
         self._changed = asyncio.Event()
         self._stopped: GntError | None = None
+        self.waits = Timings()  # of changes until they were durable
 
     async def run(self) -> None:
         """Store commits until cancelled, or until deposed."""
@@ -94,6 +97,7 @@ class Store:
             InvalidRequest: the change is too large or nested too deeply to be stored.
             NodeFailure, Unreachable: a node cannot become a candidate.
         """
+        begun_s = asyncio.get_running_loop().time()
         transaction = change if callable(change) else tuple(change)
         round_ = await self._join(transaction)
         if round_ is None:
@@ -101,7 +105,12 @@ class Store:
         await round_.done.wait()
         if round_.error is not None:
             raise _again(round_.error)
+        self.waits.note(asyncio.get_running_loop().time() - begun_s)
         return round_.state
+
+    def candidates(self) -> tuple[CandidateFigures, ...]:
+        """Tell how far each candidate is."""
+        return self._replication.figures()
 
     @property
     def writable(self) -> bool:

@@ -91,6 +91,7 @@ class FactsHandlers(Facts):
             guests={guest.id: guest.memory for guest in guests},
             unmirrored=await self._storages.unmirrored(),
             unguarded=self._network.unguarded,
+            certificate_end=self._identity.valid_until,
         )
 
     async def powercycle(self) -> None:

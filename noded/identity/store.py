@@ -71,6 +71,7 @@ class IdentityStore:
         self._asking = asyncio.Lock()
         self.on_change: Callable[[], None] = lambda: None
         self.member = self._load()
+        self.valid_until = self._read_end() if self.member else None
         self.token: JoinToken | None = None
 
     def server_context(self) -> ssl.SSLContext:
@@ -118,6 +119,7 @@ class IdentityStore:
         if not (self._joining / NEXT_KEY).exists():
             raise Conflict("This node has asked for no certificate; begin with join.request.")
         self.member = await in_thread(self._become, membership)
+        self.valid_until = self._read_end()
         self.token = None
         self.on_change()
 
@@ -139,6 +141,7 @@ class IdentityStore:
             InvalidRequest: it is not for our key and name, or not of our cluster.
         """
         await in_thread(self._replace_certificate, self._as_member().node, certificate)
+        self.valid_until = self._read_end()
         self.on_change()
 
     async def rename(self, node: NodeName) -> None:
@@ -155,7 +158,7 @@ class IdentityStore:
     async def leave(self) -> None:
         """Be a node of no cluster from now on, with a new token."""
         await in_thread(self._forget_identity)
-        self.member = None
+        self.member = self.valid_until = None
         await self._ensure_token()
         self.on_change()
 
@@ -183,6 +186,10 @@ class IdentityStore:
         except InvalidRequest as error:
             raise self._damaged(error) from error
         return member
+
+    def _read_end(self) -> float:
+        """Return until when this node's certificate is good, which is asked with a dead disk."""
+        return read_pem((self._identity / CERTIFICATE).read_text(encoding="ascii")).valid_until
 
     def _damaged(self, error: InvalidRequest) -> NodeFailure:
         return NodeFailure(

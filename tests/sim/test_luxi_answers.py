@@ -57,6 +57,7 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("PickupJob", [1]),
     ("Subscribe", [{"group": ["name", "node_list"]}]),
     ("NextChanges", [1, 10]),
+    ("Figures", []),
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from common.luxi.client import ConnectionLost, NoCoordinator
 from common.tasks import Background
 from coordinator.rapi.copy import Copy
 from coordinator.rapi.events import Events
+from coordinator.rapi.inside import Inside
 from coordinator.rapi.limits import Limits
 from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
@@ -167,7 +168,7 @@ async def rest_of(
     (ssconf / "master_node").write_text("alpha\n")
     luxi = DirectLuxi(cluster)
     events = Events()
-    copy = Copy(luxi, events.changed, events.reset)
+    copy, inside = Copy(luxi, events.changed, events.reset), Inside(luxi)
 
     def troubled() -> GntError:
         return where(ssconf, "alpha", copy.trouble)
@@ -175,7 +176,7 @@ async def rest_of(
     noted: list[tuple[str, str, int]] = []
     http = Clients(
         Service(
-            Sources(copy, luxi, cluster.now),
+            Sources(copy, luxi, inside, cluster.now),
             events,
             UsersFile(folder / "users", cluster.now),
             Limits(per_s, loop.time),
@@ -186,6 +187,7 @@ async def rest_of(
     )
     server = await loop.create_server(http, "127.0.0.1", 0)
     background.start(copy.run(), name="copy")
+    background.start(inside.run(), name="figures of the coordinator")
     rest = Rest(server.sockets[0].getsockname()[1], copy, luxi)
     rest.noted = noted
     try:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.exposition import Family, Kind, exposition, single
+from common.timings import Distribution, Timings
 
 DISKS = Family("gantry_disks", Kind.GAUGE, "Disks.", ("name", "kind"))
 # Names of labels, and values with nothing that would end them early.
@@ -83,3 +84,32 @@ def test_nothing_is_told_twice_or_without_its_labels() -> None:
         exposition([(DISKS, {}), (DISKS, {})])
     with pytest.raises(ValueError, match="shorter"):
         exposition([(DISKS, {("a",): 1})])
+
+
+def test_a_histogram_counts_what_took_so_long_at_most() -> None:
+    timings = Timings()
+    for length_s in (0.0, 0.001, 0.002, 5.0, 1000.0):
+        timings.note(length_s)
+    took = Family("gantry_took_seconds", Kind.HISTOGRAM, "Took.", ("what",))
+    text = exposition([(took, {("x",): timings.so_far()})]).decode()
+    assert text.startswith(
+        "# HELP gantry_took_seconds Took.\n# TYPE gantry_took_seconds histogram\n"
+    )
+    for line in (
+        'gantry_took_seconds_bucket{what="x",le="0.001"} 2',
+        'gantry_took_seconds_bucket{what="x",le="0.003"} 3',
+        'gantry_took_seconds_bucket{what="x",le="3.0"} 3',
+        'gantry_took_seconds_bucket{what="x",le="10.0"} 4',
+        'gantry_took_seconds_bucket{what="x",le="300.0"} 4',
+        'gantry_took_seconds_bucket{what="x",le="+Inf"} 5',
+        'gantry_took_seconds_sum{what="x"} 1005.003',
+        'gantry_took_seconds_count{what="x"} 5',
+    ):
+        assert f"{line}\n" in text
+
+
+def test_a_histogram_is_nothing_else_and_nothing_else_is_one() -> None:
+    took = Family("gantry_took_seconds", Kind.HISTOGRAM, "Took.")
+    for family, value in ((took, 1.0), (Family("gantry_x", Kind.GAUGE, "X."), Distribution())):
+        with pytest.raises(ValueError, match="histograms"):
+            exposition([single(family, value)])

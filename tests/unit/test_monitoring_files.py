@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from common.exposition import Family
+from common.exposition import Family, Kind
+from common.figures import Figures, Outlook
 from common.process_figures import process_figures
+from common.timings import Timings
 from coordinator.cli.commands import AREAS
 from coordinator.rapi.copy import Table
 from coordinator.rapi.fields import FIELDS
+from coordinator.rapi.inside import inside_figures
 from coordinator.rapi.metrics import cluster_figures, own_figures
 from noded.monitor.metrics import node_figures
 from noded.monitor.sight import Sight
@@ -28,6 +31,10 @@ OF_PROMETHEUS = {"job", "instance"}  # labels that every figure gets where it is
 _METRIC = re.compile(r"\bgantry_\w+")
 _MATCHERS = re.compile(r"\b(gantry_\w+)\{([^}]*)\}")
 _LABEL = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")
+INSIDE = Figures(
+    commits=Timings().so_far(), is_writable=True, candidates=(), lock_waits=Timings().so_far(),
+    lock_waiters=0, longest_lock_wait_s=0.0, locks={}, certificates={}, outlook=Outlook(),
+)  # fmt: skip
 
 
 def families() -> list[Family]:
@@ -35,12 +42,21 @@ def families() -> list[Family]:
         node_figures(Sight()),
         own_figures(None),
         cluster_figures({kind: Table() for kind in FIELDS}, 0.0),
+        inside_figures(INSIDE),
         process_figures(),
     )
     return [family for family, _ in figures]
 
 
-TOLD = {family.name: family for family in families()}
+def series() -> Iterator[tuple[str, Family]]:
+    """Yield what figures are called where they are stored."""
+    for family in families():
+        is_several = family.kind is Kind.HISTOGRAM
+        for part in ("_bucket", "_sum", "_count") if is_several else ("",):
+            yield family.name + part, family
+
+
+SERIES = dict(series())
 
 
 def expressions() -> Iterator[str]:
@@ -62,10 +78,11 @@ def test_no_two_metrics_share_a_name() -> None:
 def test_what_is_asked_for_is_told(expression: str) -> None:
     assert _METRIC.findall(expression)
     for name in _METRIC.findall(expression):
-        assert name in TOLD
+        assert name in SERIES
     for name, matchers in _MATCHERS.findall(expression):
-        assert {*_LABEL.findall(matchers)} <= {*TOLD[name].labels} | OF_PROMETHEUS
-    assert ("rate(" in expression) is ("_total" in expression)  # counters, and they alone
+        assert {*_LABEL.findall(matchers)} <= {*SERIES[name].labels} | OF_PROMETHEUS
+    grows = [name for name in _METRIC.findall(expression) if SERIES[name].kind is not Kind.GAUGE]
+    assert ("rate(" in expression) is bool(grows)  # of what only grows, and of that alone
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
@@ -76,7 +93,7 @@ def test_an_alert_says_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> Non
     for text in rule["annotations"].values():
         assert text.endswith(".")
         labels = {*re.findall(r"\$labels\.(\w+)", text)}
-        assert labels <= {*TOLD[name].labels} | OF_PROMETHEUS
+        assert labels <= {*SERIES[name].labels} | OF_PROMETHEUS
         for program, command in re.findall(r"\b(gnt-\w+) ([a-z-]+)", text):
             assert command in AREAS[program].commands
 

@@ -230,6 +230,16 @@ FLAWS = {
     ),
     "a clock is ahead": Flaw("ENODETIME", "600 s ahead of", beta=_facts(clock=NOW + 600)),
     "a clock is behind": Flaw("ENODETIME", "200 s behind", beta=_facts(clock=NOW - 200)),
+    "a certificate ends soon": Flaw(
+        "ECLUSTERCERT", "ends on 2027-02-09", beta=_facts(certificate_end=NOW + 25 * 86400),
+        severity=Severity.WARNING,
+    ),
+    "a certificate ends within days": Flaw(
+        "ECLUSTERCERT", "--new-node-certificates", beta=_facts(certificate_end=NOW + 6 * 86400)
+    ),
+    "a certificate has ended": Flaw(
+        "ECLUSTERCERT", "ends on 2027-01-15", beta=_facts(certificate_end=NOW - 1)
+    ),
     "a node obeys another master": Flaw(
         "ECLUSTERCFG", "obeys beta (epoch 3), not alpha", beta=_ballot(master=NodeName("beta"))
     ),

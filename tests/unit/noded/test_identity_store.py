@@ -17,6 +17,7 @@ from common.noderpc.identity import Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
+from common.tls.certificate import read_pem
 from common.tls.keys import KeyPair
 from noded.identity import own_token
 from noded.identity.keys import ChildKeyMaker, OwnKeyMaker
@@ -145,6 +146,10 @@ def test_a_crash_while_leaving_leaves_a_member_or_a_node_that_can_join(
     assert members >= 1
 
 
+def shown_end(root: Path) -> float:
+    return read_pem((root / "var/lib/gantry/identity/certificate.pem").read_text()).valid_until
+
+
 def test_a_crash_while_renewing_leaves_one_of_the_two_certificates(
     tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,9 +161,11 @@ def test_a_crash_while_renewing_leaves_one_of_the_two_certificates(
     while not done:
         renewed = certificate(authority, simulate(store.renewal_request()))
         done = burn(fuse, operations, partial(store.renew, renewed))
+        assert store.valid_until == shown_end(tmp_path)
         store = open_store(tmp_path)  # refuses what does not fit together
         simulate(store.prepare())
         assert store.member
+        assert store.valid_until == shown_end(tmp_path)
         operations += 1
     assert (tmp_path / "var/lib/gantry/identity/certificate.pem").read_text() == renewed
     assert not (tmp_path / "var/lib/gantry/identity.unfinished").exists()
