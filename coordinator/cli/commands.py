@@ -115,6 +115,7 @@ AREAS = dict(
                 "list-fields": _FIELDS,
                 "info": Command("show all about instances", "info:instance_info"),
                 "batch-create": Command("create the instances in a file", "batch:create_many"),
+                "why": Command("tell how instances are and what to do", "why_instance:why"),
                 "console": Command("use an instance's serial console", "console:console"),
                 "list-snapshots": Command(
                     "list what was kept of disks", "snapshots:list_snapshots"

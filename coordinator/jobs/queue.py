@@ -18,7 +18,7 @@ from coordinator.jobs.places import Places
 from coordinator.jobs.rules import Rules
 from coordinator.jobs.running import RunningJob
 from coordinator.jobs.submission import check_priority
-from coordinator.jobs.why import Reason, Standing, reasons
+from coordinator.jobs.why import Reason, Standing, reasons, why_unstored
 from coordinator.operations.base import Batches
 from coordinator.operations.follow_up import FollowUps
 from coordinator.state.archive import Archive
@@ -182,6 +182,7 @@ class JobQueue:
             places=self._limit(),
             limit=self._held.holds(number),
             obstacles=self._executor.obstacles(running),
+            unstored=why_unstored(self._store),
         )
         return reasons(standing, self._jobs.find, self._store.state.config)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from common.errors import GntError
 from common.model.filter_rule import Action
 from common.model.job import Job, Timestamp
 from common.names import JobId
@@ -12,6 +13,7 @@ from coordinator.jobs.running import RunningJob
 from coordinator.locks.names import LockName, Owner
 from coordinator.queries.lock_names import in_words
 from coordinator.state.config import Config
+from coordinator.state.store import Store
 
 NAMED = 3  # jobs in a sentence
 
@@ -33,6 +35,7 @@ class Standing(NamedTuple):
     before: int | None  # how many go before it; None: it is not in the line
     places: int
     limit: Limit | None  # that holds it
+    unstored: str  # why nothing can be stored, if that is so
     obstacles: Sequence[Obstacle]
 
 
@@ -42,6 +45,8 @@ def reasons(
     """Say what keeps a job that has not ended; the first is what has to happen first."""
     running = standing.running
     since = running.doing.since if running.doing else running.job.received
+    if standing.unstored:
+        return [Reason(f"a majority that stores what it does. {standing.unstored}", since)]
     if standing.dependencies:
         others = [(number, find(number)) for number in standing.dependencies[:NAMED]]
         return [Reason(f"the end of {_name(*other)}", since) for other in others]
@@ -59,6 +64,15 @@ def reasons(
         [Reason(f"the end of {running.doing.what}", running.doing.since)] if running.doing else []
     )
     return [*step, *calls]
+
+
+def why_unstored(store: Store) -> str:
+    """Say why nothing can be stored; nothing if it can."""
+    try:
+        store.check_writable()
+    except GntError as error:
+        return error.message
+    return ""
 
 
 def _limit(limit: Limit) -> str:

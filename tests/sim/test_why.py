@@ -84,3 +84,21 @@ def test_a_job_that_waits_for_a_node_names_node_and_call() -> None:
             await cluster.finished(number)
 
     simulate(scenario())
+
+
+def test_a_job_that_cannot_be_stored_says_who_does_not_store_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            job = await cluster.submit(Delay(duration=1.0))
+            cluster.cut("alpha", "beta")
+            cluster.cut("alpha", "gamma")
+            await asyncio.sleep(60)
+            status, (why,), _ = await _why(cluster, job)
+            assert status == "running"
+            assert why.startswith("a majority that stores what it does. The cluster is read-only")
+            assert "beta: " in why
+            assert "gamma: " in why
+            cluster.heal()
+            await cluster.finished(job)
+
+    simulate(scenario())
