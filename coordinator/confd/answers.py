@@ -9,6 +9,7 @@ import msgspec
 from common.messages import Report
 from coordinator.confd.directory import Directory
 from coordinator.confd.envelope import PROTOCOL, Answer, Query
+from coordinator.confd.shortening import page
 
 OK, ERROR, NOT_IMPLEMENTED = range(3)
 
@@ -39,6 +40,13 @@ class ByAddress(Report, rename={"link": "0", "ip": "1", "ips": "2"}):
 
 class OfMaster(Report, rename={"fields": "3"}):
     fields: tuple[Wanted, ...] = ()
+
+
+class OfMany(Report):
+    """Asks for so many members of a part of the configuration as fit, after one of them."""
+
+    path: str
+    after: str = ""
 
 
 class _Found(NamedTuple):
@@ -131,10 +139,15 @@ def _disks(query: Any, directory: Directory) -> _Found:
 
 
 def _configuration(query: Any, directory: Directory) -> _Found:
+    is_paged = isinstance(query, dict)
+    asked = msgspec.convert(query, OfMany) if is_paged else OfMany(path=_name(query))
     try:
-        return _Found(OK, directory.at(_name(query)))
+        part = directory.at(asked.path)
     except LookupError:
         return BAD_ARGUMENT
+    if not is_paged:
+        return _Found(OK, part)
+    return _Found(OK, page(part, asked.after)) if isinstance(part, dict) else BAD_ARGUMENT
 
 
 def _collectors(_: Any, __: Directory) -> _Found:

@@ -2,10 +2,13 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 from coordinator.confd.answers import ERROR, Trouble, answer
 from coordinator.confd.directory import Directory
 from coordinator.confd.envelope import LARGEST, Answer, open_question, sealed
 from coordinator.confd.replays import Replays
+from coordinator.confd.shortening import forms
 
 
 class Known(NamedTuple):
@@ -35,8 +38,17 @@ class Service:
         asked = open_question(datagram, key, now)
         if asked is None or not self._replays.is_new(asked, now):
             return None
-        trouble = Answer(status=ERROR, answer=Trouble.INTERNAL, serial=0)
-        told = trouble if directory is None else answer(asked.query, directory)
-        reply = sealed(told, asked.query.rsalt, key)
-        # What no client could take is not sent in part.
-        return reply if len(reply) <= LARGEST else sealed(trouble, asked.query.rsalt, key)
+        salt = asked.query.rsalt
+        if directory is None:
+            return sealed(_trouble(Trouble.INTERNAL), salt, key)
+        told = answer(asked.query, directory)
+        for form in forms(told.answer):
+            reply = sealed(msgspec.structs.replace(told, answer=form), salt, key)
+            if len(reply) <= LARGEST:
+                return reply
+        # What no client could take is not cut off anywhere: it has to ask for less.
+        return sealed(_trouble(Trouble.ARGUMENT), salt, key)
+
+
+def _trouble(which: Trouble) -> Answer:
+    return Answer(status=ERROR, answer=which, serial=0)

@@ -7,6 +7,25 @@ ANSWERS = "tests/unit/confd/test_answers.py"
 
 CONFD = (
     Fault(
+        "confd tells a page twice", "pages go on after what was told",
+        "coordinator/confd/shortening.py",
+        "if key > after", "if key >= after",
+        (ANSWERS,),
+    ),
+    Fault(
+        "confd tells too much or nothing", "of many instances less is told of each",
+        "coordinator/confd/service.py",
+        "for form in forms(told.answer):", "for form in [told.answer]:",
+        (ANSWERS,),
+    ),
+    Fault(
+        "confd tells of no disks", "what was left out is missing, never empty",
+        "coordinator/confd/shortening.py",
+        "    return {name: value for name, value in told.items() if name not in _PARTS}",
+        "    return told | dict.fromkeys(_PARTS, ())",
+        (ANSWERS,),
+    ),
+    Fault(
         "confd answers twice", "a question that was heard by somebody gets no second answer",
         "coordinator/confd/replays.py",
         "asked.seal in self._seals", "False",

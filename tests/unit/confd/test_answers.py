@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from common.confd_snapshot import CONFIG_VERSION, Snapshot
+from common.confd_snapshot import CONFIG_VERSION, PublishedInstance, Snapshot
 from coordinator.confd.directory import Directory
 from coordinator.confd.service import Known, Service
 from tests.support.confd import Told, ask, question, read
@@ -123,7 +123,61 @@ def test_an_answer_that_fits_into_no_datagram_is_refused_and_not_cut_off() -> No
     snapshot = published()
     cluster = msgspec.structs.replace(snapshot.cluster, tags=("x" * 100,) * 700)
     told = ask(service(msgspec.structs.replace(snapshot, cluster=cluster)), 10, "/cluster/tags")
-    assert told == Told(1, 1, 0)
+    assert told == ARGUMENT
+
+
+def of_many(count: int) -> Service:
+    """Return a service of a cluster with so many instances, all of them on alpha."""
+    snapshot = published()
+    one = snapshot.instances["uuid-web2"]
+    numbers = (f"{number:036}" for number in range(count))
+    many = {n: msgspec.structs.replace(one, uuid=n, name=f"web{int(n)}") for n in numbers}
+    return service(msgspec.structs.replace(snapshot, instances=many))
+
+
+@pytest.mark.parametrize(
+    ("count", "fields"),
+    [
+        (10, {*PublishedInstance.__struct_fields__}),
+        (120, {*PublishedInstance.__struct_fields__} - {"disks", "nics"}),
+        (400, {"uuid", "name"}),
+    ],
+)
+def test_many_instances_are_told_with_less_of_each(count: int, fields: set[str]) -> None:
+    many = of_many(count)
+    for kind, query in ((10, "/instances"), (8, "alpha"), (10, "")):
+        told = ask(many, kind, query)
+        assert told is not None
+        assert told.status == 0
+        (answer, *_) = told.answer if kind == 8 else [told.answer]
+        if query == "":
+            answer = answer["instances"]
+        instances = answer if kind == 8 else [*answer.values()]
+        assert [each["name"] for each in instances] == [f"web{n}" for n in range(count)]
+        assert {*instances[0]} == fields
+
+
+def test_so_many_that_their_names_do_not_fit_are_refused_and_told_page_by_page() -> None:
+    many = of_many(3000)
+    assert ask(many, 10, "/instances") == ARGUMENT
+    assert ask(many, 8, "alpha") == ARGUMENT
+    seen, pages = [""], 0
+    while (told := ask(many, 10, {"path": "/instances", "after": seen[-1]})) and told.answer:
+        assert told.status == 0
+        assert all({"disks", "nics"} <= each.keys() for each in told.answer.values())
+        seen += told.answer
+        pages += 1
+    assert seen == ["", *(f"{number:036}" for number in range(3000))]
+    assert pages < 100
+    found = ask(many, 10, f"/instances/{seen[-1]}/name")
+    assert found == ok("web2999")
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"path": 1}, {"path": "/cluster/name"}, {"path": "/no"}, {"path": "", "after": 1}]
+)
+def test_a_page_of_nothing_that_has_pages_is_a_bad_argument(query: Any) -> None:
+    assert ask(service(), 10, query) == ARGUMENT
 
 
 def test_what_cannot_be_read_is_an_internal_error_and_no_silence() -> None:
