@@ -6,6 +6,7 @@ from typing import Any
 
 from common.model.disk import Disk
 from common.model.entity import Entity
+from common.model.stored import Part
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, NicId, NodeId
 
@@ -16,6 +17,18 @@ class AdminState(StrEnum):
     UP = "up"
     DOWN = "down"
     OFFLINE = "offline"
+
+
+class Reservation(Part, kw_only=True):
+    """That an instance is not made yet: its room is kept, and no node knows of it.
+
+    Attributes:
+        expires_at: when it goes by itself, in seconds since 1970; 0: never.
+        has_template: whether somebody has said how its disks are kept; until then it has none.
+    """
+
+    expires_at: float = 0.0
+    has_template: bool = True
 
 
 class Instance(Entity, kw_only=True):
@@ -35,6 +48,22 @@ class Instance(Entity, kw_only=True):
     # The nodes on which it may be while a migration is under way, or since one was cut off;
     # empty when it can only be on its primary node.
     maybe_on: tuple[NodeId, ...] = ()
+    reservation: Reservation | None = None  # of one that is not made yet
+
+    @property
+    def forthcoming(self) -> bool:
+        """Tell whether it is only reserved, its disks with it: nothing of it is on any node."""
+        return self.reservation is not None
+
+    @property
+    def is_named(self) -> bool:
+        """Tell whether it has a name; one that is reserved is called by its UUID until then."""
+        return str(self.name) != str(self.uuid)
+
+    @property
+    def takes_memory(self) -> bool:
+        """Tell whether others have to leave it memory where it is, or is going to be."""
+        return self.forthcoming or self.admin_state is AdminState.UP
 
     @property
     def has_active_disks(self) -> bool:

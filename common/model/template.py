@@ -126,3 +126,6 @@ TRAITS: Mapping[str, Traits] = {
 
 MIRRORED = DiskTemplate.DRBD
 """What an instance becomes that is given a secondary node."""
+
+WITHOUT_DISKS = DiskTemplate.DISKLESS
+"""What is reserved while nobody has said how its disks are kept."""

@@ -14,7 +14,7 @@ def check_missing(seen: Seen) -> Iterator[Finding]:
         node.uuid: {*report.disk_files, *(f"{each.group}/{each.name}" for each in report.volumes)}
         for node, report in seen.answered()
     }
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         nodes = [uuid for uuid in seen.config.nodes_of(instance) if uuid in files]
         for index, disk in enumerate(seen.config.disks_of(instance)):
             for uuid in nodes:
@@ -34,7 +34,7 @@ def check_missing_snapshots(seen: Seen) -> Iterator[Finding]:
         node.uuid: {*report.disk_files, *(f"{each.group}/{each.name}" for each in report.volumes)}
         for node, report in seen.answered()
     }
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         if instance.primary_node not in there:
             continue
         files = there[instance.primary_node]

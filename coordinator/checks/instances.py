@@ -19,7 +19,7 @@ def check_states(seen: Seen) -> Iterator[Finding]:
     running = _hosts(seen, (GuestState.RUNNING, GuestState.PAUSED))
     unknown = _hosts(seen, (GuestState.UNKNOWN,))
     answered = {node.uuid for node, _ in seen.answered()}
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         primary = seen.config.nodes.get(instance.primary_node)
         if primary is None:
             continue  # check_references tells
@@ -72,7 +72,7 @@ def check_space(seen: Seen) -> Iterator[Finding]:
 
 def check_whereabouts(seen: Seen) -> Iterator[Finding]:
     """Name instances of which a migration has left open where they are."""
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         if instance.maybe_on:
             nodes = seen.config.nodes
             names = " or ".join(

@@ -21,7 +21,7 @@ _SEVERITIES = {
 
 def check_mirrors(seen: Seen) -> Iterator[Finding]:
     """Name mirrored disks that have one good copy only, and say what makes another one."""
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         if instance.disk_template.traits.is_mirrored and seen.concerns(instance.primary_node):
             yield from _check(seen, instance)
 

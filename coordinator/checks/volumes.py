@@ -16,7 +16,7 @@ def check_volumes(seen: Seen) -> Iterator[Finding]:
         node.uuid: {f"{each.group}/{each.name}": each for each in report.volumes}
         for node, report in seen.answered()
     }
-    for instance in seen.config.sorted_instances():
+    for instance in seen.config.made_instances:
         for index, disk in enumerate(seen.config.disks_of(instance)):
             for uuid in disk.nodes if disk.backing.pools else ():
                 for path in disk.backing.paths:

@@ -68,7 +68,7 @@ def mirrored_on(config: Config, homes: Container[NodeId]) -> dict[NodeId, tuple[
     Nodes that are marked offline are left out.
     """
     found: dict[NodeId, tuple[DiskSpec, ...]] = {}
-    for instance in config.sorted_instances():
+    for instance in config.made_instances:
         if not instance.disk_template.traits.is_mirrored or instance.primary_node not in homes:
             continue
         kind = kind_of(instance.disk_template)

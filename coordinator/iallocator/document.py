@@ -12,7 +12,7 @@ from common.messages import to_builtins
 from common.model.cluster import Cluster
 from common.model.disk import Disk
 from common.model.group import Group
-from common.model.instance import Instance
+from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicParameters, NodeParameters, filled
@@ -170,7 +170,7 @@ def _requirements(
 ) -> Json:
     return {
         "tags": list(instance.tags),
-        "admin_state": str(instance.admin_state),
+        "admin_state": str(AdminState.UP if instance.takes_memory else instance.admin_state),
         "vcpus": demand.vcpus,
         "memory": demand.memory,
         "spindle_use": demand.spindle_use,

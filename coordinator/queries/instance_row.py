@@ -40,7 +40,7 @@ class InstanceRow:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Whom to ask about this instance."""
-        return (self.primary,)
+        return () if self.entity.forthcoming else (self.primary,)
 
     @property
     def group(self) -> Group:
@@ -68,7 +68,7 @@ class InstanceRow:
 
     @cached_property
     def _sides(self) -> "tuple[Side, Side] | tuple[()]":
-        if not self.entity.disk_template.traits.is_mirrored:
+        if not self.entity.disk_template.traits.is_mirrored or self.entity.forthcoming:
             return ()
         (second,) = self.secondaries
         return _side(self.primary, self.live), _side(second, self.live)
@@ -109,6 +109,8 @@ class InstanceRow:
     @cached_property
     def guest(self) -> GuestReport | Missing:
         """The guest, wherever it is alive, the primary node first."""
+        if self.entity.forthcoming:
+            return Missing.UNAVAILABLE
         answer = value_of(self.live.guests, self.primary)
         if isinstance(answer, Missing):
             return answer
@@ -121,6 +123,8 @@ class InstanceRow:
 
     @cached_property
     def status(self) -> InstanceStatus:
+        if self.entity.forthcoming:  # Ganeti has no word of its own for that
+            return InstanceStatus.ADMIN_DOWN
         hosts = self.live.hosts_of(self.entity.uuid)
         here = hosts.get(self.entity.primary_node)
         answer = self.live.guests.get(self.primary.uuid)
@@ -137,6 +141,12 @@ class InstanceRow:
         )
 
     @property
+    def expires(self) -> float | Missing:
+        reservation = self.entity.reservation
+        expires_at = reservation.expires_at if reservation else 0.0
+        return expires_at or Missing.UNAVAILABLE
+
+    @property
     def maybe_on(self) -> list[str]:
         nodes = self.config.nodes
         return [nodes[uuid].name if uuid in nodes else uuid for uuid in self.entity.maybe_on]
@@ -144,6 +154,8 @@ class InstanceRow:
     @property
     def guest_state(self) -> str | Missing:
         """The state of what is on the primary node, in words."""
+        if self.entity.forthcoming:
+            return "absent"
         answer = value_of(self.live.guests, self.primary)
         if isinstance(answer, Missing):
             return answer

@@ -95,7 +95,8 @@ def _total_space(row: NodeRow) -> MiB | Missing:
     if isinstance(storage, Missing):
         return storage
     disks_here = (*row.instances, *row.mirrored)
-    taken = (taken_by(row.config.disks_of(one), storage.pool) for one in disks_here)
+    made = (one for one in disks_here if not one.forthcoming)
+    taken = (taken_by(row.config.disks_of(one), storage.pool) for one in made)
     return MiB(storage.free + sum(taken))
 
 

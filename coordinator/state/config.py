@@ -17,7 +17,17 @@ from common.model.parameters import Layer
 from common.model.policy import InstancePolicy
 from common.model.pool import Pool
 from common.names import DiskId, GroupId, InstanceId, KeyId, NetworkId, NicId, NodeId, NodeName
-from coordinator.state.kinds import CLUSTER, DISK, GROUP, INSTANCE, NETWORK, NIC, NODE, ON_PRIMARY
+from coordinator.state.kinds import (
+    CLUSTER,
+    DISK,
+    GROUP,
+    INSTANCE,
+    NETWORK,
+    NIC,
+    NODE,
+    ON_PRIMARY,
+    RESERVED,
+)
 from coordinator.state.objects import Objects
 
 
@@ -90,6 +100,16 @@ class Config(Objects):
 
     def sorted_instances(self) -> tuple[Instance, ...]:
         return self.sorted(INSTANCE)
+
+    @cached_property
+    def reservations(self) -> tuple[Instance, ...]:
+        """The instances that are only reserved, by name."""
+        return self.at(INSTANCE, RESERVED, "")
+
+    @cached_property
+    def made_instances(self) -> tuple[Instance, ...]:
+        """The instances that are more than reserved, by name: those that nodes have."""
+        return tuple(each for each in self.sorted_instances() if not each.forthcoming)
 
     def instances_on(self, node: NodeId) -> tuple[Instance, ...]:
         """Return the instances whose primary node has this UUID, by name."""

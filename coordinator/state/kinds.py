@@ -95,10 +95,14 @@ class Kind(Generic[K, T]):
 
 ON_PRIMARY = Index[Instance](lambda instance: (instance.primary_node,))
 
+RESERVED = Index[Instance](lambda instance: ("",) if instance.forthcoming else ())
+
 CLUSTER = Kind[ClusterId, Cluster]("cluster", Cluster)
 GROUP = Kind[GroupId, Group]("group", Group, named=True)
 NODE = Kind[NodeId, Node]("node", Node, named=True)
-INSTANCE = Kind[InstanceId, Instance]("instance", Instance, named=True, indexes=(ON_PRIMARY,))
+INSTANCE = Kind[InstanceId, Instance](
+    "instance", Instance, named=True, indexes=(ON_PRIMARY, RESERVED)
+)
 DISK = Kind[DiskId, Disk]("disk", Disk)
 NIC = Kind[NicId, Nic]("nic", Nic)
 # Who does not know them would start guests whose nics are plugged in elsewhere.

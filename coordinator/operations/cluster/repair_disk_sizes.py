@@ -55,7 +55,7 @@ class RepairDiskSizes(Operation[None, RepairSizesPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> RepairSizesPlan:
         config = cluster.config
         named = tuple(config.instance(name) for name in self.instances)
-        chosen = named or config.sorted_instances()
+        chosen = tuple(each for each in named or config.made_instances if not each.forthcoming)
         told = dict[NodeId, OnNode]()
         for node, answer in (await look_at_disks(cluster, chosen)).items():
             if isinstance(answer, GntError):

@@ -89,6 +89,6 @@ def _orders(config: Config, node: Node, bad: list[VolumeGroupReport]) -> list[Fo
     orders += [
         ReplaceDisks(instance_name=instance.name, auto=True)
         for instance in there
-        if instance.disk_template.traits.is_mirrored
+        if instance.disk_template.traits.is_mirrored and not instance.forthcoming
     ]
     return [FollowUp(input=each.to_input()) for each in orders]

@@ -59,7 +59,7 @@ class VerifyDisksOfGroup(Operation[None, VerifyDisksPlan], kw_only=True):
         answers = await cluster.each({node.uuid: _ask(cluster, config, node) for node in online})
         instances = [
             instance
-            for instance in config.sorted_instances()
+            for instance in config.made_instances
             if config.nodes[instance.primary_node].group == group.uuid
         ]
         told = {n: a[1] for n, a in answers.items() if not isinstance(a, GntError)}
@@ -104,7 +104,7 @@ async def _ask(cluster: Cluster, config: Config, node: Node) -> tuple[frozenset[
 def _disks_on(config: Config, node: Node) -> tuple[DiskSpec, ...]:
     return tuple(
         disk_spec(config, instance, disk)
-        for instance in config.sorted_instances()
+        for instance in config.made_instances
         if node.uuid in config.nodes_of(instance)
         for disk in config.disks_of(instance)
     )

@@ -43,8 +43,9 @@ class QueryInstanceData(Operation[None, QueryDataPlan], kw_only=True):
         chosen = named or config.sorted_instances()
         guests, disks = _Guests(), dict[NodeId, OnNode]()
         if not self.static:
-            guests = await _look_at_guests(cluster, chosen)
-            for node, told in (await look_at_disks(cluster, chosen)).items():
+            there = tuple(each for each in chosen if not each.forthcoming)
+            guests = await _look_at_guests(cluster, there)
+            for node, told in (await look_at_disks(cluster, there)).items():
                 if isinstance(told, GntError):
                     cluster.log(f"{config.nodes[node].name} did not tell of its disks: {told}")
                 else:
@@ -122,6 +123,8 @@ def _describe(
 
 
 def _run_state(instance: Instance, guests: _Guests) -> str | None:
+    if instance.forthcoming:
+        return "down"
     if instance.primary_node not in guests.answered:
         return None
     guest = guests.reports.get(instance.uuid)

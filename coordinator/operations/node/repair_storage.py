@@ -102,7 +102,7 @@ async def losses(cluster: Cluster, node: Node, group: VolumeGroupReport) -> list
     """Say of each disk with a broken volume that no other node has a good copy of it."""
     config, found = cluster.config, []
     broken = {f"{group.name}/{name}" for name in group.broken}
-    for instance in config.sorted_instances():
+    for instance in config.made_instances:
         if node.uuid not in config.nodes_of(instance):
             continue
         for index, disk in enumerate(config.disks_of(instance)):

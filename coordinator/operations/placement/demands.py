@@ -5,6 +5,7 @@ from operator import is_
 from typing import NamedTuple
 
 from common.model.disk import Disk
+from common.model.instance import AdminState
 from common.model.parameters import Layer
 from common.model.policy import InstancePolicy, Spec
 from common.model.pool import Pool
@@ -34,7 +35,7 @@ def demand_of(config: Config, planned: PlannedInstance, pool: Pool | None) -> se
         disks=sizes,
         spindle_use=wants.spindle_use,
         disk_spindles=None if disks else 0,
-        status=STATUS_OF[instance.admin_state],
+        status=STATUS_OF[AdminState.UP if instance.takes_memory else instance.admin_state],
         tags=instance.tags,
         networks=_networks(config, planned),
         auto_balance=wants.auto_balance,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
-from common.model.instance import AdminState, Instance
+from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.names import MiB
@@ -151,5 +151,4 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
 
 
 def _memory(config: Config, instance: Instance) -> MiB:
-    is_up = instance.admin_state is AdminState.UP
-    return backend(config, instance).maxmem if is_up else MiB(0)
+    return backend(config, instance).maxmem if instance.takes_memory else MiB(0)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.group import Group
-from common.model.instance import AdminState, Instance
+from common.model.instance import Instance
 from common.names import MiB
 from coordinator.iallocator.answers import Moves, Options, Refused
 from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
@@ -193,7 +193,7 @@ def promises_of(config: Config, moves: Moves) -> tuple[Promise, ...]:
 
 def _promise(config: Config, instance: Instance, names: Sequence[str]) -> Promise | None:
     nodes = tuple(config.node(name).uuid for name in names)
-    comes = nodes[0] != instance.primary_node and instance.admin_state is AdminState.UP
+    comes = nodes[0] != instance.primary_node and instance.takes_memory
     memory = backend(config, instance).maxmem if comes else MiB(0)
     if len(nodes) > 1:
         disks = tuple(replace(disk, nodes=nodes) for disk in config.disks_of(instance))

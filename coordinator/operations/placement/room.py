@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from common.model.disk import Disk
-from common.model.instance import AdminState
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import MiB, NodeId
@@ -60,6 +59,7 @@ class Room:
         coming = defaultdict(Counter, {node: Counter(of) for node, of in self._coming.items()})
         self._add(coming, one)
         vars(after).update(planned=(*self.planned, one), pools=self.pools, _coming=coming)
+        vars(after).update(_reserved=self._reserved)
         return after
 
     def _has_come(self, one: PlannedInstance) -> bool:
@@ -109,7 +109,7 @@ class Room:
         if facts.guests is not None:
             for instance in self.config.instances_on(node.uuid):
                 is_absent = instance.uuid not in present and instance.uuid not in coming
-                if is_absent and instance.admin_state is AdminState.UP:
+                if is_absent and instance.takes_memory:
                     coming[instance.uuid] = backend(self.config, instance).maxmem
         return MiB(facts.memory_free - sum(coming.values()))
 
@@ -120,7 +120,9 @@ class Room:
         report = next((each for each in reports if each.pool == pool), None)
         if report is None:
             return None
-        return MiB(report.free - self._coming[node.uuid][pool] - self._coming[None][pool])
+        taken = self._coming[node.uuid] + self._coming[None]
+        taken += self._reserved[node.uuid] + self._reserved[None]
+        return MiB(report.free - taken[pool])
 
     @cached_property
     def pools(self) -> tuple[Pool, ...]:
@@ -145,6 +147,20 @@ class Room:
         for promise in self.promised:
             coming[promise.node] += self.taken(promise.beside)
         return coming
+
+    @cached_property
+    def _reserved(self) -> Mapping[NodeId | None, Counter[Pool]]:
+        """What disks will take that are only reserved, by node, as ``_coming``.
+
+        While one is being made it counts twice: nodes do not tell whose space is taken already.
+        """
+        reserved: _Coming = defaultdict(Counter)
+        for instance in self.config.reservations:
+            disks = self.config.disks_of(instance)
+            is_everywhere = instance.disk_template.traits.is_external
+            for node in (None,) if is_everywhere else self.config.nodes_of(instance):
+                reserved[node] += self.taken(disks)
+        return reserved
 
     def _add(self, coming: "_Coming", one: PlannedInstance) -> None:
         is_everywhere = one.instance.disk_template.traits.is_external

@@ -22,6 +22,7 @@ OURS = {
         "guest_state",
         "hv/accelerator",
         "last_known",
+        "expires",
         "maybe_on",
         "mirror_faulty",
         "mirror_news",
