@@ -57,10 +57,14 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
             continue
         if parameter.is_argument:
             some = "+" if fields[name].required else "*"
-            words = some if parameter.syntax is Syntax.WORDS else None
+            single = None if fields[name].required else "?"
+            words = some if parameter.syntax is Syntax.WORDS else single
             nargs = "*" if name == many else words
             metavar = _shown(name, parameter)
-            parser.add_argument(name, metavar=metavar, help=parameter.help, nargs=nargs)
+            default = argparse.SUPPRESS if nargs == "?" else None
+            parser.add_argument(
+                name, metavar=metavar, help=parameter.help, nargs=nargs, default=default
+            )
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
         elif parameter.syntax is Syntax.POLICY:

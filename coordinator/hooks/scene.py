@@ -51,6 +51,8 @@ class Scene:
     def _chosen(self, where: Where) -> Iterator[NodeId]:
         config, about = self.config, self._object()
         match where:
+            case Where.CONCERNED if self._is_only_reserved():
+                return  # no node has anything of it, and one of them may be dead
             case Where.CONCERNED:
                 if isinstance(about, Instance) and about.uuid in config.instances:
                     yield from config.nodes_of(about)
@@ -70,6 +72,10 @@ class Scene:
                 yield from (n.uuid for n in config.sorted_nodes() if n != about)
             case _:  # the master, who is among them anyway
                 return
+
+    def _is_only_reserved(self) -> bool:
+        about, after = self._object(), self._planned("instance", Instance)
+        return isinstance(about, Instance) and about.forthcoming and (after or about).forthcoming
 
     def objects(self, subject: str = "") -> tuple[str, Mapping[str, object]]:
         """Return the UUID of what this is about, and what scripts are told about that.

@@ -113,7 +113,9 @@ HOOKS: Mapping[str, Hook] = {
         _MASTER,
         {"TARGET_GROUPS": "target_groups"},
     ),
-    "OP_INSTANCE_CREATE": _instance("instance-add", {"ADD_MODE": "mode"}),
+    "OP_INSTANCE_CREATE": _instance(
+        "instance-add", {"ADD_MODE": "mode", "FORTHCOMING": "forthcoming", "COMMIT": "commit"}
+    ),
     "OP_INSTANCE_FAILOVER": _instance(
         "instance-failover", {"IGNORE_CONSISTENCY": "ignore_consistency", **_TIMEOUT}, moves=True
     ),

@@ -40,6 +40,7 @@ def of_instance(
         "INSTANCE_SECONDARIES": " ".join(names[1:]),
         "INSTANCE_OS_TYPE": instance.os,
         "INSTANCE_STATUS": instance.admin_state,
+        "INSTANCE_FORTHCOMING": instance.forthcoming,
         "INSTANCE_MINMEM": memory.minmem,
         "INSTANCE_MAXMEM": memory.maxmem,
         "INSTANCE_MEMORY": memory.maxmem,

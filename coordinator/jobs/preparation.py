@@ -63,6 +63,7 @@ class Preparation:
         running.change_op(self.index, status=Status.WAITING, started=started)
         why = ""
         for _ in range(CHOICES):
+            operation.check_object(self.store.state.config)
             if choice is None:
                 choice = await self._choice()
             wanted = operation.locks(self.store.state.config, choice)
@@ -71,6 +72,7 @@ class Preparation:
             try:
                 if operation.locks(self.store.state.config, choice) != wanted:
                     raise StaleChoice  # noqa: TRY301 -- what was waited for is not what is needed now
+                operation.check_object(self.store.state.config)
                 plan = await self._unless_cancelled(operation.prepare(self.context, choice))
             except StaleChoice as stale:
                 self.locks.release(running.owner)

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from common.errors import Conflict, InvalidRequest
 from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
@@ -35,6 +36,7 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
 
     opcode: ClassVar[str]  # "OP_INSTANCE_MIGRATE"
     version: ClassVar[int] = 1  # raised when choice, plan or steps look the same and mean another
+    takes_reservations: ClassVar[bool] = False  # whether it can be about what is only reserved
     choice_type: ClassVar[Any]
     plan_type: ClassVar[Any]
 
@@ -45,6 +47,20 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
         Raises:
             NotFound: a name that is not in the configuration.
         """
+
+    def check_object(self, config: Config) -> None:
+        """Refuse what cannot be done to an instance that is only reserved.
+
+        Raises:
+            Conflict: says how it is made first.
+        """
+        instance = config.find_instance(str(getattr(self, "instance_name", "")))
+        if instance and instance.forthcoming and not self.takes_reservations:
+            raise Conflict(
+                f"Instance {instance.name} is only reserved, and nothing of it is there yet: "
+                f"“gnt-instance add --commit {instance.name}” makes it first.",
+                instance=instance.name,
+            )
 
     def is_for_root(self) -> bool:
         """Tell whether this gives or ends power over nodes, which the group shall not do."""
@@ -170,6 +186,28 @@ def operation(opcode: str) -> Callable[[OperationT], OperationT]:
     return register
 
 
+VARIANTS: dict[str, dict[str, type[Operation[Any, Any]]]] = {}
+"""By opcode and the flag that asks for it: what does something else than the rest of its opcode."""
+
+
+def variant(flag: str) -> Callable[[OperationT], OperationT]:
+    """Register a subclass of an operation, of the same opcode, for where a flag is given."""
+
+    def register(cls: OperationT) -> OperationT:
+        VARIANTS.setdefault(cls.opcode, {})[flag] = cls
+        return cls
+
+    return register
+
+
+def _meant(opcode: str, given: Mapping[str, Any]) -> type[Operation[Any, Any]]:
+    variants = VARIANTS.get(opcode, {})
+    asked = [flag for flag in variants if given.get(flag)]
+    if len(asked) > 1:
+        raise InvalidRequest(f"{opcode} is asked for {' and '.join(asked)} at once.")
+    return variants[asked[0]] if asked else REGISTRY[opcode]
+
+
 COMMON = frozenset({"OP_ID", "dry_run", "debug_level", "priority", "depends", "comment", "reason"})
 
 
@@ -187,6 +225,6 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
         kind = REGISTRY[imports.IMPORT]
         known = imports.import_parameters(given, kind.__struct_fields__)
     else:
-        kind = REGISTRY[opcode]
+        kind = _meant(opcode, given)
         known = known_parameters(opcode, given, kind.__struct_fields__)
     return from_builtins(kind.understood(known), kind, what=f"the parameters of {opcode}")

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
         confirm: asked first, unless told not to; ``{}`` is the object, or the objects.
         confirm_many: asked where several objects were chosen that nobody named.
         for_json: fields that ``--json`` sets besides.
+        variants: modules of what the same opcode does where one of its flags is given.
         ignored: options of Ganeti's that ask for nothing here; scripts may give them.
     """
 
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
     confirm_many: str = ""
     for_json: Mapping[str, bool] = {}
     ignored: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
 
 
 _ENTRIES = (
@@ -208,6 +210,7 @@ _ENTRIES = (
         command="gnt-instance add",
         help="create an instance",
         route="POST /2/instances",
+        variants=("instance.reserve", "instance.commit"),
         ignored=(
             "--no-ip-check",
             "--no-name-check",

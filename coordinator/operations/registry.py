@@ -16,7 +16,9 @@ def find_operation(opcode: str) -> type[Operation[Any, Any]]:
     """
     if opcode not in CATALOGUE:
         raise unknown_operation(opcode)
-    import_module(f"coordinator.operations.{CATALOGUE[opcode].module}")
+    entry = CATALOGUE[opcode]
+    for module in (entry.module, *entry.variants):
+        import_module(f"coordinator.operations.{module}")
     return REGISTRY[opcode]
 
 

@@ -151,7 +151,6 @@ def guest(served: Served) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ((*ADD, "--forthcoming", "x"), "forthcoming"),
         ((*ADD, "-n", "alpha:beta", "x"), "has one node"),
         (("gnt-instance", "startup", "--paused", "guest"), "startup_paused"),
         (("gnt-instance", "startup", "--ignore-offline", "guest"), "ignore_offline_nodes"),

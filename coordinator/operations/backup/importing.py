@@ -146,7 +146,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
                     yield copy_disk(cluster, copy)
             yield step
 
-    def result(self, plan: ImportPlan) -> list[str]:
+    def result(self, plan: ImportPlan) -> list[str] | str:
         return self._maker(plan.creation).result(plan.creation)
 
     async def _look(self, cluster: Cluster) -> ExportReport:

@@ -1,7 +1,7 @@
 """Delete an instance's exports."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from common.errors import GntError, NotFound
 from common.messages import Order
@@ -25,6 +25,8 @@ class RemoveExportPlan(Order, kw_only=True):
 @operation("OP_BACKUP_REMOVE")
 class RemoveExport(Operation[None, RemoveExportPlan], kw_only=True):
     """Delete the exports of an instance, which need not exist any more, from all nodes."""
+
+    takes_reservations: ClassVar[bool] = True  # it is about what another one of the name has left
 
     instance_name: Annotated[InstanceName, argument("name of the export")]
 

@@ -1,7 +1,8 @@
 """Make a new instance."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -110,16 +111,19 @@ class CreatePlan(Order, kw_only=True):
     start: bool
     install: ScriptRun | None = None
     receiving: Receiving | None = None  # from another cluster
+    reserved: Instance | None = None  # as it was while it was only reserved
 
 
 @operation("OP_INSTANCE_CREATE")
 class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     """Create an instance with its disks and nics, and start it."""
 
-    instance_name: Annotated[InstanceName, argument("name of the new instance")]
+    instance_name: Annotated[
+        InstanceName, argument("name of the new instance; a reservation can do without")
+    ] = InstanceName("")
     disk_template: Annotated[
-        DiskTemplate, option("-t", "--disk-template", help="how its disks are kept")
-    ]
+        DiskTemplate | None, option("-t", "--disk-template", help="how its disks are kept")
+    ] = None
     disks: Annotated[
         tuple[DiskRequest, ...],
         option(
@@ -172,11 +176,38 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     source_instance_name: Annotated[str | None, hidden("what it is called there")] = None
     source_shutdown_timeout: Annotated[int, hidden("how long it may take to stop there")] = 120
     compress: Annotated[Compression, hidden("as who sends it says")] = Compression.NONE
+    forthcoming: Annotated[
+        bool,
+        option(
+            "--forthcoming",
+            help="only reserve what it takes; no node is told, and everything else is optional",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    commit: Annotated[
+        bool,
+        option(
+            "--commit",
+            help="make the one of this name, or UUID, that is reserved",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    expires: Annotated[
+        str | None,
+        option("--expires", metavar="TIME", help="with --forthcoming: gone after 12h, 3d, …"),
+    ] = None
+
+    needs: ClassVar[Mapping[str, str]] = {
+        "instance_name": "its name",
+        "disk_template": "how its disks are kept, with --disk-template",
+    }
 
     @classmethod
     def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
         if given.get("mode") == receiving.MODE:
             given = receiving.as_told(given)
+        if lacking := [what for name, what in cls.needs.items() if not given.get(name)]:
+            raise InvalidRequest(f"Say of the new instance {' and '.join(lacking)}.")
         disks = given.get("disks")
         if not isinstance(disks, list):
             return given
@@ -193,7 +224,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             self._source.check(trust_of(cluster.state))
         if self.pnode:
             names = list(filter(None, (self.pnode, self.snode)))
-            return named_place(cluster.config, self.disk_template, names)
+            return named_place(cluster.config, self.template, names)
         allocators = allocators_for(
             cluster.config.cluster, RequestType.ALLOCATE, self.iallocator, instead="a node with -n"
         )
@@ -201,14 +232,20 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
+        self.check_words(cluster.config)  # once more: it may have waited for its locks
+        plan = await self._placed(cluster, place)
+        return await self._startable(cluster, plan)
+
+    async def _placed(self, cluster: Cluster, place: Place) -> CreatePlan:
+        """Return the new objects, where there is room for them, and have others count with that."""
         config = cluster.config
-        self.check_words(config)  # once more: it may have waited for its locks
+        kind = kind_of(self.template)
         with another_if_stale(cluster, place):
             nodes = place.find_all(config)
             for each in nodes:
                 check_takes_instances(each)
         node = nodes[0]
-        found = await find_adopted(cluster, kind_of(self.disk_template), node, self.disks)
+        found = await find_adopted(cluster, kind, node, self.disks)
         uuids = [each.uuid for each in nodes]
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
         disks = where_found(disks, found)
@@ -227,13 +264,8 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
             await check_still_fits(cluster, taken, nodes, built_in=built_in, nics=nics)
-        await cluster.call(Instances, node).check_startable(guest=guest)
-        install = self._installation(cluster, place, instance, disks, nics, guest)
-        if install:
-            order = self._script(cluster, install)
-            await cluster.call(OperatingSystems, node).check(order=order)
         comes = await self._receiving(cluster, nodes[0], place, guest)
-        is_renamed = kind_of(self.disk_template).traits.is_in_volume_group
+        is_renamed = kind.traits.is_in_volume_group
         return CreatePlan(
             node=node.ref,
             adopted=tuple(disk.adopt for disk in self.disks) if found and is_renamed else (),
@@ -243,10 +275,17 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             nics=nics,
             guest=guest,
             start=self.start,
-            attach=kind_of(self.disk_template).before_start(place.nodes),
-            install=install,
+            attach=kind.before_start(place.nodes),
             receiving=comes,
         )
+
+    async def _startable(self, cluster: Cluster, plan: CreatePlan) -> CreatePlan:
+        """Check that its node can start it and install its operating system; plan that, too."""
+        await cluster.call(Instances, plan.node).check_startable(guest=plan.guest)
+        if (install := self._installation(cluster, plan)) is not None:
+            order = self._script(cluster, plan, install)
+            await cluster.call(OperatingSystems, plan.node).check(order=order)
+        return replace(plan, install=install)
 
     def on(self, place: Place) -> "CreateInstance":
         """Return the same order for nodes that were chosen."""
@@ -266,7 +305,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         return [promise_of(cluster.config, self.placement_request(cluster), nodes)]
 
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
-        memory = plan.guest.memory if plan.start else MiB(0)
+        memory = plan.guest.memory if plan.instance.takes_memory else MiB(0)
         planned = PlannedInstance(plan.instance, () if plan.adopted else plan.disks)
         return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned, nics=plan.nics)]
 
@@ -284,14 +323,15 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
                 yield let_go(cluster, plan.guest, nodes)
         if (install := plan.install) is not None:
             title = f"install {plan.instance.os} on {plan.instance.name}"
-            yield run_script(cluster, install, title, lambda: self._script(cluster, install))
+            order = partial(self._script, cluster, plan, install)
+            yield run_script(cluster, install, title, order)
             yield put_script_away(cluster, install)
         added = record(
             f"add {plan.instance.name} to the configuration",
-            lambda state: [*_add(state, plan), *self._kept(state, plan)],
+            lambda state: [*self._added(state, plan), *self._kept(state, plan)],
             undo=lambda state: [
                 *forget_instance(state, plan.instance.uuid),
-                *(Delete(item) for item in _items(plan)),
+                *self._taken_back(plan),
             ],
         )
         if plan.receiving is None:
@@ -301,13 +341,13 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.node, plan.attach)
 
-    def result(self, plan: CreatePlan) -> list[str]:
+    def result(self, plan: CreatePlan) -> list[str] | str:
         return [str(plan.node), *map(str, plan.others)]
 
     def dry_result(self, cluster: Cluster, plan: CreatePlan, titles: list[str]) -> list[str]:
         for title in titles:
             cluster.log(f"would {title}")
-        return self.result(plan)
+        return [str(plan.node), *map(str, plan.others)]
 
     @classmethod
     def show_dry_run(cls, result: list[str]) -> list[str]:
@@ -315,12 +355,41 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
 
     def check_words(self, config: Config) -> None:
         """Check what needs no look at any node."""
+        self._check_name(config)
+        self._check_disks(config)
+        self._check_rest(config)
+
+    @property
+    def template(self) -> DiskTemplate:
+        """How its disks are kept."""
+        assert self.disk_template
+        return self.disk_template
+
+    def _check_name(self, config: Config) -> None:
         check_name(self.instance_name, "instance")
+        if config.find_instance(self.instance_name):
+            raise Conflict(
+                f"There is an instance {self.instance_name} already.", instance=self.instance_name
+            )
+
+    def _check_disks(self, config: Config) -> None:
+        check_enabled(config.cluster, self.template)
+        kind = kind_of(self.template)
+        kind.check_number(self.disks)
+        for disk in self.disks:
+            kind.check_wish(disk)
+        check_adoption(kind, self.disks, node=self.pnode)
+
+    def _check_rest(self, config: Config) -> None:
         check_tags(self.tags)
         if self.mode not in ("create", receiving.MODE):
             raise InvalidRequest(
                 f"Instances are made anew (“create”) or come from another cluster "
                 f"(“{receiving.MODE}”), not by “{self.mode}”."
+            )
+        if self.expires and not self.forthcoming:
+            raise InvalidRequest(
+                "Only what is reserved expires: --expires goes with --forthcoming."
             )
         if self.snode and not self.pnode:
             raise InvalidRequest("Name the primary node, too, or neither of the two.")
@@ -329,21 +398,11 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             if not self.no_install:
                 check_not_blacklisted(config, self.os_type)
         read_parameters(self.osparams, what="the parameters of its operating system")
-        check_enabled(config.cluster, self.disk_template)
-        kind = kind_of(self.disk_template)
-        kind.check_number(self.disks)
-        for disk in self.disks:
-            kind.check_wish(disk)
-        check_adoption(kind, self.disks, node=self.pnode)
         enabled_hypervisors = config.cluster.enabled_hypervisors
         if (self.hypervisor or enabled_hypervisors[0]) not in enabled_hypervisors:
             raise InvalidRequest(
                 f"The hypervisor {self.hypervisor} is not enabled on this cluster; enabled are: "
                 f"{', '.join(enabled_hypervisors)}."
-            )
-        if config.find_instance(self.instance_name):
-            raise Conflict(
-                f"There is an instance {self.instance_name} already.", instance=self.instance_name
             )
         check_counts(self.disks, self.nics)
         check_macs(config, filter(None, (nic.wanted_mac() for nic in self.nics)))
@@ -354,29 +413,22 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         what = f"the backend parameters of {self.instance_name}"
         filled(Backend, *layers, what=what)
 
-    def _installation(
-        self,
-        cluster: Cluster,
-        place: Place,
-        instance: Instance,
-        disks: tuple[Disk, ...],
-        nics: tuple[Nic, ...],
-        guest: GuestSpec,
-    ) -> ScriptRun | None:
+    def _installation(self, cluster: Cluster, plan: CreatePlan) -> ScriptRun | None:
         """Return what installs its operating system, if that is to be done."""
         # It has been installed elsewhere.
         is_left = any(disk.adopt for disk in self.disks) or self.mode == receiving.MODE
-        if not self.os_type or self.no_install or is_left or not disks:
+        instance, disks = plan.instance, plan.disks
+        if not instance.os or self.no_install or is_left or not disks:
             return None
-        kind = kind_of(self.disk_template)
-        subject = subject_of(cluster.config, instance, disks, nics, guest, place.nodes)
+        kind, nodes = kind_of(instance.disk_template), (plan.node, *plan.others)
+        subject = subject_of(cluster.config, instance, disks, plan.nics, plan.guest, nodes)
         return ScriptRun(
-            node=place.node,
+            node=plan.node,
             order=ScriptOrder(
                 script=Script.CREATE, subject=subject, may_be_unknown=self.force_variant
             ),
-            attach=kind.before_start(place.nodes),
-            detach=kind.after_stop(place.nodes),
+            attach=kind.before_start(nodes),
+            detach=kind.after_stop(nodes),
         )
 
     async def _receiving(
@@ -385,7 +437,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         """Return what fills its disks, if it comes from another cluster."""
         if self.mode != receiving.MODE:
             return None
-        kind = kind_of(self.disk_template)
+        kind = kind_of(self.template)
         return await plan_receiving(cluster, self._source, kind, node, place.nodes, guest.disks)
 
     @property
@@ -397,9 +449,9 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             shutdown_timeout=self.source_shutdown_timeout,
         )
 
-    def _script(self, cluster: Cluster, install: ScriptRun) -> ScriptOrder:
+    def _script(self, cluster: Cluster, plan: CreatePlan, install: ScriptRun) -> ScriptOrder:
         given = (self.osparams_private, self.osparams_secret)
-        return complete(cluster, install.order, self.osparams, *given)
+        return complete(cluster, install.order, plan.instance.osparams, *given)
 
     def _kept(self, state: State, plan: CreatePlan) -> list[Put | Delete]:
         """Return what keeps its private parameters."""
@@ -412,18 +464,18 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         self, cluster: Cluster, nodes: Sequence[NodeId], requests: Sequence[DiskRequest]
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
-        uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.disk_template)
+        uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.template)
         disks = new_disks(cluster, kind, uuid, nodes, requests, free_devices(cluster))
         nics = new_nics(cluster, self.nics)
         instance = Instance(
             uuid=uuid,
             ctime=now,
             mtime=now,
-            name=self.instance_name,
+            name=self.instance_name or InstanceName(uuid),
             primary_node=nodes[0],
             admin_state=AdminState.UP if self.start else AdminState.DOWN,
             hypervisor=self.hypervisor or config.cluster.enabled_hypervisors[0],
-            disk_template=self.disk_template,
+            disk_template=self.template,
             os=self.os_type or "",
             disks=tuple(disk.uuid for disk in disks),
             nics=tuple(nic.uuid for nic in nics),
@@ -434,13 +486,18 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         )
         return instance, disks, nics
 
+    def _added(self, state: State, plan: CreatePlan) -> list[Update]:
+        """Return what adds the new objects to the configuration."""
+        if state.config.find_instance(plan.instance.name):
+            raise Conflict(f"There is an instance {plan.instance.name} already.")
+        check_macs(state.config, (nic.mac for nic in plan.nics))
+        return [Put(item) for item in items_of(plan)]
 
-def _items(plan: CreatePlan) -> list[Instance | Disk | Nic]:
+    def _taken_back(self, plan: CreatePlan) -> list[Update]:
+        """Return what has the configuration as it was."""
+        return [Delete(item) for item in items_of(plan)]
+
+
+def items_of(plan: CreatePlan) -> list[Instance | Disk | Nic]:
+    """Return all new objects."""
     return [plan.instance, *plan.disks, *plan.nics]
-
-
-def _add(state: State, plan: CreatePlan) -> list[Update]:
-    if state.config.find_instance(plan.instance.name):
-        raise Conflict(f"There is an instance {plan.instance.name} already.")
-    check_macs(state.config, (nic.mac for nic in plan.nics))
-    return [Put(item) for item in _items(plan)]

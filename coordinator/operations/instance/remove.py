@@ -1,9 +1,9 @@
 """Delete an instance with all it has."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from common.errors import GntError
+from common.errors import Conflict, GntError
 from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
@@ -17,9 +17,10 @@ from coordinator.operating_systems.parameters import forget_instance
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
+from coordinator.operations.instance.reserve import reservation_of
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
@@ -28,7 +29,7 @@ from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import shut_down, shut_down_guest
 from coordinator.operations.steps.snapshots import delete_snapshot
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete
+from coordinator.state.rows import Delete, Put
 
 
 class RemovePlan(Order, kw_only=True):
@@ -48,6 +49,8 @@ class RemovePlan(Order, kw_only=True):
 class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
     """Stop an instance and delete its disks and its record."""
 
+    takes_reservations: ClassVar[bool] = True
+
     instance_name: InstanceArgument
     shutdown_timeout: ShutdownTimeout = 120
     ignore_failures: Annotated[
@@ -58,6 +61,9 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
+    if_expired: Annotated[
+        bool, hidden("only what is reserved still, and was so for long enough")
+    ] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -66,19 +72,13 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> RemovePlan:
         config = cluster.config
         instance = config.instance(self.instance_name)
+        if self.if_expired:
+            _check_expired(instance, cluster.now())
         node = config.nodes[instance.primary_node]
-        if not self.ignore_failures:
-            check_settled(cluster, instance)
-            check_online(node)
-        try:
-            was_running = may_run(await find_guest(cluster, instance, node))
-        except GntError:
-            if not self.ignore_failures:
-                raise
-            was_running = False
+        was_running = False if instance.forthcoming else await self._may_run(cluster, instance)
         at = homes(config, instance, node.ref)
         for away in (config.nodes[uuid] for uuid in config.secondary_nodes(instance)):
-            if away.offline:
+            if away.offline and not instance.forthcoming:
                 cluster.log(
                     f"{away.name} is offline, so its copies of the disks are left there; when it "
                     "is back, “gnt-cluster verify” names them."
@@ -96,8 +96,27 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             now=cluster.now(),
         )
 
+    async def _may_run(self, cluster: Cluster, instance: Instance) -> bool:
+        node = cluster.config.nodes[instance.primary_node]
+        if not self.ignore_failures:
+            check_settled(cluster, instance)
+            check_online(node)
+        try:
+            return may_run(await find_guest(cluster, instance, node))
+        except GntError:
+            if not self.ignore_failures:
+                raise
+            return False
+
     def recipe(self, cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
         node = plan.homes[0]
+        if plan.instance.forthcoming:
+            yield record(
+                f"forget the reserved {plan.guest.name}",
+                lambda _: _deletions(plan),
+                undo=lambda _: [Put(item) for item in _items(plan)],
+            )
+            return
         if plan.ignore_failures:
             title = f"shut down {plan.guest.name} on {node}"
             stop = act(title, lambda: shut_down(cluster, plan.guest.id, node, plan.wait_s))
@@ -158,6 +177,23 @@ def _tolerant(cluster: Cluster, step: Step) -> Step:
     return act(step.title, attempt)
 
 
+def _items(plan: RemovePlan) -> list[Instance | Disk | Nic]:
+    return [plan.instance, *plan.disks, *plan.nics]
+
+
 def _deletions(plan: RemovePlan) -> list[Delete]:
-    items: list[Instance | Disk | Nic] = [plan.instance, *plan.disks, *plan.nics]
-    return [Delete(item) for item in items]
+    return [Delete(item) for item in _items(plan)]
+
+
+def _check_expired(instance: Instance, now: float) -> None:
+    """Refuse to remove what was made, or given more time, since somebody looked.
+
+    Raises:
+        Conflict: says which.
+    """
+    expires_at = reservation_of(instance).expires_at
+    if not 0 < expires_at <= now:
+        raise Conflict(
+            f"The reserved instance {instance.name} has not expired, and stays.",
+            instance=instance.name,
+        )

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec.structs import replace
 
@@ -42,6 +42,8 @@ class RenameInstance(Operation[None, RenamePlan], kw_only=True):
     that, it is run on the disks of an instance that is stopped.
     """
 
+    takes_reservations: ClassVar[bool] = True
+
     instance_name: InstanceArgument
     new_name: Annotated[InstanceName, argument("its name from then on")]
 
@@ -66,6 +68,9 @@ class RenameInstance(Operation[None, RenamePlan], kw_only=True):
         before = config.instance(self.instance_name)
         if config.find_instance(self.new_name):
             raise Conflict(f"There is an instance {self.new_name} already.", instance=self.new_name)
+        if before.forthcoming:
+            after = replace(before, name=self.new_name)
+            return RenamePlan(before=before, after=after, now=cluster.now())
         node = config.nodes[before.primary_node]
         # Guests, disks and taps go by UUID. What a node has written down is only said.
         runs = not node.offline and may_run(await find_guest(cluster, before, node))

@@ -1,0 +1,49 @@
+"""Stories of instances that are only reserved, and of making them."""
+
+from msgspec.structs import replace
+
+from common.model.template import DiskTemplate
+from common.names import InstanceName
+from coordinator.operations.instance.commit import CommitInstance
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.reserve import ReserveInstance
+from tests.sim.settings import WEB1, create, mirrored
+from tests.support.cluster import SimulatedCluster
+from tests.support.story import Setting, Story
+
+COMMIT = CommitInstance(instance_name=WEB1, commit=True)
+
+
+def reserved(order: CreateInstance) -> ReserveInstance:
+    """Return the order that reserves what another one would make."""
+    said = {name: getattr(order, name) for name in order.__struct_fields__}
+    return ReserveInstance(**said | {"forthcoming": True})
+
+
+def web1_reserved(order: CreateInstance) -> Setting:
+    """Begin with an instance that is only reserved."""
+
+    async def setting(cluster: SimulatedCluster) -> None:
+        await cluster.run(reserved(order))
+
+    return setting
+
+
+ON_GAMMA = create(node="gamma", template=DiskTemplate.PLAIN)
+
+STORIES = {
+    "reserve where the allocator says": Story(reserved(create(template=DiskTemplate.PLAIN))),
+    "reserve nothing but a UUID": Story(ReserveInstance(forthcoming=True)),
+    "reserve on two nodes": Story(reserved(mirrored())),
+    "remove what is reserved": Story(RemoveInstance(instance_name=WEB1), web1_reserved(mirrored())),
+    "rename what is reserved": Story(
+        RenameInstance(instance_name=WEB1, new_name=InstanceName("shop")), web1_reserved(ON_GAMMA)
+    ),
+    "make what is reserved": Story(COMMIT, web1_reserved(ON_GAMMA)),
+    "make what is reserved, and do not start it": Story(
+        replace(COMMIT, start=False), web1_reserved(create())
+    ),
+    "make what is reserved on two nodes": Story(COMMIT, web1_reserved(mirrored())),
+}

@@ -1,0 +1,295 @@
+"""What is only reserved counts in full, and no node knows of it until it is made."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
+from common.model.instance import Instance
+from common.model.template import DiskTemplate
+from common.names import InstanceName, JobId
+from coordinator.operations.base import REGISTRY, read_operation
+from coordinator.operations.cluster.verify import VerifyCluster
+from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.instance.commit import CommitInstance
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.query_data import QueryInstanceData
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.reserve import ReserveInstance
+from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.registry import load_all
+from coordinator.state.rows import Put
+from tests.sim.settings import GAMMA, WEB1, create, mirrored
+from tests.sim.stories.reserved import COMMIT, reserved
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Watching
+from tests.support.network import Trip
+from tests.support.seeds import seeds
+
+OWN_MIB = 1024  # what a simulated machine keeps for itself
+TAKE_RESERVATIONS = {"OP_BACKUP_REMOVE", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME"}
+
+NEEDED = {
+    "target_node": "beta", "name": "s", "node_name": "beta", "src_node": "beta", "disk": 0,
+    "amount": 64, "disk_template": "plain",
+}  # fmt: skip
+
+
+def order(name: str, memory: int = 256, **fields: Any) -> CreateInstance:
+    """Return an order for an instance that the allocator places."""
+    values: dict[str, Any] = {
+        "disk_template": DiskTemplate.PLAIN, "disks": (DiskRequest(size=64),),
+        "beparams": {"memory": memory},
+    } | fields  # fmt: skip
+    return CreateInstance(instance_name=InstanceName(name), **values)
+
+
+def commit(name: str, **fields: Any) -> CommitInstance:
+    return CommitInstance(instance_name=InstanceName(name), commit=True, **fields)
+
+
+async def web1(cluster: SimulatedCluster, order: CreateInstance) -> Instance:
+    """Reserve web1, and return it as it is in the configuration."""
+    uuid = await cluster.run(reserved(order))
+    return cluster.config.instances[uuid]
+
+
+@pytest.mark.parametrize("seed", seeds(usual=1))
+def test_fifty_reserved_at_once_never_overcommit_and_all_of_them_can_be_made(seed: int) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3, seed=seed) as cluster:
+            chance = Random(seed)
+            for machine in cluster.machines.values():
+                machine.shrink_memory(OWN_MIB + chance.choice((2048, 3000, 4096)))
+            at_once = replace(cluster.config.cluster, max_running_jobs=50)
+            await cluster.master.running.store.commit([Put(at_once)])
+            done = await submit(cluster, [reserved(order(f"web{n}")) for n in range(50)])
+            kept = [InstanceName(f"web{n}") for n, good in enumerate(done) if good]
+            assert len(kept) == len(cluster.config.reservations) < 50
+            with pytest.raises(NoCapacity):
+                await cluster.run(order("real"))
+            assert all(await submit(cluster, [commit(name) for name in kept]))
+            assert not cluster.config.reservations
+            for machine in cluster.machines.values():
+                guests = sum(guest.memory for guest in await machine.guest_list())
+                assert guests <= machine.hardware.report.memory.total - OWN_MIB
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
+            assert not cluster.master.running._around.placing.promises.standing()
+
+    simulate(scenario())
+
+
+async def submit(cluster: SimulatedCluster, orders: list[CreateInstance]) -> list[bool]:
+    """Submit all at once; tell which succeeded. The others may only have found no room."""
+    answers = await cluster.master.luxi("SubmitManyJobs", [[each.to_input()] for each in orders])
+    done = []
+    for _, number in answers:
+        try:
+            outcome(await cluster.finished(JobId(number)))
+        except NoCapacity:
+            done.append(False)
+        else:
+            done.append(True)
+    return done
+
+
+def test_space_that_is_reserved_is_given_to_nobody_else_and_to_its_instance() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            look = await cluster.master.luxi("Query", "node", ["name", "dfree"], None)
+            free = min(row[1][1] for row in look["data"])
+            most = DiskRequest(size=free - 64)
+            await cluster.run(reserved(replace(create(node="gamma", template=DiskTemplate.PLAIN),
+                                               disks=(most,))))  # fmt: skip
+            with pytest.raises(NoCapacity, match="gamma"):
+                await cluster.run(
+                    replace(create("web2", "gamma", template=DiskTemplate.PLAIN),
+                            disks=(DiskRequest(size=128),))
+                )  # fmt: skip
+            assert await cluster.run(COMMIT) == ["gamma"]
+
+    simulate(scenario())
+
+
+def test_no_node_is_told_of_what_is_reserved_renamed_and_removed() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            calls = Watching(_changes_a_node)
+            cluster.network.faults.append(calls)
+            await cluster.settle()
+            before = await cluster.snapshot()
+            uuid = await cluster.run(ReserveInstance(forthcoming=True))
+            await cluster.run(reserved(mirrored("web2")))
+            found = cluster.config.instances[uuid]
+            assert (found.name, found.disks, found.forthcoming) == (uuid, (), True)
+            await cluster.run(RenameInstance(instance_name=found.name, new_name=WEB1))
+            await cluster.run(VerifyCluster())
+            assert cluster.config.instance("web1").uuid == uuid
+            await cluster.run(RemoveInstance(instance_name=InstanceName(uuid)))
+            await cluster.run(RemoveInstance(instance_name=InstanceName("web2")))
+            assert not [str(trip) for trip in calls.seen]
+            await cluster.settle()
+            assert not (await cluster.snapshot()).differences(before)
+
+    simulate(scenario())
+
+
+def _changes_a_node(trip: Trip) -> bool:
+    service = trip.call.name.partition(".")[0]
+    return service in ("disks", "instances", "mirrors", "network") and not trip.call.name.endswith(
+        ("guests", "volumes", "inventory", "status", "devices", "taps", "links", "find")
+    )
+
+
+def test_whatever_needs_an_instance_that_is_there_is_refused_by_its_name() -> None:
+    load_all()
+    about_one = {o for o, kind in REGISTRY.items() if "instance_name" in kind.__struct_fields__}
+    assert {o for o in about_one if REGISTRY[o].takes_reservations} == TAKE_RESERVATIONS
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, mirrored())
+            for opcode in sorted(about_one - TAKE_RESERVATIONS):
+                fields = REGISTRY[opcode].__struct_fields__
+                wire = {name: value for name, value in NEEDED.items() if name in fields}
+                operation = read_operation({"OP_ID": opcode, "instance_name": "web1"} | wire)
+                with pytest.raises(Conflict, match="is only reserved, and nothing of it is there"):
+                    await cluster.run(operation)
+
+    simulate(scenario())
+
+
+def test_the_watcher_and_verify_leave_alone_what_is_reserved_and_lists_show_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, mirrored())
+            assert await cluster.run(VerifyCluster()) is not None
+            fields = ["name", "forthcoming", "status", "oper_state", "pnode", "snodes", "be/memory"]
+            told = await cluster.master.luxi("Query", "instance", fields, None)
+            ((*values,),) = [[value for _, value in row] for row in told["data"]]
+            assert values[:6] == ["web1", True, "ADMIN_down", False, "gamma", ["beta"]]
+            about = (await cluster.run(QueryInstanceData()))["web1"]
+            assert (about["run_state"], about["snodes"]) == ("down", ["beta"])
+
+    simulate(scenario())
+
+
+def test_a_reservation_without_a_name_or_a_template_cannot_be_made_yet() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            uuid = InstanceName(await cluster.run(ReserveInstance(forthcoming=True)))
+            with pytest.raises(Conflict, match="has no name yet; “gnt-instance rename"):
+                await cluster.run(commit(uuid))
+            await cluster.run(RenameInstance(instance_name=uuid, new_name=WEB1))
+            with pytest.raises(Conflict, match="how the disks of the reserved instance web1 are"):
+                await cluster.run(commit(uuid))
+            await web1(cluster, order("web2", disks=()))
+            with pytest.raises(InvalidRequest, match="disk"):
+                await cluster.run(commit("web2"))
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"beparams": {"memory": 512}}, "with maxmem 256, and is to be made with 512"),
+        ({"disks": (DiskRequest(size=65),)}, "disks of 64 MiB, and is to be made with 65 MiB"),
+        ({"disk_template": DiskTemplate.DRBD}, "the disk template plain"),
+        ({"pnode": "alpha"}, "the nodes gamma, and is to be made with alpha"),
+        ({"nics": (NicRequest(ip="192.0.2.7"),)}, "the address none, and is to be made with"),
+    ],
+)
+def test_what_is_made_is_what_was_reserved(fields: dict[str, Any], what: str) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, order("web1", pnode="gamma", nics=(NicRequest(),)))
+            with pytest.raises(InvalidRequest, match=what):
+                await cluster.run(commit("web1", **fields))
+
+    simulate(scenario())
+
+
+def test_what_takes_no_room_can_still_be_said_when_it_is_made() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            before = await web1(cluster, order("web1", tags=("a",), osparams={"x": "1"}))
+            again = order("web1", tags=("b",), osparams={"y": "2"}, hvparams={"acpi": False},
+                          os_type="noop", no_install=True)  # fmt: skip
+            said = {name: getattr(again, name) for name in again.__struct_fields__}
+            await cluster.run(CommitInstance(**said | {"commit": True, "nics": (NicRequest(),)}))
+            after = cluster.config.instance("web1")
+            assert (after.uuid, after.disks, after.primary_node) == (
+                before.uuid, before.disks, before.primary_node,
+            )  # fmt: skip
+            assert (after.os, after.tags) == ("noop", ("a", "b"))
+            assert after.osparams == {"x": "1", "y": "2"}
+            with pytest.raises(Conflict, match="web1 is there already"):
+                await cluster.run(commit("web1"))
+
+    simulate(scenario())
+
+
+def test_a_reservation_stands_while_its_node_is_down_and_is_made_when_that_is_back() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, create(node="gamma", template=DiskTemplate.PLAIN))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            shop = InstanceName("shop")
+            await cluster.run(RenameInstance(instance_name=WEB1, new_name=shop))
+            with pytest.raises(GntError, match="gamma"):
+                await cluster.run(commit("shop"))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
+            assert await cluster.run(commit("shop")) == ["gamma"]
+
+    simulate(scenario())
+
+
+def test_expired_is_removed_only_while_it_is_reserved() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            remove = RemoveInstance(instance_name=WEB1, if_expired=True)
+            uuid = await cluster.run(replace(reserved(create()), expires="1h"))
+            with pytest.raises(Conflict, match="has not expired"):
+                await cluster.run(remove)
+            await cluster.settle(3601.0)
+            made = await cluster.submit(COMMIT)
+            removal = await cluster.submit(remove)  # waits for the same lock
+            outcome(await cluster.finished(made))
+            with pytest.raises(Conflict, match="web1 is there already"):
+                outcome(await cluster.finished(removal))
+            assert cluster.config.instance("web1").uuid == uuid
+            await cluster.run(replace(reserved(create("web2")), expires="1h"))
+            await cluster.settle(3601.0)
+            await cluster.run(replace(remove, instance_name=InstanceName("web2")))
+            assert len(cluster.config.instances) == 1
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("wire", "why"),
+    [
+        ({"forthcoming": True, "commit": True}, "forthcoming and commit at once"),
+        ({"forthcoming": True, "expires": "soon"}, "no span of time"),
+        ({"expires": "1h", "instance_name": "w", "disk_template": "diskless"}, "Only what is res"),
+        ({"forthcoming": True, "osparams_secret": {"a": "b"}}, "give them with --commit"),
+        ({"forthcoming": True, "disk_template": "plain", "disks": [{"adopt": "x"}]}, "adopt it"),
+        ({"commit": True}, "which one it is"),
+        ({"disk_template": "diskless"}, "its name"),
+        ({"instance_name": "w"}, "how its disks are kept, with --disk-t"),
+        ({"forthcoming": True, "beparams": {"memory": "lots"}}, "memory|maxmem|size"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(wire: dict[str, Any], why: str) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            with pytest.raises(GntError, match=why):
+                await cluster.run(read_operation({"OP_ID": "OP_INSTANCE_CREATE"} | wire))
+
+    simulate(scenario())
