@@ -14,13 +14,13 @@ OF_COPIES = (
     Fault(
         "disk for any node", "a disk is for the node that it is offered to",
         "noded/copies/door.py",
-        "if peer is None or peer.node != self._peer.name or", "if peer is None or",
+        "if shown is None or shown.node != peer.name or", "if shown is None or",
         (DOOR,),
     ),
     Fault(
         "disk without a secret", "a disk is for who knows the secret of its offer",
         "noded/copies/door.py",
-        "if not hmac.compare_digest(hello.secret.encode(), self._secret.encode()):", "if False:",
+        "    return hmac.compare_digest(hello.secret.encode(), secret.encode())", "    return True",
         (DOOR,),
     ),
     Fault(
@@ -55,7 +55,7 @@ OF_COPIES = (
     ),
     Fault(
         "copy given up at once", "a copy that breaks off goes on",
-        "coordinator/operations/steps/copies.py",
+        "coordinator/operations/steps/persevering.py",
         "except (BrokenOff, NotFound, Unreachable) as error:", "except NotFound as error:",
         (COPIES,),
     ),

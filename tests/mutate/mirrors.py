@@ -64,8 +64,8 @@ MIRRORS = (
     ),
     Fault(
         "old metadata kept", "metadata tells of the data beside it",
-        "noded/storage/drbd/driver.py",
-        "        if data is None and meta is not None:", "        if False:",
+        "noded/storage/drbd/mirror.py",
+        "tells_of=self.data,", "tells_of=None,",
         (CONTRACT,),
     ),
     Fault(
