@@ -40,7 +40,7 @@ ENVIRONMENT = (
     "HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis"
 )
 END_S = 600  # it takes about 100 s of processor time
-MIRRORS_END_S = 600  # most of it is waiting for one end to miss the other
+MIRRORS_END_S = 900  # most of it is waiting for one end to miss the other
 
 
 @pytest.fixture

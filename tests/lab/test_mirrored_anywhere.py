@@ -1,7 +1,9 @@
 """A mirrored guest goes to a node that has no copy, and its copies are given up and made again."""
 
-from tests.lab.mirrored import make, remove
-from tests.lab.stage import Stage, on_request
+from deploy.uml import faults
+from tests.lab.leftovers import leftovers
+from tests.lab.mirrored import NAME, make, remove
+from tests.lab.stage import Stage, on_request, said
 
 
 def test_a_mirrored_guest_moves_to_any_node_and_loses_nothing(stage: Stage) -> None:
@@ -19,6 +21,37 @@ def test_a_mirrored_guest_moves_to_any_node_and_loses_nothing(stage: Stage) -> N
         assert ledger.on_disk(beta).whole_to >= before.last > 0
     finally:
         remove(stage)
+
+
+@on_request
+def test_it_is_not_failed_over_to_any_node_from_a_copy_that_has_failed(stage: Stage) -> None:
+    try:
+        ledger = make(stage)
+        alpha, beta, gamma = stage.nodes
+        with ledger.witness(beta) as told:
+            try:
+                faults.break_disk(gamma)
+                ledger.becomes("degraded")
+                ledger.goes_on(beta)
+                beta.power_off()
+                assert "exit 0" in said(alpha, "gnt-node modify --offline=yes --force beta")
+                refused = said(alpha, f"gnt-instance failover --force -n alpha {NAME}")
+                assert "exit 0" not in refused
+                assert "gamma" in refused
+            finally:
+                faults.mend_disk(gamma)
+        stage.power_on()
+        assert not leftovers(stage)
+        again = "gnt-node modify --offline=no beta && gnt-node modify --master-candidate=yes beta"
+        assert "exit 0" in said(alpha, again)
+        ledger.order("startup")
+        ledger.goes_on(beta)
+        assert ledger.on_disk(beta).whole_to >= told.last > 0
+        ledger.order("replace-disks --auto")
+        ledger.becomes("whole")
+    finally:
+        remove(stage)
+    assert not leftovers(stage)
 
 
 @on_request
