@@ -1,5 +1,6 @@
 """Loading operations: a command loads the only one it needs, the coordinator all of them."""
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,8 @@ def find_operation(opcode: str) -> type[Operation[Any, Any]]:
     return REGISTRY[opcode]
 
 
+@cache
 def load_all() -> None:
-    """Load every operation."""
+    """Load every operation; once is enough."""
     for opcode in CATALOGUE:
         find_operation(opcode)

@@ -9,13 +9,13 @@ import asyncio
 import selectors
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextvars import Context
 from types import FrameType
-from typing import Any, TypeVar
-
-from tests.support.process import suspended
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 DAY_S = 86_400.0
 STEPS_WITHOUT_PROGRESS = 1_000_000
@@ -43,10 +43,11 @@ def simulate(scenario: Coroutine[Any, Any, T], *, limit_s: float = DAY_S) -> T:
         EndlessRun: more than ``limit_s`` virtual seconds passed.
         Unnoticed: the scenario came to its end, but something failed in the background.
     """
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(limit_s)) as runner:
-        loop = runner.get_loop()
-        assert isinstance(loop, VirtualLoop)
-        result = runner.run(scenario)
+    loop = VirtualLoop(limit_s)
+    try:
+        result = loop.run_until_complete(scenario)
+    finally:
+        loop.end()
     if failures := loop.unnoticed():
         cause = next((each["exception"] for each in failures if "exception" in each), None)
         raise Unnoticed("\n".join(map(_complaint, failures))) from cause
@@ -56,18 +57,34 @@ def simulate(scenario: Coroutine[Any, Any, T], *, limit_s: float = DAY_S) -> T:
 class VirtualLoop(asyncio.SelectorEventLoop):
     """The event loop of a simulation; ``time()`` is in virtual seconds."""
 
+    _ready: deque[asyncio.Handle]  # asyncio's own name: all that is to be run next goes through it
+
     def __init__(self, limit_s: float = DAY_S) -> None:
         self._waits = _Waits(self, limit_s)
         self._complaints: list[dict[str, Any]] = []
         self._tasks: list[weakref.ref[asyncio.Task[Any]]] = []  # a WeakSet is ten times slower
         self._most_tasks = FEW_TASKS  # until those that are gone are forgotten
         super().__init__(self._waits)
-        self._ready = _Due()  # asyncio's own name: all that is to be run next goes through it
         self.set_exception_handler(lambda _loop, context: self._complaints.append(context))
         self.set_task_factory(self._remember)
 
     def time(self) -> float:
         return self._waits.now_s
+
+    def call_soon(
+        self,
+        callback: Callable[[Unpack[Arguments]], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """Do what asyncio does when it looks for no mistakes; nothing is called more often."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def hand_over(self, takes: Callable[[asyncio.Handle], bool]) -> None:
+        """Show ``takes`` what is due from now on; what it does not take is run."""
+        self._ready = _Due(self._ready, takes)
 
     def run_in_executor(  # type: ignore[override]  # typeshed says coroutine, asyncio: future
         self, executor: object, func: Callable[..., T], *args: Any
@@ -100,6 +117,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._most_tasks = FEW_TASKS + 2 * len(self._tasks)
         return task
 
+    def end(self) -> None:
+        """Cancel all tasks, let them end, and close the loop."""
+        # Among all tasks of the process, where asyncio looks, are those of the loops before this.
+        left = [task for each in self._tasks if (task := each()) is not None and not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            self.run_until_complete(asyncio.wait(left))
+        self.run_until_complete(self.shutdown_asyncgens())
+        self.close()
+
     def waiting(self) -> str:
         """List the unfinished tasks, one a line, each with the place where it waits."""
         tasks = sorted(asyncio.all_tasks(self), key=lambda task: task.get_name())
@@ -107,14 +135,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _Due(deque[asyncio.Handle]):
-    """Callbacks that are to be run next; those of a suspended process wait with it."""
+    """Callbacks that are to be run next, but for those that somebody takes."""
+
+    def __init__(
+        self, due: Iterable[asyncio.Handle], takes: Callable[[asyncio.Handle], bool]
+    ) -> None:
+        super().__init__(due)
+        self._takes = takes
 
     def append(self, handle: asyncio.Handle) -> None:
-        process = suspended(handle)
-        if process is None:
+        if not self._takes(handle):
             super().append(handle)
-        else:
-            process.hold(handle)
 
 
 class _Waits(selectors.DefaultSelector):

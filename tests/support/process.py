@@ -6,6 +6,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 from common.tasks import Background
+from tests.support.clock import VirtualLoop
 
 T = TypeVar("T")
 
@@ -29,6 +30,9 @@ class Process(Background):
 
     def suspend(self) -> None:
         self.is_suspended = True
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.hand_over(_is_held)  # not before: few simulations suspend anything
 
     def resume(self) -> None:
         """Go on; a process that was not suspended just does."""
@@ -50,7 +54,10 @@ class Process(Background):
 _running: ContextVar[Process | None] = ContextVar("_running", default=None)
 
 
-def suspended(handle: asyncio.Handle) -> Process | None:
-    """Return the process that a callback of a loop belongs to, if that is suspended."""
+def _is_held(handle: asyncio.Handle) -> bool:
+    """Have a callback of a loop wait with its process, if that is suspended."""
     process = handle._context.get(_running)  # type: ignore[attr-defined]
-    return process if process is not None and process.is_suspended else None
+    if process is None or not process.is_suspended:
+        return False
+    process.hold(handle)
+    return True
