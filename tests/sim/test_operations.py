@@ -9,21 +9,26 @@ from tests.support.harness import (
     for_every_crash,
     for_every_failure,
 )
+from tests.support.story import Told, undisturbed
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_any_failure_restores_the_cluster(story: str) -> None:
-    for_every_failure(STORIES[story])
+@pytest.fixture(scope="module", params=STORIES)
+def told(request: pytest.FixtureRequest) -> Told:
+    """How a story goes when nothing disturbs it, which both tests about it have to know."""
+    return undisturbed(STORIES[request.param])
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_any_crash_is_resumed(story: str) -> None:
-    for_every_crash(STORIES[story])
+def test_any_failure_restores_the_cluster(told: Told) -> None:
+    for_every_failure(told)
+
+
+def test_any_crash_is_resumed(told: Told) -> None:
+    for_every_crash(told)
 
 
 @pytest.mark.parametrize("story", [name for name in STORIES if STORIES[name].concerned])
 def test_a_job_ends_under_the_very_node_that_it_is_about(story: str) -> None:
-    for_every_change_of_sides(STORIES[story])
+    for_every_change_of_sides(undisturbed(STORIES[story]))
 
 
 def test_every_operation_has_a_story() -> None:

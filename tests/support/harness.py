@@ -4,10 +4,10 @@ A story is an operation and the cluster it is told on. Each is run once undistur
 at which places it can be disturbed: the steps of its recipe, its calls to nodes, its commits.
 """
 
-import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from common.errors import GntError, NodeFailure
@@ -26,10 +26,8 @@ from tests.support.story import (
     changed_recipes,
     is_call,
     is_crossing,
-    undisturbed,
 )
 
-NEVER = 1_000_000
 MANY = 8  # places of a story at which it is disturbed, beyond which not all are tried every day
 MISHAPS = (
     Mishap.FAILS_BEFORE,
@@ -39,51 +37,43 @@ MISHAPS = (
 )
 
 
-def for_every_failure(story: Story) -> Told:
+def for_every_failure(told: Told) -> None:
     """Fail every step and every call, before and after it took effect.
 
     Up to the point of no return the cluster is left as it was. From there on the operation
     may end in error; sent again, it brings the cluster to where it should be.
     """
-    told = undisturbed(story)
     for step in told.steps:
         # An action and the record of it are one step where there is no return in between.
         for takes_effect in (False, True) if step.do and not step.point_of_no_return else (False,):
-            simulate(_fail_step(story, told, step, takes_effect=takes_effect))
+            _way_back(told, step, takes_effect=takes_effect)
     for number, index in enumerate(_every_other(_worth_trying(told.calls))):
         for mishap in chosen(MISHAPS, number):
-            simulate(_fail_call(story, told, index, mishap))
-    return told
+            simulate(_fail_call(told, index, mishap))
 
 
-def for_every_crash(story: Story) -> Told:
+def for_every_crash(told: Told) -> None:
     """Kill the coordinator at every call and commit, on the way forward and on the way back.
 
     Whoever goes on from the journal brings the cluster to one and the same state.
     """
-    told = undisturbed(story)
     for number, index in enumerate(_every_other(_worth_trying(told.crossings))):
-        simulate(_crash(story, told, index, elsewhere=number % 2 == 1))
-    undoable = [step for step in told.undoable if step.do]
-    if undoable:
-        back: list[Trip] = []
-        simulate(_crash_undoing(story, told, undoable[-1], NEVER, crossings=back))
+        simulate(_crash(told, index, elsewhere=number % 2 == 1))
+    if undoable := [step for step in told.undoable if step.do]:
+        last = undoable[-1]
+        back = _way_back(told, last, takes_effect=not last.point_of_no_return)
         for number, index in enumerate(_every_other(_worth_trying(back))):
-            elsewhere = number % 2 == 0
-            simulate(_crash_undoing(story, told, undoable[-1], index, elsewhere=elsewhere))
-    return told
+            simulate(_crash_undoing(told, last, index, elsewhere=number % 2 == 0))
 
 
-def for_every_change_of_sides(story: Story) -> Told:
+def for_every_change_of_sides(told: Told) -> None:
     """Kill the coordinator at every call and commit; who it is about becomes the master.
 
     Where that node may not, the old master goes on. Either way the job ends, and the cluster
     is as before or as it should be, with a master that is in service.
     """
-    told = undisturbed(story)
     for index in _every_other(_worth_trying(told.crossings), more_than=0):
-        simulate(_change_sides(story, told, index))
-    return told
+        simulate(_change_sides(told, index))
 
 
 def _worth_trying(trips: list[Trip]) -> list[int]:
@@ -116,23 +106,39 @@ def _every_other(places: list[int], *, more_than: int = MANY) -> list[int]:
     return places[len(places) % 2 :: 2]
 
 
-async def _fail_step(story: Story, told: Told, step: Step, *, takes_effect: bool) -> None:
+def _way_back(told: Told, step: Step, *, takes_effect: bool) -> list[Trip]:
+    """Fail a step; return the calls and commits after that. It is tried once."""
+    failure = step.title, takes_effect
+    if failure not in told.ways_back:
+        told.ways_back[failure] = simulate(_fail_step(told, step, takes_effect=takes_effect))
+    return told.ways_back[failure]
+
+
+async def _fail_step(told: Told, step: Step, *, takes_effect: bool) -> list[Trip]:
     what = f"“{step.title}” fails {'after' if takes_effect else 'before'} it took effect"
-    async with _told(story, what) as cluster:
-        operation = story.made(cluster)
-        with changed_recipes(operation, lambda steps: _broken(steps, step.title, takes_effect)):
+    async with _told(told.story, what) as cluster:
+        operation = told.story.made(cluster)
+        crossings = Watching(is_crossing)
+
+        def broken(steps: Iterator[Step]) -> Iterator[Step]:
+            watch = partial(cluster.network.faults.append, crossings)
+            return _broken(steps, step.title, takes_effect, then=watch)
+
+        with changed_recipes(operation, broken):
             job = await cluster.finished(await cluster.submit(operation))
+        cluster.network.faults.clear()
         assert job.status is Status.ERROR, "the job did not fail"
         if _has_returned(job, told):
-            await _check_mendable(cluster, story, told)
+            await _check_mendable(cluster, told)
         else:
-            await _check(cluster, story, told.before, story.uncertain)
+            await _check(cluster, told, told.before, told.story.uncertain)
+        return crossings.seen
 
 
-async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> None:
+async def _fail_call(told: Told, index: int, mishap: Mishap) -> None:
     what = f"call {index + 1} of {len(told.calls)}, {told.calls[index]}, {mishap}"
-    async with _told(story, what) as cluster:
-        operation = story.made(cluster)
+    async with _told(told.story, what) as cluster:
+        operation = told.story.made(cluster)
         fault = Once(is_call, index, mishap, cluster.restart_noded)
         number = await cluster.submit(operation)
         cluster.network.faults.append(fault)
@@ -140,32 +146,32 @@ async def _fail_call(story: Story, told: Told, index: int, mishap: Mishap) -> No
         cluster.network.faults.clear()
         assert fault.hit is not None, "the call was not made"
         if job.status is Status.SUCCESS:  # it could do without
-            await _check(cluster, story, told.after, story.uncertain)
+            await _check(cluster, told, told.after, told.story.uncertain)
         elif _has_returned(job, told):
-            await _check_mendable(cluster, story, told)
+            await _check_mendable(cluster, told)
         else:
-            await _check(cluster, story, told.before, story.uncertain)
+            await _check(cluster, told, told.before, told.story.uncertain)
 
 
-async def _crash(story: Story, told: Told, index: int, *, elsewhere: bool) -> None:
+async def _crash(told: Told, index: int, *, elsewhere: bool) -> None:
     what = f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}"
-    async with _told(story, what) as cluster:
+    async with _told(told.story, what) as cluster:
         trap = Trap(is_crossing, index, cluster.master.die)
-        number = await cluster.submit(story.made(cluster))
+        number = await cluster.submit(told.story.made(cluster))
         cluster.network.faults.append(trap)
         await trap.sprung.wait()
-        await _succeed(story, cluster, elsewhere=elsewhere)
+        await _succeed(told.story, cluster, elsewhere=elsewhere)
         job = await cluster.finished(number)
-        if story.has_secret and _has_lost_secret(job):
-            await _check(cluster, story, told.before)
-            await cluster.run(story.made(cluster))
+        if told.story.has_secret and _has_lost_secret(job):
+            await _check(cluster, told, told.before)
+            await cluster.run(told.story.made(cluster))
         else:
             assert job.status is Status.SUCCESS, job.ops[-1].failure
-        await _check(cluster, story, told.after)
+        await _check(cluster, told, told.after)
 
 
-async def _change_sides(story: Story, told: Told, index: int) -> None:
-    trip = told.crossings[index]
+async def _change_sides(told: Told, index: int) -> None:
+    story, trip = told.story, told.crossings[index]
     what = f"{story.concerned} takes over at {trip}, {index + 1} of {len(told.crossings)}"
     async with _told(story, what) as cluster:
         trap = Trap(is_crossing, index, cluster.master.die)
@@ -186,52 +192,34 @@ async def _change_sides(story: Story, told: Told, index: int) -> None:
         done = job.status is Status.SUCCESS or _has_returned(job, told)
         about = frozenset({f"members {story.concerned}", f"config node {story.concerned}"})
         if done or master.name != story.concerned:
-            await _check(cluster, story, told.after if done else told.before, story.uncertain)
+            await _check(cluster, told, told.after if done else told.before, story.uncertain)
         else:  # who was promoted for it may stay: it can do no harm
-            await _check(cluster, story, told.before, about)
+            await _check(cluster, told, told.before, about)
         assert not cluster.master.running.store.troubles
 
 
-async def _crash_undoing(
-    story: Story,
-    told: Told,
-    step: Step,
-    index: int,
-    *,
-    elsewhere: bool = False,
-    crossings: list[Trip] | None = None,
-) -> None:
-    """Fail a step, and crash at a crossing after that; note the crossings on the way back."""
+async def _crash_undoing(told: Told, step: Step, index: int, *, elsewhere: bool) -> None:
+    """Fail a step, and crash at a crossing after that."""
     what = f"“{step.title}” fails, then crash {index + 1}"
-    async with _told(story, what) as cluster:
+    async with _told(told.story, what) as cluster:
         trap = Trap(is_crossing, index, cluster.master.die)
-        operation = story.made(cluster)
+        operation = told.story.made(cluster)
+
+        def failed() -> None:
+            if not cluster.network.faults and not trap.sprung.is_set():
+                cluster.network.faults.append(trap)
 
         def broken(steps: Iterator[Step]) -> Iterator[Step]:
-            def failed() -> None:
-                if not cluster.network.faults and not trap.sprung.is_set():
-                    cluster.network.faults += [
-                        Watching(is_crossing, [] if crossings is None else crossings),
-                        trap,
-                    ]
-
             return _broken(steps, step.title, not step.point_of_no_return, then=failed)
 
         with changed_recipes(operation, broken):
             number = await cluster.submit(operation)
-            finishing = asyncio.ensure_future(cluster.finished(number))
-            springing = asyncio.ensure_future(trap.sprung.wait())
-            await asyncio.wait({finishing, springing}, return_when=asyncio.FIRST_COMPLETED)
-            for waiting in (finishing, springing):
-                waiting.cancel()
-            await asyncio.wait({finishing, springing})
-            if trap.sprung.is_set():
-                await _succeed(story, cluster, elsewhere=elsewhere)
+            await trap.sprung.wait()
+            await _succeed(told.story, cluster, elsewhere=elsewhere)
             job = await cluster.finished(number)
             cluster.network.faults.clear()
         assert job.status is Status.ERROR, f"the job is {job.status}"
-        assert trap.sprung.is_set() == (index < NEVER), "the coordinator did not crash"
-        await _check(cluster, story, told.before, story.uncertain)
+        await _check(cluster, told, told.before, told.story.uncertain)
 
 
 async def _succeed(story: Story, cluster: SimulatedCluster, *, elsewhere: bool) -> None:
@@ -244,20 +232,20 @@ async def _succeed(story: Story, cluster: SimulatedCluster, *, elsewhere: bool) 
         await cluster.start_master("alpha", Mode.START)
 
 
-async def _check_mendable(cluster: SimulatedCluster, story: Story, told: Told) -> None:
+async def _check_mendable(cluster: SimulatedCluster, told: Told) -> None:
     """Have the rest done."""
-    if story.again:
-        await cluster.run(story.again)
-    await _check(cluster, story, told.after, story.uncertain)
+    if told.story.again:
+        await cluster.run(told.story.again)
+    await _check(cluster, told, told.after, told.story.uncertain)
 
 
 async def _check(
     cluster: SimulatedCluster,
-    story: Story,
+    told: Told,
     wanted: Snapshot,
     except_for: frozenset[str] = frozenset(),
 ) -> None:
-    await cluster.settle(story.rest_s)
+    await cluster.settle(told.story.rest_s)
     found = wanted.differences(await cluster.snapshot())
     different = [line for line in found if line.partition(":")[0] not in except_for]
     assert not different, "it is not as it should be:\n  " + "\n  ".join(different)

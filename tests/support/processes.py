@@ -1,16 +1,17 @@
 """Several processes for one run of pytest: ``pytest --processes 2``.
 
 Once all tests are known the process forks, so nothing is imported twice. Each process takes the
-next test that nobody has taken, so none is idle while there are some. What the others find is told
-by the first, in pytest's own words: there is one run, with one summary. Tests that are about the
-machine itself, its devices and its time, come afterwards, in the first process alone.
+next test that nobody has taken, so none is idle while there are some; tests that stand together and
+have the same parameters are taken together, as they share what is costly. What the others find is
+told by the first, in pytest's own words: there is one run, with one summary. Tests that are about
+the machine itself, its devices and its time, come afterwards, in the first process alone.
 """
 
 import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import zip_longest
+from itertools import chain, groupby, zip_longest
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -71,26 +72,34 @@ def _stop_if_due(session: pytest.Session) -> None:
 
 
 class _Turns:
-    """Numbers of tests, in a file whose place all processes share: each is read once."""
+    """Numbers of groups, in a file whose place all processes share: each is read once."""
 
     def __init__(self, tests: Sequence[pytest.Item]) -> None:
-        self._tests = tests
+        groups = groupby(enumerate(tests), lambda test: _shared_by(*test))
+        self._groups = [[test for _, test in group] for _, group in groups]
         self._file = os.memfd_create("turns")
-        numbers = (each.to_bytes(NUMBER_BYTES, "big") for each in range(len(tests)))
+        numbers = (each.to_bytes(NUMBER_BYTES, "big") for each in range(len(self._groups)))
         os.write(self._file, b"".join(numbers))
         os.lseek(self._file, 0, os.SEEK_SET)
 
     def __iter__(self) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
         """Take one test after the other, each with the one that this process takes next."""
-        taken = self._take()
+        tests = chain.from_iterable(iter(self._take, []))
+        taken = next(tests, None)
         while taken is not None:
-            following = self._take()
+            following = next(tests, None)
             yield taken, following
             taken = following
 
-    def _take(self) -> pytest.Item | None:
+    def _take(self) -> list[pytest.Item]:
         number = os.read(self._file, NUMBER_BYTES)
-        return self._tests[int.from_bytes(number, "big")] if number else None
+        return self._groups[int.from_bytes(number, "big")] if number else []
+
+
+def _shared_by(number: int, test: pytest.Item) -> object:
+    """Return what is equal for tests of one file with the same parameters."""
+    parameters = getattr(test, "callspec", None)
+    return (test.path, parameters.id) if parameters else number
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from common.model.job import Status
@@ -75,12 +75,15 @@ class Story:
 class Told:
     """How a story went when nothing disturbed it."""
 
+    story: Story
     before: Snapshot
     after: Snapshot
     result: Any
     calls: list[Trip]
     crossings: list[Trip]  # calls and commits
     steps: list[Step]
+    # What is called and committed once a step has failed, by its title and whether it took effect.
+    ways_back: dict[tuple[str, bool], list[Trip]] = field(default_factory=dict)
 
     @property
     def undoable(self) -> list[Step]:
@@ -109,7 +112,7 @@ async def _undisturbed(story: Story) -> Told:
         await cluster.settle(story.rest_s)
         cluster.check_replicas()
         return Told(
-            before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
+            story, before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
             recipe,
         )  # fmt: skip
 

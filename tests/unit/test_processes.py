@@ -4,8 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from tests.support.processes import _Turns
 
 ROOT = Path(__file__).parents[2]
 TESTS = 20
@@ -67,6 +71,17 @@ def run(suite: Path, then: str, *options: str) -> subprocess.CompletedProcess[st
 def test_each_test_runs_once_and_those_of_the_machine_afterwards(suite: Path) -> None:
     ran = run(suite, "pass")
     assert ran.stdout.splitlines()[-1].startswith(f"{TESTS + 1} passed in "), ran.stdout
+
+
+def test_tests_that_share_a_fixture_are_taken_by_one_process() -> None:
+    tests: list[Any] = [
+        SimpleNamespace(path="test_a.py", callspec=SimpleNamespace(id=each)) for each in "xxyy"
+    ]
+    tests += [SimpleNamespace(path="test_a.py"), SimpleNamespace(path="test_a.py")]
+    turns = _Turns(tests)
+    one, other = iter(turns), iter(turns)
+    assert [next(one), next(other)] == [(tests[0], tests[1]), (tests[2], tests[3])]
+    assert [next(one), next(other)] == [(tests[1], tests[4]), (tests[3], tests[5])]
 
 
 def test_what_fails_in_another_process_is_told_with_what_it_printed(suite: Path) -> None:
