@@ -7,15 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
+from common.model.disk import Disk, DrbdBacking
 from common.model.instance import Instance
 from common.model.template import DiskTemplate
-from common.names import InstanceName, JobId
+from common.names import InstanceName, JobId, MiB
 from coordinator.operations.base import REGISTRY, read_operation
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
@@ -23,7 +26,7 @@ from coordinator.operations.instance.reserve import ReserveInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
-from tests.sim.settings import GAMMA, WEB1, create, mirrored
+from tests.sim.settings import GAMMA, WEB1, added, create, disk, mirrored
 from tests.sim.stories.reserved import COMMIT, reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
@@ -32,7 +35,10 @@ from tests.support.network import Trip
 from tests.support.seeds import seeds
 
 OWN_MIB = 1024  # what a simulated machine keeps for itself
-TAKE_RESERVATIONS = {"OP_BACKUP_REMOVE", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME"}
+TAKE_RESERVATIONS = {
+    "OP_BACKUP_REMOVE", "OP_INSTANCE_GROW_DISK", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME",
+    "OP_INSTANCE_SET_PARAMS",
+}  # fmt: skip
 
 NEEDED = {
     "target_node": "beta", "name": "s", "node_name": "beta", "src_node": "beta", "disk": 0,
@@ -291,5 +297,86 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(wire: dict[str, Any], why:
         async with simulated_cluster() as cluster:
             with pytest.raises(GntError, match=why):
                 await cluster.run(read_operation({"OP_ID": "OP_INSTANCE_CREATE"} | wire))
+
+    simulate(scenario())
+
+
+def test_what_is_reserved_is_told_bit_by_bit_and_made_at_last() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            uuid = InstanceName(await cluster.run(ReserveInstance(forthcoming=True, pnode="gamma")))
+            change = ModifyInstance(instance_name=uuid)
+            with pytest.raises(InvalidRequest, match="Nothing to change"):
+                await cluster.run(change)
+            with pytest.raises(InvalidRequest, match="Name the node for the second copies"):
+                await cluster.run(replace(change, disk_template=DiskTemplate.DRBD))
+            drbd = replace(change, disk_template=DiskTemplate.DRBD, remote_node="beta")
+            with pytest.raises(InvalidRequest, match="What is mirrored has disks"):
+                await cluster.run(drbd)
+            await cluster.run(replace(drbd, disks=(disk("add", size=64), disk("add", size=32))))
+            numbers = [each.backing for each in disks_of(cluster, uuid)]
+            assert all(isinstance(each, DrbdBacking) for each in numbers)
+            assert len({each.port for each in numbers if isinstance(each, DrbdBacking)}) == 2
+            await cluster.run(replace(change, disks=(disk("remove", 0),), beparams={"vcpus": 2}))
+            await cluster.run(replace(change, nics=(added(-1),), os_name="noop", expires="never"))
+            await cluster.run(RenameInstance(instance_name=uuid, new_name=WEB1))
+            made = await cluster.run(replace(COMMIT, no_install=True))
+            assert made == ["gamma", "beta"]
+            assert [each.size for each in disks_of(cluster, WEB1)] == [32]
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
+
+    simulate(scenario())
+
+
+def disks_of(cluster: SimulatedCluster, name: str) -> tuple[Disk, ...]:
+    return cluster.config.disks_of(cluster.config.instance(name))
+
+
+def test_a_reservation_grows_only_where_there_is_room() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].shrink_memory(OWN_MIB + 1024)
+            await web1(cluster, order("web1", 512, pnode="gamma"))
+            await cluster.run(reserved(order("web2", 256, pnode="gamma")))
+            change = ModifyInstance(instance_name=WEB1)
+            with pytest.raises(NoCapacity, match="gamma has 768 MiB of memory free"):
+                await cluster.run(replace(change, beparams={"memory": 769}))
+            await cluster.run(replace(change, beparams={"memory": 768}))
+            with pytest.raises(NoCapacity, match="gamma"):
+                await cluster.run(replace(change, disks=(disk("add", size=1_048_570),)))
+            with pytest.raises(NoCapacity, match="gamma"):
+                await cluster.run(GrowDisk(instance_name=WEB1, disk=0, amount=MiB(1_048_570 - 64)))
+            await cluster.lose_power("gamma")
+            await cluster.run(replace(change, beparams={"memory": 128}))  # gives back
+            with pytest.raises(GntError, match="gamma"):
+                await cluster.run(replace(change, beparams={"memory": 256}))
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"offline": True}, "for when it is there"),
+        ({"runtime_mem": MiB(64)}, "for when it is there"),
+        ({"disks": (disk("detach", 0),)}, "not attached or detached"),
+        ({"disks": (disk("remove", 0),)}, "left without a disk"),
+        ({"disk_template": DiskTemplate.PLAIN}, "are plain already"),
+        ({"disk_template": DiskTemplate.BLOCKDEV}, "is not enabled|adopted"),
+        ({"disk_template": DiskTemplate.DISKLESS}, "web1 has disks"),
+        ({"disk_template": DiskTemplate.FILE, "remote_node": "beta"}, "There are no second copies"),
+        ({"disk_template": DiskTemplate.DRBD, "remote_node": "gamma"}, "has to be another one"),
+        ({"remote_node": "beta"}, "given with -t"),
+        ({"expires": "soon"}, "no span of time"),
+    ],
+)
+def test_changes_of_a_reservation_that_make_no_sense_are_refused(
+    fields: dict[str, Any], why: str
+) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, order("web1", pnode="gamma"))
+            with pytest.raises(GntError, match=why):
+                await cluster.run(ModifyInstance(instance_name=WEB1, **fields))
 
     simulate(scenario())

@@ -10,6 +10,8 @@ from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.disk import Disk
 from common.model.instance import Instance
+from common.names import NodeId
+from coordinator.disks.devices import Devices
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
@@ -89,9 +91,23 @@ class DiskChanges(Order, kw_only=True):
 
 
 def changed_disks(
-    cluster: Cluster, instance: Instance, changes: Sequence[DiskChange]
+    cluster: Cluster,
+    instance: Instance,
+    changes: Sequence[DiskChange],
+    *,
+    present: tuple[Disk, ...] | None = None,
+    nodes: Sequence[NodeId] = (),
+    devices: Devices | None = None,
 ) -> DiskChanges:
     """Return what becomes of an instance's disks by some changes, one after the other.
+
+    Args:
+        cluster: as the job sees it.
+        instance: whose disks.
+        changes: to be made.
+        present: its disks; None: as in the configuration.
+        nodes: on which new ones are to be; none: where it is.
+        devices: which of their numbers are free; None: as the configuration and promises say.
 
     Raises:
         InvalidRequest: a change cannot be made.
@@ -99,7 +115,8 @@ def changed_disks(
         Conflict: a disk is elsewhere than the instance, or of another template.
     """
     config, kind, name = cluster.config, kind_of(instance.disk_template), instance.name
-    present, devices = config.disks_of(instance), free_devices(cluster)
+    devices = devices or free_devices(cluster)
+    present = config.disks_of(instance) if present is None else present
     disks, removed, attached, detached = list(present), list[int](), list[Disk](), list[Disk]()
     numbers = {disk.uuid: number for number, disk in enumerate(present)}
     for change in changes:
@@ -107,8 +124,8 @@ def changed_disks(
             case DiskAction.ADD:
                 where = place_for(disks, change.disk, kind="disk", name=name)
                 request = _requested(kind, change.values)
-                nodes = config.nodes_of(instance)
-                made = new_disks(cluster, kind, instance.uuid, nodes, [request], devices)
+                homes = nodes or config.nodes_of(instance)
+                made = new_disks(cluster, kind, instance.uuid, homes, [request], devices)
                 disks[where:where] = made
             case DiskAction.ATTACH:
                 where = place_for(disks, change.disk, kind="disk", name=name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec.structs import replace
 
@@ -34,7 +34,7 @@ from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, act
-from coordinator.operations.steps.changes import turn
+from coordinator.operations.steps.changes import change, turn
 from coordinator.operations.steps.checks import check_answers, check_online, find_guest, is_alive
 from coordinator.operations.steps.disks import hold, holders_of, homes
 from coordinator.operations.steps.finishing import until_finished
@@ -62,6 +62,8 @@ class GrowPlan(Order, kw_only=True):
 class GrowDisk(Operation[None, GrowPlan], kw_only=True):
     """Make a disk larger; a guest that runs sees it at once."""
 
+    takes_reservations: ClassVar[bool] = True
+
     instance_name: InstanceArgument
     disk: Annotated[int | str, argument("number of the disk, its name or its UUID")]
     amount: Annotated[MiB, argument("by how much, or with --absolute to which size")]
@@ -88,14 +90,14 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
         grown = (*disks[:index], after, *disks[index + 1 :])
         home = config.nodes[instance.primary_node]
         holders = holders_of(config, before, home)
-        for node in holders:
+        for node in holders if not instance.forthcoming else ():
             check_online(node)
         planned = PlannedInstance(instance, grown)
         if not self.ignore_ipolicy and after != before:
             check_policy(config, planned, home)
-        guest = await _running(cluster, instance, home, grown)
-        is_ready = guest is not None or instance.disks_active
-        if is_ready and after != before:
+        guest = None if instance.forthcoming else await _running(cluster, instance, home, grown)
+        is_ready = guest is not None or instance.disks_active or instance.forthcoming
+        if is_ready and after != before and not instance.forthcoming:
             present = guest_spec(config, instance, (before,), ())
             await check_both_good(cluster, present, home, "grow")
         if guest and after.mode is Mode.READ_ONLY:
@@ -124,6 +126,11 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: GrowPlan) -> Iterator[Step]:
         name, after = plan.grown.name, plan.disks[plan.index]
         where = f"disk {plan.index} of {name}"
+        if plan.instance.forthcoming:
+            yield change(
+                f"reserve {after.size} MiB for {where}", (plan.before,), (after,), plan.now
+            )
+            return
         as_it_was = replace(
             plan.grown, disks=tuple(replace(d, size=plan.before.size) for d in plan.grown.disks)
         )

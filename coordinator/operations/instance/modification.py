@@ -17,6 +17,7 @@ from coordinator.operations.instance.modified import (
     nics_in_words,
 )
 from coordinator.operations.instance.nic_steps import NicPlan, plug_nics
+from coordinator.operations.instance.reserved_changes import ReservedDisks, promise_of_change
 from coordinator.operations.instance.runtime_memory import MemoryPlan, set_memory
 from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
@@ -33,6 +34,7 @@ class Modification(Order, kw_only=True):
     disks: DiskPlan | None = None
     nics: NicPlan | None = None  # for the guest that runs
     memory: MemoryPlan | None = None  # of the guest that runs
+    reserved: ReservedDisks | None = None  # of one that is only reserved: no node does anything
     nics_before: tuple[Nic, ...]
     nics_after: tuple[Nic, ...]
     is_confidential: bool = False  # something changes that is in no plan
@@ -41,6 +43,8 @@ class Modification(Order, kw_only=True):
     @property
     def promises(self) -> tuple[Promise, ...]:
         """Return what the instance takes that it has not taken before."""
+        if self.reserved:
+            return (promise_of_change(self.after, self.reserved, self.nics_after),)
         made: list[Promise] = []
         if self.nics_after != self.nics_before:
             home = self.after.primary_node
@@ -70,10 +74,12 @@ class Modification(Order, kw_only=True):
             *layer_in_words("hv", self.before.hvparams, self.after.hvparams),
             *layer_in_words("os", self.before.osparams, self.after.osparams),
             *([["os", self.after.os]] if self.after.os != self.before.os else []),
-            *([["disk_template", self.after.disk_template]] if self.conversion else []),
+            *([["disk_template", self.after.disk_template]]
+              if self.after.disk_template != self.before.disk_template else []),
             *([["runtime_memory", self.memory.memory]] if self.memory else []),
             *nics_in_words(self.nics_before, self.nics_after),
             *(disks_in_words(self.disks.changes) if self.disks else []),
+            *(self.reserved.in_words() if self.reserved else []),
             *([["admin_state", self.after.admin_state]]
               if self.after.admin_state != self.before.admin_state else []),
         ]  # fmt: skip
@@ -87,6 +93,9 @@ def modify(cluster: Cluster, plan: Modification) -> Iterator[Step]:
         yield set_memory(cluster, plan.memory)
     if plan.nics:
         yield plug_nics(cluster, plan.nics)
+    if reserved := plan.reserved:
+        yield change(title, (*before, *reserved.before), (*after, *reserved.after), plan.now)
+        return
     if disks := plan.disks:
         yield from make_and_plug(cluster, disks)
         before, after = (*before, *disks.changes.before), (*after, *disks.changes.after)

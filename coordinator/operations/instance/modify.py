@@ -1,7 +1,7 @@
 """Change an instance's parameters, nics and disks, and how its disks are kept."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -39,6 +39,8 @@ from coordinator.operations.instance.disk_steps import plan_disks
 from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
 from coordinator.operations.instance.nic_steps import plan_nics
+from coordinator.operations.instance.reserve import reservation_of
+from coordinator.operations.instance.reserved_changes import changed_expiry, plan_reserved
 from coordinator.operations.instance.runtime_memory import plan_memory
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
@@ -62,6 +64,8 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
 
     A guest that runs gets them when it next starts, but for disks and nics with --hotplug.
     """
+
+    takes_reservations: ClassVar[bool] = True
 
     instance_name: InstanceArgument
     beparams: Annotated[
@@ -136,6 +140,12 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     remote_node: Annotated[
         str | None, option("-n", "--node", help="with -t: the node for the second copy")
     ] = None
+    expires: Annotated[
+        str | None,
+        option(
+            "--expires", metavar="TIME", help="of what is only reserved: gone after 3d, or never"
+        ),
+    ] = None
     wait_for_sync: WaitForSync = True
     conflicts_check: ConflictsCheck = True
     ignore_ipolicy: IgnorePolicy = False
@@ -190,6 +200,10 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
         after, conversion = self._changed(before, nics), None
         self._check_os(after)
+        if before.forthcoming:
+            return await self._of_reserved(cluster, before, after, nics)
+        if self.expires:
+            reservation_of(before)
         if self.disk_template:
             after, conversion = await self._converted(cluster, after)
         elif self.remote_node:
@@ -256,6 +270,34 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     def result(self, plan: Modification) -> list[list[Any]]:
         """Return what has changed, as pairs of a name and a value, in Ganeti's words."""
         return plan.in_words()
+
+    async def _of_reserved(
+        self, cluster: Cluster, before: Instance, after: Instance, nics: tuple[Nic, ...]
+    ) -> Modification:
+        """Plan to change what is only reserved."""
+        config = cluster.config
+        if self.offline is not None or self.osparams_private or self.runtime_mem is not None:
+            raise InvalidRequest(
+                f"{before.name} is only reserved: --offline, --online, private parameters and "
+                "memory of what runs are for when it is there."
+            )
+        after = changed_expiry(after, self.expires, cluster.now())
+        after, disks = await plan_reserved(
+            cluster, before, after, self.disk_template, self.remote_node, self.disks, nics
+        )
+        nics_before = config.nics_of(before)
+        if not differing(before, after) and nics == nics_before and disks.before == disks.after:
+            raise InvalidRequest(f"Nothing to change on instance {before.name}.")
+        planned = PlannedInstance(after, disks.after)
+        self._check_fits(config, planned, nics, config.nodes[after.primary_node])
+        return Modification(
+            before=before,
+            after=after,
+            reserved=disks,
+            nics_before=nics_before,
+            nics_after=nics,
+            now=cluster.now(),
+        )
 
     async def _converted(self, cluster: Cluster, instance: Instance) -> tuple[Instance, Conversion]:
         assert self.disk_template

@@ -3,13 +3,15 @@
 from msgspec.structs import replace
 
 from common.model.template import DiskTemplate
-from common.names import InstanceName
+from common.names import InstanceName, MiB
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.reserve import ReserveInstance
-from tests.sim.settings import WEB1, create, mirrored
+from tests.sim.settings import WEB1, added, create, disk, mirrored
 from tests.support.cluster import SimulatedCluster
 from tests.support.story import Setting, Story
 
@@ -40,6 +42,28 @@ STORIES = {
     "remove what is reserved": Story(RemoveInstance(instance_name=WEB1), web1_reserved(mirrored())),
     "rename what is reserved": Story(
         RenameInstance(instance_name=WEB1, new_name=InstanceName("shop")), web1_reserved(ON_GAMMA)
+    ),
+    "change what is reserved": Story(
+        ModifyInstance(
+            instance_name=WEB1,
+            beparams={"memory": "256M"},
+            expires="1h",
+            nics=(added(-1, {"name": "inner"}),),
+            disks=(disk("add", size=32),),
+        ),
+        web1_reserved(ON_GAMMA),
+    ),
+    "mirror what is reserved": Story(
+        ModifyInstance(
+            instance_name=WEB1,
+            disk_template=DiskTemplate.DRBD,
+            remote_node="beta",
+            disks=(disk("add", size=32),),
+        ),
+        web1_reserved(ON_GAMMA),
+    ),
+    "grow a disk that is reserved": Story(
+        GrowDisk(instance_name=WEB1, disk=0, amount=MiB(64)), web1_reserved(mirrored())
     ),
     "make what is reserved": Story(COMMIT, web1_reserved(ON_GAMMA)),
     "make what is reserved, and do not start it": Story(
