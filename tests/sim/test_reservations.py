@@ -17,12 +17,15 @@ from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
+from coordinator.operations.node.evacuate import EvacuateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
@@ -36,10 +39,10 @@ from tests.support.seeds import seeds
 
 OWN_MIB = 1024  # what a simulated machine keeps for itself
 TAKE_RESERVATIONS = {
-    "OP_BACKUP_REMOVE", "OP_INSTANCE_GROW_DISK", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME",
-    "OP_INSTANCE_SET_PARAMS",
+    "OP_BACKUP_REMOVE", "OP_INSTANCE_CHANGE_GROUP", "OP_INSTANCE_FAILOVER",
+    "OP_INSTANCE_GROW_DISK", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME",
+    "OP_INSTANCE_REPLACE_DISKS", "OP_INSTANCE_SET_PARAMS",
 }  # fmt: skip
-
 NEEDED = {
     "target_node": "beta", "name": "s", "node_name": "beta", "src_node": "beta", "disk": 0,
     "amount": 64, "disk_template": "plain",
@@ -378,5 +381,63 @@ def test_changes_of_a_reservation_that_make_no_sense_are_refused(
             await web1(cluster, order("web1", pnode="gamma"))
             with pytest.raises(GntError, match=why):
                 await cluster.run(ModifyInstance(instance_name=WEB1, **fields))
+
+    simulate(scenario())
+
+
+def test_what_is_reserved_is_moved_without_any_node_and_made_where_it_is_then() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4) as cluster:
+            await web1(cluster, mirrored())  # gamma, beta
+            with pytest.raises(Conflict, match="is kept on gamma already"):
+                await cluster.run(FailOverInstance(instance_name=WEB1, target_node="gamma"))
+            with pytest.raises(Conflict, match="has no copies that could be made anew"):
+                await cluster.run(ReplaceDisks(instance_name=WEB1, auto=True))
+            with pytest.raises(Conflict, match="beta is the secondary node of web1 already"):
+                await cluster.run(ReplaceDisks(instance_name=WEB1, remote_node="beta"))
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+            assert nodes_of(cluster) == ["beta", "gamma"]
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node="delta"))
+            assert nodes_of(cluster) == ["delta", "gamma"]
+            await cluster.run(ReplaceDisks(instance_name=WEB1, iallocator="hail"))
+            home, second = nodes_of(cluster)
+            assert home == "delta"
+            assert second != "gamma"
+            assert await cluster.run(COMMIT) == [home, second]
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
+
+    simulate(scenario())
+
+
+def nodes_of(cluster: SimulatedCluster) -> list[str]:
+    config = cluster.config
+    return [config.nodes[uuid].name for uuid in config.nodes_of(config.instance(WEB1))]
+
+
+def test_what_is_reserved_moves_only_where_there_is_room() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["beta"].shrink_memory(OWN_MIB + 256)
+            await web1(cluster, order("web1", 512, pnode="gamma"))
+            with pytest.raises(NoCapacity, match="beta has 256 MiB of memory free"):
+                await cluster.run(FailOverInstance(instance_name=WEB1, target_node="beta"))
+            with pytest.raises(Conflict, match="Say where the room of web1 is to be kept"):
+                await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    simulate(scenario())
+
+
+def test_a_node_and_a_group_are_evacuated_of_what_is_reserved_there() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4) as cluster:
+            await web1(cluster, mirrored())
+            await cluster.run(reserved(replace(create("web2", "gamma"), beparams={"memory": 128})))
+            told = await cluster.run(EvacuateNode(node_name=GAMMA))
+            for _, number in told["jobs"]:
+                outcome(await cluster.finished(JobId(number)))
+            assert "gamma" not in nodes_of(cluster)
+            config = cluster.config
+            assert not config.instances_on(config.node("gamma").uuid)
+            assert len(config.reservations) == 2
 
     simulate(scenario())

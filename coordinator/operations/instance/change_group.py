@@ -1,5 +1,7 @@
 """Move an instance to another group of nodes."""
 
+from typing import ClassVar
+
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
@@ -24,6 +26,8 @@ from coordinator.state.config import Config
 @operation("OP_INSTANCE_CHANGE_GROUP")
 class ChangeGroup(PlannedMoves, kw_only=True):
     """Move an instance to another group of nodes, by a job of its own."""
+
+    takes_reservations: ClassVar[bool] = True
 
     instance_name: InstanceArgument
     target_groups: TargetGroupsOption = ()

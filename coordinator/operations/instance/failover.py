@@ -1,6 +1,7 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -29,6 +30,7 @@ from coordinator.operations.instance.cleanup import plan_cleanup, settle
 from coordinator.operations.instance.failing_over import FailoverPlan, fail_over
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
+from coordinator.operations.instance.reserved_moves import ReservedMove, move_reserved, plan_primary
 from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
 from coordinator.operations.instance.transfer import MigratePlan
 from coordinator.operations.instance.whereabouts import check_settled, others
@@ -50,6 +52,7 @@ class Failover(Order):
     """A failover, or what puts right where it is."""
 
     move: FailoverPlan | None = None
+    reserved: ReservedMove | None = None  # of one that is only reserved
     cleanup: MigratePlan | None = None
 
 
@@ -60,6 +63,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
     A node that does not answer has to be marked offline first: only the operator can say
     that its guests do not run any more.
     """
+
+    takes_reservations: ClassVar[bool] = True
 
     instance_name: InstanceArgument
     target_node: TargetNodeOption = None
@@ -79,12 +84,20 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         if self.cleanup:
             return None
         instance = cluster.config.instance(self.instance_name)
+        if instance.forthcoming and self.target_node and not self.iallocator:
+            return Place(node=cluster.config.node(self.target_node).ref)
+        if instance.forthcoming and instance.disk_template.traits.holders == 1:
+            raise Conflict(f"Say where the room of {instance.name} is to be kept, with -n.")
         return await choose_target(cluster, instance, self.target_node, self.iallocator)
 
     async def prepare(self, cluster: Cluster, place: Place | None) -> Failover:
         instance = cluster.config.instance(self.instance_name)
         if place is None:
             return Failover(cleanup=await plan_cleanup(cluster, instance))
+        if instance.forthcoming:
+            with another_if_stale(cluster, place):
+                target = place.find(cluster.config)
+                return Failover(reserved=await plan_primary(cluster, instance, target))
         return Failover(move=await self._plan(cluster, instance, place))
 
     async def _plan(self, cluster: Cluster, instance: Instance, place: Place) -> FailoverPlan:
@@ -176,6 +189,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         return room_for(cluster.config, self.instance_name, place) if place else ()
 
     def promises(self, plan: Failover) -> Iterable[Promise]:
+        if plan.reserved:
+            return [plan.reserved.promise]
         if plan.move is None:
             return ()
         if plan.move.pairing:
@@ -186,6 +201,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
     def recipe(self, cluster: Cluster, plan: Failover) -> Iterator[Step]:
         if plan.cleanup:
             yield from settle(cluster, plan.cleanup)
+        if plan.reserved:
+            yield from move_reserved(plan.reserved)
         if plan.move:
             yield from fail_over(cluster, plan.move)
 

@@ -1,7 +1,7 @@
 """What moving an instance live and moving it stopped have in common."""
 
 from common.errors import Conflict, InvalidRequest
-from common.model.instance import AdminState, Instance
+from common.model.instance import Instance
 from common.model.node import Node
 from common.names import NodeId
 from coordinator.disks.kinds import kind_of
@@ -18,7 +18,7 @@ from coordinator.state.config import Config
 def room_for(config: Config, name: str, place: Place) -> tuple[Promise, ...]:
     """Return what a move takes of the node that was chosen for it."""
     instance = config.find_instance(name)
-    if instance is None or instance.admin_state is not AdminState.UP:
+    if instance is None or not instance.takes_memory:
         return ()
     return (Promise(instance.uuid, place.node.uuid, backend(config, instance).maxmem),)
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from common.errors import InvalidRequest
+from common.messages import Order
+from common.model.instance import Instance
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import AllocatorOption, EarlyRelease, InstanceArgument
-from coordinator.operations.instance.place import Place, place_of
+from coordinator.operations.instance.place import Place, another_if_stale, place_of
 from coordinator.operations.instance.remaking import remake
 from coordinator.operations.instance.replacement import (
     check_mirrored,
@@ -21,6 +23,12 @@ from coordinator.operations.instance.replacing import (
     ReplacePlan,
     replace_in_place,
     replace_node,
+)
+from coordinator.operations.instance.reserved_moves import (
+    ReservedMove,
+    check_copies,
+    move_reserved,
+    plan_secondary,
 )
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
@@ -43,9 +51,18 @@ class ReplaceMode(StrEnum):
     AUTO = "replace_auto"
 
 
+class Replacement(Order):
+    """New copies; or of what is only reserved, another node that keeps room for them."""
+
+    copies: ReplacePlan | None = None
+    reserved: ReservedMove | None = None
+
+
 @operation("OP_INSTANCE_REPLACE_DISKS")
-class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
+class ReplaceDisks(Operation[Place | None, Replacement], kw_only=True):
     """Make new copies of mirrored disks; old ones are kept until the new ones are up to date."""
+
+    takes_reservations: ClassVar[bool] = True
 
     instance_name: InstanceArgument
     on_primary: Annotated[
@@ -82,6 +99,7 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         instance = config.instance(self.instance_name)
         check_mirrored(instance)
         if self._mode() is not ReplaceMode.NEW_SECONDARY:
+            check_copies(instance)
             return None
         if self.disks:
             raise InvalidRequest("All disks get the new secondary node; leave out --disks.")
@@ -93,10 +111,17 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
         chosen = await place_secondary(cluster, allocators, instance)
         return place_of(chosen.nodes, chosen.allocator)
 
-    async def prepare(self, cluster: Cluster, place: Place | None) -> ReplacePlan:
-        config = cluster.config
-        instance = config.instance(self.instance_name)
+    async def prepare(self, cluster: Cluster, place: Place | None) -> Replacement:
+        instance = cluster.config.instance(self.instance_name)
         check_mirrored(instance)
+        if instance.forthcoming and place:
+            with another_if_stale(cluster, place):
+                target = place.find(cluster.config)
+                return Replacement(reserved=await plan_secondary(cluster, instance, target))
+        return Replacement(copies=await self._plan(cluster, instance, place))
+
+    async def _plan(self, cluster: Cluster, instance: Instance, place: Place | None) -> ReplacePlan:
+        config = cluster.config
         check_settled(cluster, instance)
         if place is not None:
             return await plan_new_secondary(cluster, instance, place, early=self.early_release)
@@ -120,13 +145,16 @@ class ReplaceDisks(Operation[Place | None, ReplacePlan], kw_only=True):
             return ()
         return [promise_of_secondary(instance, config.disks_of(instance), node)]
 
-    def promises(self, plan: ReplacePlan) -> Iterable[Promise]:
-        return [plan.promise]
+    def promises(self, plan: Replacement) -> Iterable[Promise]:
+        made = (plan.copies, plan.reserved)
+        return [each.promise for each in made if each is not None]
 
-    def recipe(self, cluster: Cluster, plan: ReplacePlan) -> Iterator[Step]:
-        if plan.indices:
-            way = remake if plan.is_lost else replace_in_place
-            yield from (replace_node if plan.old else way)(cluster, plan)
+    def recipe(self, cluster: Cluster, plan: Replacement) -> Iterator[Step]:
+        if plan.reserved:
+            yield from move_reserved(plan.reserved)
+        if (copies := plan.copies) and copies.indices:
+            way = remake if copies.is_lost else replace_in_place
+            yield from (replace_node if copies.old else way)(cluster, copies)
 
     def _mode(self) -> ReplaceMode:
         """Return what is asked.

@@ -12,6 +12,7 @@ from common.model.cluster import Cluster as ClusterObject
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
+from common.model.node import Node
 from common.model.template import DiskTemplate
 from common.names import MiB, NodeId
 from coordinator.disks.kind import DiskKind
@@ -103,7 +104,11 @@ async def plan_reserved(
         raise InvalidRequest("What is mirrored has disks: add them in the same order, with --disk.")
     after = replace(after, disks=tuple(disk.uuid for disk in disks))
     change = ReservedDisks(before=present, after=disks, memory=backend(config, after).maxmem)
-    await _take_room(cluster, before, change, promise_of_change(after, change, nics))
+    promise = promise_of_change(after, change, nics)
+    cluster.promise(promise)
+    takes_space = any(disk not in present for disk in disks)
+    if takes_space or change.memory > backend(config, before).maxmem:
+        await take_room(cluster, promise, [config.nodes[uuid] for uuid in nodes])
     return after, change
 
 
@@ -153,24 +158,24 @@ def _nodes(
     return (home, *others)
 
 
-async def _take_room(
-    cluster: Cluster, before: Instance, change: ReservedDisks, promise: Promise
-) -> None:
-    """Look whether there is room for what a reserved instance takes more, and promise it all.
+async def take_room(cluster: Cluster, promise: Promise, nodes: Sequence[Node]) -> None:
+    """Look whether nodes have what a reserved instance takes of them more, and promise it all.
+
+    Args:
+        cluster: as the job sees it.
+        promise: what it takes then, on all its nodes.
+        nodes: those that are asked.
 
     Raises:
         NoCapacity: says what is left.
         NodeFailure: a node does not answer.
     """
-    config, after = cluster.config, promise.planned
-    assert after
+    assert promise.planned
     cluster.promise(promise)  # the numbers and addresses of its devices, while nodes are asked
-    takes_space = any(disk not in change.before for disk in change.after)
-    if takes_space or change.memory > backend(config, before).maxmem:
-        nodes = [config.nodes[uuid] for uuid in after.nodes]
-        await check_answer(cluster, nodes)
-        look = await look_for(cluster)
-        check_free_memory(look, nodes[0], change.memory, after.instance)
-        for node in nodes:
-            check_free_space(look, node, after)
-        cluster.promise(promise)
+    await check_answer(cluster, nodes)
+    look = await look_for(cluster)
+    for node in nodes:
+        if node.uuid == promise.node:
+            check_free_memory(look, node, promise.memory, promise.planned.instance)
+        check_free_space(look, node, promise.planned)
+    cluster.promise(promise)

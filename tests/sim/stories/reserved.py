@@ -6,10 +6,12 @@ from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
 from tests.sim.settings import WEB1, added, create, disk, mirrored
 from tests.support.cluster import SimulatedCluster
@@ -64,6 +66,12 @@ STORIES = {
     ),
     "grow a disk that is reserved": Story(
         GrowDisk(instance_name=WEB1, disk=0, amount=MiB(64)), web1_reserved(mirrored())
+    ),
+    "let what is reserved change sides": Story(
+        FailOverInstance(instance_name=WEB1), web1_reserved(mirrored())
+    ),
+    "mirror what is reserved to another node": Story(
+        ReplaceDisks(instance_name=WEB1, remote_node="alpha"), web1_reserved(mirrored())
     ),
     "make what is reserved": Story(COMMIT, web1_reserved(ON_GAMMA)),
     "make what is reserved, and do not start it": Story(
