@@ -193,7 +193,10 @@ AREAS = dict(
         _area(
             "gnt-debug",
             "for those who look under the hood",
-            {"locks": Command("list locks, held and wanted", "lists:list_locks")},
+            {
+                "locks": Command("list locks, held and wanted", "lists:list_locks"),
+                "submit-job": Command("submit jobs from files", "job_files:submit_job"),
+            },
             {},
         ),
     )

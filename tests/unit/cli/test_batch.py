@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest
-from coordinator.cli.batch import read_instances
+from coordinator.cli.batch import OF
+from coordinator.cli.json_file import read_objects
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 
@@ -15,7 +16,7 @@ from tests.unit.cli.coordinator import ScriptedCoordinator
 def test_the_file_is_a_list_of_objects(tmp_path: Path) -> None:
     file = tmp_path / "instances.json"
     file.write_text('[{"instance_name": "web1"}]')
-    assert read_instances(str(file)) == [{"instance_name": "web1"}]
+    assert read_objects(str(file), OF) == [{"instance_name": "web1"}]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "[" * 100_000, "\udcff"])
@@ -23,7 +24,7 @@ def test_any_other_file_is_refused_by_name(text: str, tmp_path: Path) -> None:
     file = tmp_path / "instances.json"
     file.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(InvalidRequest, match=r"instances\.json"):
-        read_instances(str(file))
+        read_objects(str(file), OF)
 
 
 def test_standard_input_is_called_so(tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_standard_input_is_called_so(tmp_path: Path) -> None:
         os.dup2(file.fileno(), 0)
         try:
             with pytest.raises(InvalidRequest, match=r"^Standard input cannot be read: Expecting"):
-                read_instances("-")
+                read_objects("-", OF)
         finally:
             os.dup2(before, 0)
             os.close(before)
@@ -40,7 +41,7 @@ def test_standard_input_is_called_so(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(InvalidRequest, match=r"“nowhere” cannot be read: No such file"):
-        read_instances("nowhere")
+        read_objects("nowhere", OF)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,33 @@ def test_what_was_left_undone_is_told_and_shows_in_the_exit_code(
 ) -> None:
     coordinator.script_job(result=result)
     assert run("gnt-debug delay 1") == (code, "", told)
+
+
+def test_jobs_are_submitted_from_files(
+    run: Run, coordinator: ScriptedCoordinator, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_text('[{"OP_ID": "OP_TEST_DELAY", "duration": 0}, {"OP_ID": "OP_GROUP_ADD"}]')
+    other.write_text('[{"OP_ID": "OP_TAGS_GET"}]')
+    coordinator.script_job()
+    ran = run(f"gnt-debug submit-job --priority high --op-repeat 2 {one} {other}")
+    assert ran.code == 0, ran.err
+    submitted = [[op["OP_ID"] for op in job] for job in coordinator.submitted]
+    assert submitted == [["OP_TEST_DELAY", "OP_GROUP_ADD"] * 2, ["OP_TAGS_GET"] * 2]
+    assert all(op["priority"] == -10 for job in coordinator.submitted for op in job)
+    coordinator.submitted.clear()
+    assert run(f"gnt-debug submit-job --submit --job-repeat 3 {other}").code == 0
+    assert len(coordinator.submitted) == 3
+
+
+@pytest.mark.parametrize("words", ["--op-repeat 0", "--job-repeat many", "--op-repeat -1"])
+def test_jobs_are_not_repeated_nonsensically(run: Run, words: str) -> None:
+    assert run(f"gnt-debug submit-job {words} x.json").code == 2
+
+
+def test_a_file_of_something_else_is_no_job(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    file.write_text('[{"OP": 1}]')
+    ran = run(f"gnt-debug submit-job {file}")
+    assert ran.code == 2
+    assert "is not a JSON list of operations" in ran.err
