@@ -9,7 +9,7 @@ from coordinator.cli.asking import Answer, query
 from coordinator.cli.cell import cell, format_time
 from coordinator.cli.connection import connect
 from coordinator.cli.last_known import MARK, read_last_known
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.policy import write_specs
 from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
@@ -97,6 +97,7 @@ def cluster_info(command: str, words: Sequence[str]) -> int:
     """``gnt-cluster info``."""
     parser = Parser(command, "Show the cluster's name, master and parameters.")
     add_json(parser)
+    add_ignored(parser, ("--roman",))  # a joke of Ganeti's, whose numbers stay Arabic here
     options = parser.parse_args(words)
     with connect() as client:
         told = client.call("QueryClusterInfo")

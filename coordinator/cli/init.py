@@ -14,6 +14,7 @@ from coordinator.cli import service
 from coordinator.cli.address import find_address
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.parser import Parser, add_ignored, add_json
+from coordinator.cli.refused import add_refused
 from coordinator.cli.telling import tell
 from coordinator.operations.fields import (
     BackendDefaults,
@@ -106,6 +107,7 @@ def parser_of(command: str) -> Parser:
     service.add_port(parser)
     add_json(parser)
     add_ignored(parser, IGNORED)
+    add_refused(parser, command)
     return parser
 
 

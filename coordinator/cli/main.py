@@ -99,6 +99,10 @@ def run_area(program: str, words: Sequence[str]) -> int:
         _print_area(program, area)
         return 0
     if name not in area.commands:
+        from coordinator.cli.refused import COMMANDS
+
+        if why := COMMANDS.get(f"{program} {name}"):
+            raise InvalidRequest(f"“{program} {name}” is Ganeti's and not there. {why}")
         known = [*area.commands, *area.aliases]
         raise InvalidRequest(f"There is no “{program} {name}”{_guess(name, known, program)}")
     return run_command(f"{program} {name}", area.commands[name], rest)

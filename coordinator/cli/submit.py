@@ -16,6 +16,7 @@ from coordinator.cli.follow import Ended, follow
 from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.priority import read_priority
+from coordinator.cli.refused import add_refused
 from coordinator.cli.select_os import select_os
 from coordinator.cli.selection import Chosen, add_selection, choose
 from coordinator.cli.telling import in_words, print_failure, write
@@ -98,6 +99,7 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
     if asks:
         parser.set_defaults(force=False)
     add_ignored(parser, entry.ignored)
+    add_refused(parser, name)
     return parser
 
 

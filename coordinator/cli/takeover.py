@@ -7,6 +7,7 @@ from common.paths import Paths
 from coordinator.cli import service
 from coordinator.cli.confirm import NeedsConfirmation
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.refused import add_refused
 from coordinator.cli.telling import tell
 
 
@@ -26,6 +27,7 @@ def take_over(command: str, words: Sequence[str]) -> int:
     parser.add_argument("--yes-do-it", action="store_true", help="confirm --no-voting")
     add_json(parser)
     service.add_port(parser)
+    add_refused(parser, command)
     options = parser.parse_args(words)
     if (options.no_voting or options.local_is_right) and not options.yes_do_it:
         raise NeedsConfirmation(

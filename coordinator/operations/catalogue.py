@@ -104,6 +104,7 @@ _ENTRIES = (
         "cluster.renew_crypto",
         command="gnt-cluster renew-crypto",
         help="renew certificates, and secrets that others know",
+        ignored=("-f", "--force", "--no-ssh-key-check"),
     ),
     Entry(
         "OP_CLUSTER_REPAIR_DISK_SIZES",
@@ -117,6 +118,7 @@ _ENTRIES = (
         command="gnt-cluster modify",
         help="change the cluster's parameters",
         route="PUT /2/modify",
+        ignored=("-f", "--force"),
     ),
     Entry(
         "OP_CLUSTER_VERIFY",

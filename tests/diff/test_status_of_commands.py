@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from coordinator.cli.commands import AREAS, UMBRELLA
+from coordinator.cli.refused import OPTIONS, RefusedOption
 from deploy.manpages.parsers import parser_of
 from tests.diff.debian_ganeti import needs_ganeti, options_of_commands
 from tests.support.golden import check_golden
@@ -17,6 +18,14 @@ def test_each_of_debians_commands_is_told_with_the_options_that_are_missing(
     update_golden: bool,
 ) -> None:
     check_golden(PAGE, "\n".join(_page(options_of_commands())) + "\n", update=update_golden)
+
+
+def test_an_option_of_debians_that_is_not_obeyed_is_refused_by_name() -> None:
+    theirs = options_of_commands()
+    for command in OPTIONS:
+        program, _, name = command.partition(" ")
+        ours = parser_of(program, name)._option_string_actions
+        assert [option for option in theirs[command] if option not in ours] == []
 
 
 def _page(theirs: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -53,4 +62,4 @@ def _page(theirs: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def _missing(command: str, options: Sequence[str]) -> list[str]:
     program, _, name = command.partition(" ")
     ours = parser_of(program, name)._option_string_actions
-    return [option for option in options if option not in ours]
+    return [option for option in options if isinstance(ours.get(option), RefusedOption | None)]

@@ -1,0 +1,149 @@
+"""Options and commands of Ganeti's that are refused by name, each with what to do instead.
+
+Whoever types what he always typed hears that it was not obeyed, and why. Values that ask for
+nothing are taken.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from common.errors import InvalidRequest
+
+
+class Refused(NamedTuple):
+    """``why`` says what to do instead; ``harmless`` are values that ask for nothing."""
+
+    why: str
+    harmless: tuple[str, ...] = ()
+
+
+ANY = "*"  # as a value: whatever is given, it asks for nothing here
+_NO = ("no", "n", "false", "False", "0", "")
+
+_STATES = Refused("Nodes tell themselves what they have; nothing is kept of it.")
+_USERS = Refused(
+    "Root of each node says which user ids guests may have, by “users FIRST-LAST” in "
+    "/etc/gantry/guests."
+)
+_SPECS = Refused("Sizes are given with --ipolicy-bounds-specs and --ipolicy-std-specs.")
+_SSH = Refused("The cluster has no ssh keys.", (ANY,))
+_NO_SSH = Refused("The cluster has no ssh keys; nodes know each other by their certificates.")
+_SPICE = Refused("There is no SPICE; displays are VNC's.")
+_OF_CLUSTER = {
+    "--compression-tools": Refused("Copies know “none”, “gzip” and their like by themselves."),
+    "--disk-state": _STATES,
+    "--drbd-usermode-helper": Refused(
+        "It is an option of the kernel's module, as the operators' guide tells.", ("/bin/true",)
+    ),
+    "--hypervisor-state": _STATES,
+    "--install-image": Refused("Give “-o image” to “gnt-instance add”.", ("",)),
+    "--maintain-node-health": Refused("Nodes are not switched off by themselves.", _NO),
+    "--prealloc-wipe-disks": Refused("New disks are zeros in any case.", (ANY,)),
+    "--uid-pool": _USERS,
+    "--use-external-mip-script": Refused("The kernel itself has the master's address.", _NO),
+    "--user-shutdown": Refused(
+        "A guest that shuts itself down is started again; “gnt-instance shutdown” says otherwise.",
+        _NO,
+    ),
+    "--zeroing-image": Refused("What is free of a disk is not zeroed before an export.", ("",)),
+    "--defaults": Refused("Give -H, -B and -N, each for what it is about."),
+}
+
+OPTIONS: Mapping[str, Mapping[str, Refused]] = {
+    "gnt-cluster init": {
+        **_OF_CLUSTER,
+        "--default-iallocator-params": Refused(
+            "Give it to “gnt-cluster modify” when the cluster is there."
+        ),
+        "--primary-ip-version": Refused("It is 4 or 6, and each node may have either.", ("4", "6")),
+        "--specs-cpu-count": _SPECS,
+        "--specs-disk-count": _SPECS,
+        "--specs-disk-size": _SPECS,
+        "--specs-mem-size": _SPECS,
+        "--specs-nic-count": _SPECS,
+        "--ssh-key-bits": _SSH,
+        "--ssh-key-type": _SSH,
+    },
+    "gnt-cluster modify": {
+        **_OF_CLUSTER,
+        "--add-uids": _USERS,
+        "--remove-uids": _USERS,
+        "--data-collector-interval": Refused("gantry-monitor looks when it is asked."),
+        "--enabled-data-collectors": Refused(
+            "gantry-monitor has all collectors; who asks chooses among them."
+        ),
+        "--instance-communication-network": Refused(
+            "Guests are told about themselves by an image's NoCloud data.", ("",)
+        ),
+        "--max-tracked-jobs": Refused("Any number of jobs is followed.", (ANY,)),
+        "--modify-etc-hosts": Refused("/etc/hosts is yours; “copyfile” copies it.", _NO),
+        "--reserved-lvs": Refused("Volumes that Gantry has not made are left alone.", (ANY,)),
+    },
+    "gnt-cluster master-failover": {
+        "--ignore-offline-nodes": Refused(
+            "Nodes that are marked offline have a say in who is master; where they are too many, "
+            "give your word with --no-voting."
+        ),
+    },
+    "gnt-cluster renew-crypto": {
+        "--new-cluster-certificate": Refused(
+            "The cluster's authority cannot be replaced; --new-node-certificates renews what it "
+            "has signed, and removed nodes are revoked."
+        ),
+        "--new-rapi-certificate": Refused(
+            "gantry-rapi of each node has a certificate of its own; delete "
+            "/var/lib/gantry/rapi/rapi.pem there and restart it."
+        ),
+        "--new-spice-certificate": _SPICE,
+        "--new-ssh-keys": _NO_SSH,
+        "--rapi-certificate": Refused(
+            "Name it to gantry-rapi of each node, with --ssl-cert and --ssl-key."
+        ),
+        "--spice-ca-certificate": _SPICE,
+        "--spice-certificate": _SPICE,
+        "--ssh-key-bits": _NO_SSH,
+        "--ssh-key-type": _NO_SSH,
+    },
+}
+"""By command, then by option."""
+
+COMMANDS: Mapping[str, str] = {
+    "gnt-cluster upgrade": (
+        "Nodes are upgraded one after the other, the master last, by the means of your "
+        "distribution, or with “deploy/install”; docs/howto/install.md tells how."
+    ),
+}
+"""Commands that are not there, and what is done instead."""
+
+
+class RefusedOption(argparse.Action):
+    """Takes a value that asks for nothing, and refuses any other."""
+
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, *, refused: Refused, default: Any
+    ) -> None:
+        super().__init__(option_strings, dest, nargs="?", default=default, help=argparse.SUPPRESS)
+        self._refused = refused
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 -- argparse gives it
+        namespace: argparse.Namespace,  # noqa: ARG002
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Look at what was given.
+
+        Raises:
+            InvalidRequest: it asks for something.
+        """
+        harmless = self._refused.harmless
+        if ANY not in harmless and values not in harmless:
+            raise InvalidRequest(f"{option_string} is Ganeti's and not obeyed. {self._refused.why}")
+
+
+def add_refused(parser: argparse.ArgumentParser, command: str) -> None:
+    """Know the options of a command that are not obeyed."""
+    for flag, refused in OPTIONS.get(command, {}).items():
+        parser.add_argument(flag, action=RefusedOption, refused=refused, default=argparse.SUPPRESS)
