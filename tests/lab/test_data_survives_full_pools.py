@@ -10,7 +10,8 @@ from tests.lab.stage import Stage, on_request, said, until
 
 # By default LVM has writes wait for a minute before they fail.
 MAKE = """set -e
-lvcreate --yes --type thin-pool --size 8M --errorwhenfull y --zero n --name thin gantry
+lvcreate --yes --type thin-pool --size 8M --name thin gantry
+lvchange --errorwhenfull y gantry/thin
 lvcreate --yes --virtualsize 64M --thinpool thin --name filler gantry"""
 FILL = "dd if=/dev/zero of=/dev/gantry/filler bs=64k oflag=direct 2>/dev/null; true"
 USE = "gnt-cluster modify -D plain:thin-pool="
