@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
 from common.model.disk import Disk, DrbdBacking
@@ -44,8 +44,8 @@ TAKE_RESERVATIONS = {
     "OP_INSTANCE_REPLACE_DISKS", "OP_INSTANCE_SET_PARAMS",
 }  # fmt: skip
 NEEDED = {
-    "target_node": "beta", "name": "s", "node_name": "beta", "src_node": "beta", "disk": 0,
-    "amount": 64, "disk_template": "plain",
+    "instance_name": "web1", "mode": "local", "target_node": "beta", "name": "s",
+    "node_name": "beta", "src_node": "beta", "disk": 0, "amount": 64, "disk_template": "plain",
 }  # fmt: skip
 
 
@@ -164,9 +164,11 @@ def test_whatever_needs_an_instance_that_is_there_is_refused_by_its_name() -> No
         async with simulated_cluster() as cluster:
             await web1(cluster, mirrored())
             for opcode in sorted(about_one - TAKE_RESERVATIONS):
-                fields = REGISTRY[opcode].__struct_fields__
-                wire = {name: value for name, value in NEEDED.items() if name in fields}
-                operation = read_operation({"OP_ID": opcode, "instance_name": "web1"} | wire)
+                kind = REGISTRY[opcode]
+                needed = [each.name for each in fields(kind) if each.required]
+                needed += getattr(kind, "needs", ())
+                wire = {"OP_ID": opcode} | {name: NEEDED[name] for name in needed}
+                operation = read_operation(wire)
                 with pytest.raises(Conflict, match="is only reserved, and nothing of it is there"):
                     await cluster.run(operation)
 
@@ -290,6 +292,7 @@ def test_expired_is_removed_only_while_it_is_reserved() -> None:
         ({"forthcoming": True, "osparams_secret": {"a": "b"}}, "give them with --commit"),
         ({"forthcoming": True, "disk_template": "plain", "disks": [{"adopt": "x"}]}, "adopt it"),
         ({"commit": True}, "which one it is"),
+        ({"commit": True, "instance_name": "w"}, "no instance"),
         ({"disk_template": "diskless"}, "its name"),
         ({"instance_name": "w"}, "how its disks are kept, with --disk-t"),
         ({"forthcoming": True, "beparams": {"memory": "lots"}}, "memory|maxmem|size"),

@@ -54,6 +54,8 @@ class CommitInstance(CreateInstance, kw_only=True):
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:  # noqa: ARG002
         config = cluster.config
         reserved = self._find(config)
+        if self.mode != "create":
+            raise InvalidRequest("What is reserved is made anew, not from another cluster.")
         self._check_rest(config)
         self._check_complete(config, reserved)
         self._check_same(config, reserved)

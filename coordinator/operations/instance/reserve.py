@@ -72,6 +72,8 @@ class ReserveInstance(CreateInstance, kw_only=True):
 
     def _check_rest(self, config: Config) -> None:
         super()._check_rest(config)
+        if self.mode != "create":
+            raise InvalidRequest("What comes from another cluster is made at once, not reserved.")
         if self.expires:
             parse_duration(self.expires)
         if self.osparams_private or self.osparams_secret:
