@@ -10,7 +10,8 @@ from common.errors import Bug, Deposed, GntError
 from common.luxi.client import Client, NoCoordinator
 from common.paths import Paths
 from common.systemd import log_to_standard_error
-from coordinator.watcher.round import Round, Told, Weight, one_round
+from coordinator.watcher.conversation import Round, Told, Weight
+from coordinator.watcher.round import one_round
 
 log = logging.getLogger("gantry.watcher")
 

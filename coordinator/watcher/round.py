@@ -5,16 +5,25 @@ simulated master, and be broken off anywhere: whatever it ordered is the queue's
 next round looks anew.
 """
 
-import enum
-from collections.abc import Generator, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
+from coordinator.watcher.conversation import (
+    ENDED,
+    LARGEST_ORDER,
+    PRIORITY,
+    SOURCE,
+    Request,
+    Round,
+    Told,
+    Weight,
+    order,
+    rows,
+)
 from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
+from coordinator.watcher.expired import forget_expired
 
-SOURCE = "gantry:watcher"  # in the reason of its jobs
 ARCHIVE_PATIENCE_S = 30.0
-LARGEST_ORDER = 200  # jobs a round, for others to have a turn
-PRIORITY = 10  # low: what an operator orders goes first
 
 # A node that is offline or does not answer makes another status than ERROR_down: whether its
 # guests run is not known, so they are left alone.
@@ -27,29 +36,6 @@ DOWN = [
 NOT_WHOLE = ["|", ["==", "mirror_news", True], ["==", "mirror_state", "parted"]]
 TEND_S = 300.0  # between two jobs that connect the copies of one instance
 REPAIR_S = 3600.0  # between two attempts to repair the storage of a group
-_ENDED = ("success", "error", "canceled")
-
-
-class Request(NamedTuple):
-    """A LUXI call."""
-
-    method: str
-    args: tuple[Any, ...]
-
-
-class Weight(enum.Enum):
-    """How much a sentence matters to who reads the journal."""
-
-    WARNING = "warning"  # something was not as it should be, and something was done or failed
-    INFO = "info"  # nothing was done
-
-
-class Told(NamedTuple):
-    weight: Weight
-    text: str
-
-
-Round = Generator[Request, Any, list[Told]]
 
 
 def one_round(now: float, *, heed_pause: bool = True) -> Round:
@@ -69,6 +55,7 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     told = yield from _restart(now, drained=drained)
     if not drained:
         told += yield from _tend_mirrors(now)
+        told += yield from forget_expired(now)
     if repairs and not drained:
         told += yield from _repair_storage(now)
     archived, _ = yield Request(
@@ -81,12 +68,12 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
 
 def _restart(now: float, *, drained: bool) -> Round:
     """Have instances started that should run and do not."""
-    down = [name for (name,) in _rows((yield Request("Query", ("instance", ["name"], DOWN))))]
+    down = [name for (name,) in rows((yield Request("Query", ("instance", ["name"], DOWN))))]
     if not down:
         return []
     asked = ["received_ts", "end_ts", "status", "ops"]
-    jobs = list(_rows((yield Request("Query", ("job", asked, _recent(now))))))
-    locks = _rows((yield Request("Query", ("lock", ["name", "mode", "pending"], None))))
+    jobs = list(rows((yield Request("Query", ("job", asked, _recent(now))))))
+    locks = rows((yield Request("Query", ("lock", ["name", "mode", "pending"], None))))
     busy = frozenset({*_worked_on(jobs), *_locked(locks)})
     start, leave = decide(down, _attempts(jobs), busy, now)
     told = [Told(Weight.INFO, each.why) for each in leave]
@@ -95,32 +82,32 @@ def _restart(now: float, *, drained: bool) -> Round:
         why = f"The job queue is drained, so these instances stay down: {names}."
         return [*told, Told(Weight.INFO, why)]  # as the operator wants it
     if start:
-        order = start[:LARGEST_ORDER]
-        answers = yield Request("SubmitManyJobs", ([[_job(each, now)] for each in order],))
-        told += [_ordered(each, *answer) for each, answer in zip(order, answers, strict=True)]
+        due = start[:LARGEST_ORDER]
+        answers = yield Request("SubmitManyJobs", ([[_job(each, now)] for each in due],))
+        told += [_ordered(each, *answer) for each, answer in zip(due, answers, strict=True)]
     return told
 
 
 def _tend_mirrors(now: float) -> Round:
     """Have it noted which copies of mirrored disks are behind, and parted ones connected again."""
     fields = ["name", "pnode.group", "mirror_state", "mirror_news", "admin_state"]
-    rows = list(_rows((yield Request("Query", ("instance", fields, NOT_WHOLE)))))
-    if not rows:
+    found = list(rows((yield Request("Query", ("instance", fields, NOT_WHOLE)))))
+    if not found:
         return []
-    unfinished = ["&", *(["!=", "status", status] for status in _ENDED)]
+    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
     lately = ["|", unfinished, [">=", "received_ts", now - TEND_S]]
-    jobs = list(_rows((yield Request("Query", ("job", ["status", "ops"], lately)))))
-    noted = {op.get("group_name") for status, ops in jobs if status not in _ENDED for op in ops}
+    jobs = list(rows((yield Request("Query", ("job", ["status", "ops"], lately)))))
+    noted = {op.get("group_name") for status, ops in jobs if status not in ENDED for op in ops}
     tended = {op.get("instance_name") for _, ops in jobs for op in ops}
-    news = sorted({group for _, group, _, is_news, _ in rows if is_news} - noted)
+    news = sorted({group for _, group, _, is_news, _ in found if is_news} - noted)
     parted = [
         name
-        for name, _, state, _, wanted in rows
+        for name, _, state, _, wanted in found
         if state == "parted" and wanted == "up" and name not in tended
     ][:LARGEST_ORDER]
-    notes = [_order("OP_GROUP_VERIFY_DISKS", "group_name", group, _NEWS, now) for group in news]
+    notes = [order("OP_GROUP_VERIFY_DISKS", "group_name", group, _NEWS, now) for group in news]
     links = [
-        _order("OP_INSTANCE_ACTIVATE_DISKS", "instance_name", name, _PARTED, now) for name in parted
+        order("OP_INSTANCE_ACTIVATE_DISKS", "instance_name", name, _PARTED, now) for name in parted
     ]
     if not notes and not links:
         return []
@@ -141,16 +128,16 @@ def _repair_storage(now: float) -> Round:
     What does not help is not done again before a while: an operator has been told by then.
     """
     fields, faulty = ["pnode.group", "snodes.group"], ["==", "mirror_faulty", True]
-    rows = list(_rows((yield Request("Query", ("instance", fields, faulty)))))
-    if not rows:
+    found = list(rows((yield Request("Query", ("instance", fields, faulty)))))
+    if not found:
         return []
     lately = [">=", "received_ts", now - REPAIR_S]
-    jobs = _rows((yield Request("Query", ("job", ["ops"], lately))))
+    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
     tried = {op.get("group_name") for (ops,) in jobs for op in ops if op["OP_ID"] == _REPAIR}
-    groups = sorted({group for home, others in rows for group in (home, *others)} - tried)
+    groups = sorted({group for home, others in found for group in (home, *others)} - tried)
     if not groups:
         return []
-    orders = [[_order(_REPAIR, "group_name", group, _FAULTY, now)] for group in groups]
+    orders = [[order(_REPAIR, "group_name", group, _FAULTY, now)] for group in groups]
     answers = yield Request("SubmitManyJobs", (orders,))
     return [
         Told(Weight.WARNING, f"Group {group}: {_FAULTY}; job {told} looks what can be repaired.")
@@ -166,14 +153,9 @@ _NEWS = "copies of mirrored disks fell behind, or are up to date again, which is
 _PARTED = "the copies of its disks are parted, and are connected again"
 
 
-def _order(opcode: str, field: str, name: str, why: str, now: float) -> dict[str, Any]:
-    reason = [[SOURCE, why, int(now * 1_000_000_000)]]
-    return {"OP_ID": opcode, field: name, "priority": PRIORITY, "reason": reason}
-
-
 def _recent(now: float) -> list[Any]:
     """Return the filter for jobs that have not ended, and those that may have been attempts."""
-    unfinished = ["&", *(["!=", "status", status] for status in _ENDED)]
+    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
     return ["|", unfinished, [">=", "received_ts", now - MEMORY_S]]
 
 
@@ -203,15 +185,10 @@ def _ordered(start: Start, accepted: bool, answer: Any) -> Told:
     return Told(Weight.WARNING, text)
 
 
-def _rows(answer: Any) -> Iterable[list[Any]]:
-    """Yield the plain values of a query's rows."""
-    return ([value for _, value in row] for row in answer["data"])
-
-
 def _worked_on(jobs: Iterable[list[Any]]) -> Iterable[str]:
     """Yield the names of the instances of jobs that have not ended."""
     for _, _, status, ops in jobs:
-        if status not in _ENDED:
+        if status not in ENDED:
             yield from (op["instance_name"] for op in ops if "instance_name" in op)
 
 
@@ -228,7 +205,7 @@ def _attempts(jobs: Iterable[list[Any]]) -> list[Attempt]:
     tried: list[Attempt] = []
     touched: dict[str, float] = {}
     for received, ended, status, ops in jobs:
-        if status not in _ENDED or ended is None:
+        if status not in ENDED or ended is None:
             continue
         for op in (op for op in ops if "instance_name" in op):
             name = op["instance_name"]

@@ -31,6 +31,7 @@ from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
 from tests.sim.settings import GAMMA, WEB1, added, create, disk, mirrored
 from tests.sim.stories.reserved import COMMIT, reserved
+from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Watching
@@ -442,5 +443,21 @@ def test_a_node_and_a_group_are_evacuated_of_what_is_reserved_there() -> None:
             config = cluster.config
             assert not config.instances_on(config.node("gamma").uuid)
             assert len(config.reservations) == 2
+
+    simulate(scenario())
+
+
+def test_the_watcher_forgets_what_has_expired_and_nothing_else() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(replace(reserved(create()), expires="1h"))
+            await cluster.run(replace(reserved(create("web2")), expires="1d"))
+            await cluster.run(reserved(create("web3")))
+            await watch(cluster)
+            assert len(cluster.config.reservations) == 3
+            await cluster.settle(3601.0)
+            assert "Instance web1: its reservation has expired" in (await watch(cluster))[0].text
+            await at_rest(cluster)
+            assert [each.name for each in cluster.config.reservations] == ["web2", "web3"]
 
     simulate(scenario())

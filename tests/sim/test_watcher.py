@@ -17,8 +17,9 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
+from coordinator.watcher.conversation import SOURCE, Told
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
-from coordinator.watcher.round import SOURCE, Told, one_round
+from coordinator.watcher.round import one_round
 from tests.sim.settings import GAMMA, WEB1, create, web1_half_moved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster

@@ -5,11 +5,13 @@ import pytest
 
 from common.errors import Conflict
 from coordinator.operations.base import read_operation
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.registry import load_all
 from coordinator.queries.query import query
+from coordinator.watcher.conversation import LARGEST_ORDER, SOURCE, Request, Told, Weight
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
-from coordinator.watcher.round import LARGEST_ORDER, SOURCE, Request, Told, Weight, one_round
+from coordinator.watcher.round import one_round
 from tests.unit.queries.cluster import source
 
 NOW = 1_800_000_000.0
@@ -23,6 +25,7 @@ class Answering:
         self.pause: float | None = None
         self.drained = False
         self.mirrors: list[list[Any]] = []
+        self.reserved: list[list[Any]] = []
         self.jobs: list[list[Any]] = []
         self.locks: list[list[Any]] = []
         self.asked: list[Request] = []
@@ -47,6 +50,10 @@ class Answering:
                 return [self.pause, self.drained, False]
             case "Query", "instance", fields, *_ if "mirror_state" in fields:
                 return _table(self.mirrors)
+            case "Query", "instance", fields, *_ if "expires" in fields:
+                return _table(self.reserved)
+            case "Query", "job", ["ops"], *_:  # for what has expired
+                return _table([[ops] for _, _, _, ops in self.jobs])
             case "Query", "instance", *_:
                 return _table([[name] for name in self.down])
             case "Query", "job", fields, *_ if len(fields) == 2:  # for mirrors
@@ -81,10 +88,10 @@ def _table(rows: list[list[Any]]) -> dict[str, Any]:
     return {"fields": [], "data": [[[0, value] for value in row] for row in rows]}
 
 
-def test_where_all_runs_three_questions_and_the_archive_are_all_there_is() -> None:
+def test_where_all_runs_four_questions_and_the_archive_are_all_there_is() -> None:
     cluster = Answering()
     assert cluster.hold() == [(Weight.INFO, "Archived 3 jobs.")]
-    assert cluster.methods == ["QueryConfigValues", "Query", "Query", "AutoArchiveJobs"]
+    assert cluster.methods == ["QueryConfigValues", *["Query"] * 3, "AutoArchiveJobs"]
 
 
 def test_what_is_down_is_ordered_to_be_started_one_job_each() -> None:
@@ -229,6 +236,7 @@ def test_the_questions_are_understood() -> None:
     """Filters and fields are what the coordinator knows."""
     cluster = Answering("web1")
     cluster.mirrors = [["web1", "default", "parted", True, "up"]]
+    cluster.reserved = [["u-1", "web2", NOW]]
     cluster.hold()
     for request in cluster.asked:
         if request.method == "Query":
@@ -272,3 +280,27 @@ def test_mirrors_are_let_be_while_the_queue_is_drained() -> None:
     cluster.mirrors = [["web1", "default", "parted", True, "up"]]
     cluster.hold()
     assert cluster.ordered == []
+
+
+def test_what_was_reserved_until_now_is_forgotten_once_and_nothing_else() -> None:
+    cluster = Answering()
+    cluster.reserved = [["u-1", "web1", NOW], ["u-2", "web2", NOW + 1], ["u-3", "web3", None]]
+    told, _ = cluster.hold()
+    assert told.text == "Instance web1: its reservation has expired; job 40 forgets it."
+    (ordered,) = cluster.ordered
+    assert (ordered["OP_ID"], ordered["instance_name"]) == ("OP_INSTANCE_REMOVE", "u-1")
+    order = read_operation(ordered)
+    assert isinstance(order, RemoveInstance)
+    assert order.if_expired  # so nothing happens to what is made meanwhile
+    cluster.jobs = [[[int(NOW), 0], None, "queued", [ordered]]]
+    assert len(cluster.hold()) == 1
+    assert len(cluster.ordered) == 1
+
+
+def test_a_refused_removal_of_what_has_expired_is_told() -> None:
+    cluster = Answering()
+    cluster.reserved, cluster.refuses = [["u-1", "web1", NOW]], "The queue is full."
+    told, _ = cluster.hold()
+    assert (
+        told.text == "Instance web1: its reservation has expired, and it stays: The queue is full."
+    )

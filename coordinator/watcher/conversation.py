@@ -1,0 +1,42 @@
+"""What a round of the watcher is made of: requests that it yields, and what it tells at the end."""
+
+import enum
+from collections.abc import Generator, Iterable
+from typing import Any, NamedTuple
+
+SOURCE = "gantry:watcher"  # in the reason of its jobs
+LARGEST_ORDER = 200  # jobs a round, for others to have a turn
+PRIORITY = 10  # low: what an operator orders goes first
+ENDED = ("success", "error", "canceled")
+
+
+class Request(NamedTuple):
+    """A LUXI call."""
+
+    method: str
+    args: tuple[Any, ...]
+
+
+class Weight(enum.Enum):
+    """How much a sentence matters to who reads the journal."""
+
+    WARNING = "warning"  # something was not as it should be, and something was done or failed
+    INFO = "info"  # nothing was done
+
+
+class Told(NamedTuple):
+    weight: Weight
+    text: str
+
+
+Round = Generator[Request, Any, list[Told]]
+
+
+def order(opcode: str, field: str, name: str, why: str, now: float) -> dict[str, Any]:
+    reason = [[SOURCE, why, int(now * 1_000_000_000)]]
+    return {"OP_ID": opcode, field: name, "priority": PRIORITY, "reason": reason}
+
+
+def rows(answer: Any) -> Iterable[list[Any]]:
+    """Yield the plain values of a query's rows."""
+    return ([value for _, value in row] for row in answer["data"])

@@ -1,0 +1,45 @@
+"""Reserved instances whose time is over: they go, unless somebody has made them by then."""
+
+from coordinator.watcher.conversation import (
+    ENDED,
+    LARGEST_ORDER,
+    Request,
+    Round,
+    Told,
+    Weight,
+    order,
+    rows,
+)
+
+RESERVED = ["==", "forthcoming", True]
+AGAIN_S = 3600.0  # between two attempts to remove one, which hooks may refuse
+_EXPIRED = "its reservation has expired"
+
+
+def forget_expired(now: float) -> Round:
+    """Have reserved instances removed that were to be kept until now."""
+    fields = ["uuid", "name", "expires"]
+    reserved = rows((yield Request("Query", ("instance", fields, RESERVED))))
+    expired = {uuid: name for uuid, name, until in reserved if until is not None and until <= now}
+    if not expired:
+        return []
+    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
+    lately = ["|", unfinished, [">=", "received_ts", now - AGAIN_S]]
+    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
+    tried = {op.get("instance_name") for (ops,) in jobs for op in ops if op.get("if_expired")}
+    left = [uuid for uuid in expired if uuid not in tried][:LARGEST_ORDER]
+    if not left:
+        return []
+    orders = [_removal(uuid, now) for uuid in left]
+    answers = yield Request("SubmitManyJobs", ([[each] for each in orders],))
+    return [
+        Told(Weight.WARNING, f"Instance {expired[uuid]}: {_EXPIRED}; job {told} forgets it.")
+        if accepted
+        else Told(Weight.WARNING, f"Instance {expired[uuid]}: {_EXPIRED}, and it stays: {told}")
+        for uuid, (accepted, told) in zip(left, answers, strict=True)
+    ]
+
+
+def _removal(uuid: str, now: float) -> dict[str, object]:
+    """Return the order; it does nothing to what was made, or kept for longer, meanwhile."""
+    return order("OP_INSTANCE_REMOVE", "instance_name", uuid, _EXPIRED, now) | {"if_expired": True}
