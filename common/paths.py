@@ -119,8 +119,14 @@ class Paths:
     # root's to write, gantry-rapi's to read
     @property
     def rapi_users(self) -> Path:
-        """Who may use the REST interface, in Ganeti's format."""
+        """Who may use the REST interface of this node, in Ganeti's format."""
         return self.settings / "rapi-users"
+
+    # noded's to write, gantry-rapi's to read
+    @property
+    def cluster_rapi_users(self) -> Path:
+        """Who may use the REST interface of the cluster, wherever its master is."""
+        return self.state / "rest-users" / "users"
 
     # noded's to write, gantry-confd's to read
     @property

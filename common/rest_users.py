@@ -16,7 +16,11 @@ from datetime import UTC, datetime
 from math import inf
 from typing import NamedTuple
 
+from common.errors import Conflict, InvalidRequest, NotFound
+
 log = logging.getLogger(__name__)
+
+LARGEST_BYTES = 1 << 20  # some 10,000 users
 
 REALM = "Ganeti Remote API"
 READ, OPERATOR, WRITE = "read", "operator", "write"
@@ -117,6 +121,31 @@ def without(text: str, name: str) -> str:
     """Return a file of users without those lines that are of a name."""
     kept = (line for line in text.splitlines() if (line.split(None, 1) or [""])[0] != name)
     return "".join(f"{line}\n" for line in kept)
+
+
+def changed(text: str, add: str = "", remove: str = "") -> str:
+    """Return a file of users with a line more, or without those of a name.
+
+    Raises:
+        InvalidRequest: that is no line, or there would be too many.
+        Conflict: there is a user of this name.
+        NotFound: there is none.
+    """
+    present = parse_users(text)
+    if remove:
+        if remove not in present:
+            raise NotFound(f"There is no user {remove}.")
+        text = without(text, remove)
+    if add:
+        user = next(iter(parse_users(add).values()), None)
+        if user is None or add != user.line() or not add.isprintable():
+            raise InvalidRequest("That is no line of a user: a name, a password and options.")
+        if user.name in parse_users(text):
+            raise Conflict(f"There is a user {user.name} already; remove it first.")
+        text += f"{add}\n"
+    if len(text.encode()) > LARGEST_BYTES:
+        raise InvalidRequest("There are too many users of the REST interface; remove some.")
+    return text
 
 
 def _moment(text: str) -> float:

@@ -6,6 +6,9 @@ CONFD_KEY = "confd-key"  # by which programs ask about the configuration; the ma
 DOMAIN_KEY = "cluster-domain-secret"  # what clusters know that move instances to one another
 
 
+REST_USERS = "rest-users"  # who may use the REST interface, in the form of its file
+
+
 class Secret(Stored, kw_only=True):
     """Kept with the state, never shown, never exported; ``id`` is what it is for."""
 

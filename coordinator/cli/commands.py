@@ -203,7 +203,7 @@ AREAS = dict(
 )
 
 UMBRELLA = {
-    "add-rest-user": Command("let somebody use the REST interface of this node", "rest_users:add"),
+    "add-rest-user": Command("let somebody use the REST interface", "rest_users:add"),
     "join-token": Command("print what lets a cluster take this node", "token:show"),
     "list-rest-users": Command("list who may use the REST interface", "rest_users:show"),
     "remove-rest-user": Command("take a user of the REST interface away", "rest_users:remove"),

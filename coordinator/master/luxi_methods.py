@@ -15,6 +15,7 @@ from common.model.job import Job
 from common.names import JobId
 from coordinator.jobs.queue import JobQueue
 from coordinator.master.figures import FigureTeller
+from coordinator.master.rest_users import RestUserBook
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.questions import answer, read_question
 from coordinator.queries.classic import (
@@ -60,6 +61,7 @@ class LuxiMethods:
         self._store, self._queue, self._source, self._look = store, queue, source, look
         self._check_master, self._feed = check_master, feed
         self._asking = asyncio.Lock()
+        rest_users = RestUserBook(store)
         self._methods: dict[str, Method] = {
             "Query": self._query,
             "QueryFields": self._query_fields,
@@ -90,6 +92,8 @@ class LuxiMethods:
             "Subscribe": self._subscribe,
             "NextChanges": self._next_changes,
             "Figures": figures.tell,
+            "RestUsers": rest_users.read,
+            "ChangeRestUsers": rest_users.change,
         }
 
     async def __call__(self, request: Request) -> Any:

@@ -33,6 +33,7 @@ from coordinator.master.figures import FigureTeller
 from coordinator.master.keys import learn_keys
 from coordinator.master.luxi_methods import LuxiMethods
 from coordinator.master.publisher import Publisher
+from coordinator.master.rest_users import RestUsersPublisher
 from coordinator.master.standing import Watchfulness
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.placement.look import Look, take_look
@@ -185,12 +186,14 @@ class Master:
             # this node as the one to be named.
             await self.store.commit(self._taken_over)
             publisher = Publisher(self.store, self._nodes)
+            users = RestUsersPublisher(self.store, self._nodes)
             besides = [
                 group.create_task(work, name=name)
                 for name, work in {
                     "publisher": publisher.run(),
                     "address": AddressKeeper(self._me.name, self.store, self._nodes).run(),
                     "confd": ConfdPublisher(self.store, self._nodes, self._outside.random).run(),
+                    "users of the REST interface": users.run(),
                     "feed": self.feed.run(),
                     "figures": self.figures.run(),
                     "keys": learn_keys(self.store, self._nodes),

@@ -14,6 +14,7 @@ from common.luxi.answers import Request
 from coordinator.operations.base import read_operation
 
 ROOT = 0
+_FOR_ROOT = frozenset({"RestUsers", "ChangeRestUsers"})
 _SUBMITTING = frozenset({"SubmitJob", "SubmitJobToDrainedQueue"})
 _SUBMITTING_MANY = "SubmitManyJobs"
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
@@ -36,6 +37,11 @@ def check_may(request: Request, user: int) -> None:
     """
     if user in (ROOT, os.geteuid()):
         return
+    if request.method in _FOR_ROOT:
+        raise InvalidRequest(
+            f"{request.method} is for root of the master: it is about who may give orders over "
+            "the network. Give the command as root."
+        )
     for wire in _operations(request):
         if isinstance(wire, dict) and _is_for_root(wire):
             raise InvalidRequest(

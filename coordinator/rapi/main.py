@@ -32,7 +32,7 @@ from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
 from coordinator.rapi.server import MOST, Clients
 from coordinator.rapi.service import Service
-from coordinator.rapi.users import UsersFile
+from coordinator.rapi.users import Users, UsersFile
 from coordinator.rapi.whereabouts import where
 
 PORT = 5080  # of Ganeti's
@@ -72,7 +72,10 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
     service = Service(
         Sources(copy, luxi, inside),
         events,
-        UsersFile(options.users or paths.rapi_users, time.time),
+        Users(
+            UsersFile(options.users or paths.rapi_users, time.time),
+            UsersFile(paths.cluster_rapi_users, time.time),
+        ),
         Limits(options.requests_per_second, loop.time),
         lambda: where(paths.ssconf, here, copy.trouble),
         note,

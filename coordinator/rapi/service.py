@@ -22,7 +22,7 @@ from coordinator.rapi.reads import Sources, Told
 from coordinator.rapi.rights import REASON, may
 from coordinator.rapi.routes import DESCRIPTION, JSON, METRICS, Route, Router
 from coordinator.rapi.sending import send
-from coordinator.rapi.users import Access, UsersFile
+from coordinator.rapi.users import Access, Users
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Service:
         self,
         sources: Sources,
         events: Events,
-        users: UsersFile,
+        users: Users,
         limits: Limits,
         where: Callable[[], GntError],
         note: Callable[[web.BaseRequest, str, int, int], None] = lambda *_: None,

@@ -21,6 +21,21 @@ class Access(Enum):
     WRITE = auto()
 
 
+class Users:
+    """Those of several files: the operator's own for this node, and the cluster's."""
+
+    def __init__(self, *files: "UsersFile") -> None:
+        self._files = files
+
+    def log_in(self, header: str) -> User | None:
+        """Return the user of an Authorization header; None if that opens nothing."""
+        return next(filter(None, (file.log_in(header) for file in self._files)), None)
+
+    def certified(self, certificate: Mapping[str, Any] | None) -> User | None:
+        """Return the user of a certificate that was checked; None if there is none."""
+        return next(filter(None, (file.certified(certificate) for file in self._files)), None)
+
+
 class UsersFile:
     """The users of a file, read again when it has changed."""
 
@@ -55,6 +70,8 @@ class UsersFile:
                 return
             self._users = parse_users(self._path.read_text(encoding="utf-8"))
             log.info("%d users in %s", len(self._users), self._path)
+        except FileNotFoundError:
+            self._users, seen = {}, (0, 0, 0)
         except (OSError, UnicodeError) as error:
             if self._users or self._seen is None:
                 log.warning("nobody can log in: %s cannot be read: %s", self._path, error)

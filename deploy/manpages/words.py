@@ -281,8 +281,9 @@ DAEMONS = {
             "the certificate within seconds.",
             "Besides, OPTIONS may be operator (start, stop, move and export instances, cancel "
             "jobs), owner=TAG (see, start, stop, reboot and reinstall instances that have the "
-            "tag), and expires=TIME. gantry add-rest-user writes such lines, with a token instead "
-            "of a password, to be sent as Authorization: Bearer. With --client-ca, users whose "
+            "tag), and expires=TIME. gantry add-rest-user has the cluster keep such lines for all "
+            "its master candidates, with a token instead of a password, to be sent as "
+            "Authorization: Bearer. With --client-ca, users whose "
             "password is {CERTIFICATE} log in by a certificate in their name.",
             "Lists that are read with bulk=1 tell what nodes said last; the header Age says how "
             "many seconds ago that was. The end of a job is told after what it did.",
@@ -293,6 +294,7 @@ DAEMONS = {
         [
             ("/etc/default/gantry-rapi", "Options: GANTRY_RAPI_OPTIONS=…"),
             ("/etc/gantry/rapi-users", "Who may do what; for root and gantry-rapi to read."),
+            ("/var/lib/gantry/rest-users/users", "The same, of the cluster; on candidates."),
             ("/var/lib/gantry/rapi/rapi.pem", "Key and certificate, made at the first start."),
             ("/var/log/gantry/rapi/rapi-access.log", "Each request, in the common log format."),
         ],

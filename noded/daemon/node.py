@@ -42,6 +42,7 @@ from noded.handlers.physical_volumes import PhysicalVolumeHandlers
 from noded.handlers.providers import ProviderHandlers
 from noded.handlers.remote import RemoteHandlers, RunLine
 from noded.handlers.replica import ReplicaHandlers
+from noded.handlers.rest_users import RestUsersHandlers
 from noded.handlers.roster import RosterHandlers
 from noded.handlers.snapshots import SnapshotHandlers
 from noded.handlers.tasks import TaskHandlers
@@ -107,6 +108,7 @@ class Node:
         self._replica = ReplicaHandlers(paths.replica)
         self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
         files, confd = FileHandlers(paths.ssconf), ConfdHandlers(paths.confd)
+        rest_users = RestUsersHandlers(paths.cluster_rapi_users)
         self.instances = InstanceHandlers(
             drivers.hypervisors, drivers.network, self._tasks, drivers.storages
         )
@@ -136,7 +138,7 @@ class Node:
                 instances=self.instances,
                 replica=self._replica,
                 files=files,
-                confd=confd,
+                published=(confd, rest_users),
                 fence=self._fence,
                 candidates=self.candidates,
             ),
@@ -153,6 +155,7 @@ class Node:
             ProviderHandlers(paths.providers()),
             RemoteHandlers(paths, drivers.run_line),
             self._replica,
+            rest_users,
             RosterHandlers(self.candidates),
             SnapshotHandlers(drivers.storages, drivers.hypervisors, turns),
             TaskHandlers(self._tasks),

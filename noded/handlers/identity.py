@@ -8,6 +8,7 @@ from common.noderpc.confd import Confd
 from common.noderpc.identity import Identity, Request, Who
 from common.noderpc.instances import Instances
 from common.noderpc.replica import Replica
+from common.noderpc.rest_users import RestUsers
 from noded.calls.fence import EpochFence
 from noded.calls.roster import KnownCandidates
 from noded.handlers.files import FileHandlers
@@ -22,7 +23,7 @@ class IdentityHandlers(Identity):
         instances: Instances,
         replica: Replica,
         files: FileHandlers,
-        confd: Confd,
+        published: tuple[Confd | RestUsers, ...],
         fence: EpochFence,
         candidates: KnownCandidates,
     ) -> None:
@@ -30,7 +31,7 @@ class IdentityHandlers(Identity):
         self._instances = instances
         self._replica = replica
         self._files = files
-        self._confd = confd
+        self._published = published
         self._fence = fence
         self._candidates = candidates
         self._changing = asyncio.Lock()
@@ -60,7 +61,8 @@ class IdentityHandlers(Identity):
             # goes after it, since a member that forgot its master could obey another.
             await self._replica.erase()
             await self._files.erase()
-            await self._confd.withdraw()
+            for each in self._published:
+                await each.withdraw()
             await self._identity.leave()
             await self._fence.forget()
             await self._candidates.forget()

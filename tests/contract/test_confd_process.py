@@ -64,10 +64,9 @@ def test_a_damaged_file_is_told_of_and_mended_by_the_next_one(
 ) -> None:
     confd.publish()
     assert becomes(confd, lambda told: told == Told(0, "alpha", 42))
-    folder = confd.handlers._directory
     damaged = tmp_path / "damaged"
-    damaged.write_bytes((folder / "snapshot").read_bytes()[:-10])
-    damaged.rename(folder / "snapshot")
+    damaged.write_bytes((confd.folder / "snapshot").read_bytes()[:-10])
+    damaged.rename(confd.folder / "snapshot")
     assert becomes(confd, lambda told: told == Told(1, 1, 0))
     confd.publish(serial=44)
     assert becomes(confd, lambda told: told == Told(0, "alpha", 44))

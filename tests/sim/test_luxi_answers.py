@@ -58,6 +58,8 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("Subscribe", [{"group": ["name", "node_list"]}]),
     ("NextChanges", [1, 10]),
     ("Figures", []),
+    ("ChangeRestUsers", ["ci {cleartext}secret read", ""]),
+    ("RestUsers", []),
 ]  # fmt: skip
 
 

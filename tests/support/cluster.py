@@ -317,7 +317,7 @@ async def simulated_cluster(
         write_cluster(names, candidates, paths)
         with (
             patch("noded.identity.store.check_identity", check_identity_once),
-            patch("noded.handlers.confd._group", lambda: None),  # whatever this machine has
+            patch("noded.handlers.group_files.id_of", lambda _: None),  # whatever this machine has
             cluster.disk.watched(),
         ):
             try:

@@ -30,7 +30,7 @@ class ConfdProcess:
     """``strays`` are the salts of answers to what was asked before, or not by ``ask``."""
 
     port: int
-    handlers: ConfdHandlers
+    folder: Path  # what is published
     client: socket.socket
     strays: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
@@ -38,10 +38,10 @@ class ConfdProcess:
     def publish(self, serial: int = SERIAL) -> None:
         """Do what its node's daemon does when the master says so."""
         snapshot = pack(published(serial))
-        asyncio.run(self.handlers.publish(key=KEY, snapshot=snapshot))
+        asyncio.run(ConfdHandlers(self.folder).publish(key=KEY, snapshot=snapshot))
 
     def withdraw(self) -> None:
-        asyncio.run(self.handlers.withdraw())
+        asyncio.run(ConfdHandlers(self.folder).withdraw())
 
     def send(self, datagram: bytes) -> None:
         self.client.sendto(datagram, ("127.0.0.1", self.port))
@@ -79,8 +79,7 @@ def confd_process(root: Path) -> Iterator[ConfdProcess]:
     try:
         port = int(process.stdout.readline().rsplit(maxsplit=1)[-1])
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            handlers = ConfdHandlers(Paths(str(root)).confd)
-            yield ConfdProcess(port, handlers, client)
+            yield ConfdProcess(port, Paths(str(root)).confd, client)
     finally:
         process.terminate()
         process.stdout.close()

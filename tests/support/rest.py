@@ -21,7 +21,7 @@ from coordinator.rapi.luxi import Luxi
 from coordinator.rapi.reads import Sources
 from coordinator.rapi.server import Clients
 from coordinator.rapi.service import Service
-from coordinator.rapi.users import UsersFile
+from coordinator.rapi.users import Users, UsersFile
 from coordinator.rapi.whereabouts import where
 from tests.support.cluster import SimulatedCluster
 from tests.support.rapi import USERS, WRITER
@@ -178,7 +178,10 @@ async def rest_of(
         Service(
             Sources(copy, luxi, inside, cluster.now),
             events,
-            UsersFile(folder / "users", cluster.now),
+            Users(
+                UsersFile(folder / "users", cluster.now),
+                UsersFile(cluster.machines["alpha"].paths.cluster_rapi_users, cluster.now),
+            ),
             Limits(per_s, loop.time),
             troubled,
             lambda request, user, status, _: noted.append((request.path, user, status)),

@@ -64,3 +64,12 @@ def test_the_kernel_says_who_has_connected() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert user_behind(ours) == os.geteuid()
+
+
+@pytest.mark.parametrize("method", ["RestUsers", "ChangeRestUsers"])
+def test_users_of_the_rest_interface_are_for_root_alone(method: str) -> None:
+    request = Request(method=method, args=("", "ci"))
+    with pytest.raises(InvalidRequest, match=f"{method} is for root of the master"):
+        check_may(request, JANE)
+    check_may(request, 0)
+    check_may(request, os.geteuid())

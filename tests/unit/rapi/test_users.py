@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from common.rest_users import REALM, hashed, options_for, parse_users, without
-from coordinator.rapi.users import UsersFile, common_name, credentials
+from common.errors import Conflict, InvalidRequest, NotFound
+from common.rest_users import (
+    LARGEST_BYTES,
+    REALM,
+    changed,
+    hashed,
+    options_for,
+    parse_users,
+    without,
+)
+from coordinator.rapi.users import Users, UsersFile, common_name, credentials
 
 HA1 = hashlib.md5(f"carol:{REALM}:secret".encode()).hexdigest()
 TEXT = f"""# who may what
@@ -113,3 +122,58 @@ def test_a_changed_file_counts_at_once(tmp_path: Path) -> None:
 )
 def test_credentials_are_read(header: str, expected: tuple[str, str] | None) -> None:
     assert credentials(header) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x",
+        "x y\nz w write",
+        "x y write\n",
+        " x y",
+        "# a b",
+        "x y\x1b write",
+        "x y write,read",
+        "\n",
+    ],
+)
+def test_what_is_no_line_of_a_user_is_not_added(line: str) -> None:
+    """A line that is two would let somebody in whom nobody has named."""
+    with pytest.raises(InvalidRequest):
+        changed("", add=line)
+
+
+def test_users_are_added_and_removed_by_name() -> None:
+    text = changed("# ours\nbob secret read\n", add="eve secret write")
+    assert text == "# ours\nbob secret read\neve secret write\n"
+    with pytest.raises(Conflict, match="There is a user bob already"):
+        changed(text, add="bob other write")
+    with pytest.raises(NotFound, match="There is no user mallory"):
+        changed(text, remove="mallory")
+    assert changed(text, remove="bob") == "# ours\neve secret write\n"
+    assert changed(text, add="bob other write", remove="bob").endswith("\nbob other write\n")
+
+
+def test_users_have_an_end() -> None:
+    with pytest.raises(InvalidRequest, match="too many users"):
+        changed("", add=f"bob {'x' * LARGEST_BYTES}")
+
+
+def test_who_is_in_any_of_the_files_is_let_in(tmp_path: Path) -> None:
+    own, cluster = tmp_path / "own", tmp_path / "cluster"
+    users = Users(UsersFile(own, lambda: 0.0), UsersFile(cluster, lambda: 0.0))
+
+    def role(name: str, password: str) -> str | None:
+        user = users.log_in("Basic " + base64.b64encode(f"{name}:{password}".encode()).decode())
+        return user and user.role
+
+    own.write_text("bob one read\n")
+    assert role("bob", "one") == "read-only"
+    assert role("bob", "two") is None
+    cluster.write_text("bob two write\neve {CERTIFICATE} operator\n")
+    assert (role("bob", "one"), role("bob", "two")) == ("read-only", "admin")
+    found = users.certified({"subject": ((("commonName", "eve"),),)})
+    assert found is not None
+    assert found.role == "operator"
+    cluster.unlink()
+    assert role("bob", "two") is None

@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from noded.handlers.confd import ConfdHandlers
+from noded.handlers.rest_users import RestUsersHandlers
 
 NOBODYS = 65_534
 GROUP = NOBODYS if os.geteuid() == 0 else os.getegid()  # as far as we may give files to it
@@ -16,7 +17,7 @@ def test_the_daemons_group_may_read_and_nobody_else(tmp_path: Path) -> None:
     handlers = ConfdHandlers(folder)
     asyncio.run(handlers.publish(key="before", snapshot=b"there is a group"))
     assert folder.stat().st_mode & 0o077 == 0
-    with patch("noded.handlers.confd._group", lambda: GROUP):
+    with patch("noded.handlers.group_files.id_of", lambda _: GROUP):
         asyncio.run(handlers.publish(key="key", snapshot=b"packed"))
     assert (folder.stat().st_gid, folder.stat().st_mode & 0o777) == (GROUP, 0o750)
     for name, content in {"hmac.key": b"key", "snapshot": b"packed"}.items():
@@ -33,3 +34,16 @@ def test_what_is_withdrawn_is_gone_and_may_be_withdrawn_again(tmp_path: Path) ->
     asyncio.run(handlers.withdraw())
     asyncio.run(handlers.withdraw())
     assert not list(folder.iterdir())
+
+
+def test_users_of_the_rest_interface_are_kept_likewise(tmp_path: Path) -> None:
+    file = tmp_path / "rest-users" / "users"
+    handlers = RestUsersHandlers(file)
+    with patch("noded.handlers.group_files.id_of", lambda _: GROUP):
+        asyncio.run(handlers.publish(users="bob secret read\n"))
+    assert (file.parent.stat().st_gid, file.parent.stat().st_mode & 0o777) == (GROUP, 0o750)
+    assert (file.stat().st_gid, file.stat().st_mode & 0o777) == (GROUP, 0o640)
+    assert file.read_text() == "bob secret read\n"
+    asyncio.run(handlers.withdraw())
+    asyncio.run(handlers.withdraw())
+    assert not file.exists()
