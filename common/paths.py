@@ -116,6 +116,16 @@ class Paths:
         """Which files the master may put here, and whether it may run commands."""
         return self.settings / "remote"
 
+    @property
+    def out_of_band(self) -> Path:
+        """Programs that switch the power of other machines."""
+        return self.settings / "out-of-band"
+
+    @property
+    def restricted_commands(self) -> Path:
+        """What operators may have run here though nobody can log in."""
+        return self.settings / "restricted-commands"
+
     # root's to write, gantry-rapi's to read
     @property
     def rapi_users(self) -> Path:

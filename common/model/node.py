@@ -56,6 +56,7 @@ class Node(Entity, kw_only=True):
     master_capable: bool = True
     vm_capable: bool = True
     ndparams: dict[str, Any] = {}
+    powered: bool = True  # as far as is known from what switches it
     maintenance: Maintenance | None = None  # while it is drained for that
 
     @property

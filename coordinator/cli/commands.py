@@ -81,6 +81,11 @@ AREAS = dict(
                 "volumes": Command("list logical volumes", "storage:list_volumes"),
                 "list-storage": Command("list what disks are kept in", "storage:list_storage"),
                 "list-drbd": Command("list a node's mirrored disks", "storage:list_mirrors"),
+                "power": Command("switch nodes on or off past their systems", "power:power"),
+                "health": Command("tell how the machines of nodes are", "power:health"),
+                "restricted-command": Command(
+                    "run a command that root of the nodes has allowed", "power:restricted"
+                ),
             },
             {"show": "info"},
         ),

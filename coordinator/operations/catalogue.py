@@ -501,6 +501,7 @@ _ENTRIES = (
         many="node_name",
         confirm_many="Change {}?",
     ),
+    Entry("OP_OOB_COMMAND", "node.power"),
     Entry("OP_OS_DIAGNOSE", "os.diagnose", route="GET /2/os"),
     Entry(
         "OP_REPAIR_NODE_STORAGE",
@@ -510,6 +511,7 @@ _ENTRIES = (
         route="PUT /2/nodes/{node_name}/storage/repair",
         confirm="Give up what {} had on missing devices?",
     ),
+    Entry("OP_RESTRICTED_COMMAND", "node.restricted"),
     Entry("OP_TAGS_DEL", "tags.remove", route="DELETE /2/tags"),
     Entry("OP_TAGS_GET", "tags.get", route="GET /2/tags"),
     Entry("OP_TAGS_SEARCH", "tags.search"),

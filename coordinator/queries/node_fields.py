@@ -142,7 +142,8 @@ _CONFIGURED: tuple[Field[NodeRow], ...] = (
     Field("port", "Port", Kind.NUMBER, "TCP port of gantry-noded on this node",
           lambda row: row.entity.port),
     Field("powered", "Powered", Kind.BOOL, "Whether node is thought to be powered on",
-          _unavailable),
+          lambda row: row.entity.powered if row.parameters["oob_program"]
+          else Missing.UNAVAILABLE),
     Field("role", "Role", Kind.TEXT,
           'Node role; "M" for master, "C" for master candidate, "R" for regular, "D" for drained, '
           '"O" for offline', lambda row: row.role),

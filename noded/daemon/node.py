@@ -39,6 +39,7 @@ from noded.handlers.mirrors import MirrorHandlers
 from noded.handlers.network import NetworkHandlers
 from noded.handlers.operating_systems import OsHandlers
 from noded.handlers.physical_volumes import PhysicalVolumeHandlers
+from noded.handlers.programs import ProgramHandlers
 from noded.handlers.providers import ProviderHandlers
 from noded.handlers.remote import RemoteHandlers, RunLine
 from noded.handlers.replica import ReplicaHandlers
@@ -54,6 +55,7 @@ from noded.machine.driver import Machine
 from noded.network.interface import NetworkDriver
 from noded.operating_systems.interface import OsDriver
 from noded.powercycle import PowerSwitch
+from noded.programs.interface import ProgramRunner
 from noded.remote.shell import run_shell
 from noded.storage.lvm.physical import PhysicalVolumeDriver
 from noded.storage.storages import Storages
@@ -74,6 +76,7 @@ class Drivers:
     exports: ExportStore
     operating_systems: OsDriver
     hooks: HookRunner
+    programs: ProgramRunner
     network: NetworkDriver
     hypervisors: Mapping[str, Hypervisor]  # by their names: "kvm"
     machine: Machine
@@ -152,6 +155,7 @@ class Node:
             NetworkHandlers(drivers.network),
             OsHandlers(drivers.operating_systems, drivers.storages),
             PhysicalVolumeHandlers(drivers.physical),
+            ProgramHandlers(drivers.programs),
             ProviderHandlers(paths.providers()),
             RemoteHandlers(paths, drivers.run_line),
             self._replica,

@@ -46,6 +46,7 @@ from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
 from noded.operating_systems.driver import Places, ProcessOsDriver
 from noded.powercycle import find_switch
+from noded.programs.directory import ProgramDirectory
 from noded.storage.adopted import AdoptedStorage
 from noded.storage.attached import AttachedDevices
 from noded.storage.directories import read_directories
@@ -163,6 +164,7 @@ def _drivers(
             storages.open,
         ),
         hooks=HookScripts(paths.hooks, paths.state),
+        programs=ProgramDirectory(paths.out_of_band, paths.restricted_commands),
         network=LinuxNetwork(),
         hypervisors=hypervisors(
             Surroundings(

@@ -123,7 +123,7 @@ gnt-network remove net:
 gnt-node add-tags beta blue:
 gnt-node evacuate -f -I hail gamma:
 gnt-node failover -f beta:
-gnt-node health: OP_OOB_COMMAND
+gnt-node health: (unavail)
 gnt-node info beta:
 gnt-node list:
 gnt-node list-fields:
@@ -132,14 +132,14 @@ gnt-node list-tags beta:
 gnt-node migrate -f beta:
 gnt-node modify -D yes gamma:
 gnt-node modify-storage --allocatable yes beta lvm-pv sda: sda
-gnt-node power status beta: OP_OOB_COMMAND
+gnt-node power status beta: (unavail)
 gnt-instance remove -f installed:
 gnt-instance remove -f other:
 gnt-instance remove -f guest:
 gnt-instance remove -f batch:
 gnt-node remove-tags beta blue:
 gnt-node repair-storage beta lvm-vg xenvg: xenvg
-gnt-node restricted-command uptime beta: OP_RESTRICTED_COMMAND
+gnt-node restricted-command uptime beta: does not run
 gnt-node volumes:
 gnt-os diagnose:
 gnt-os info:

@@ -50,6 +50,7 @@ from noded.identity.keys import OwnKeyMaker
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.powercycle import PowerSwitch
+from noded.programs.fake import FakePrograms
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.disks import idle_copier, idle_os_driver, only_files
@@ -128,7 +129,7 @@ async def served(root: Path) -> AsyncIterator[Served]:
         Drivers(
             storages=only_files(storage), copier=idle_copier(storage), exports=FakeExports(),
             operating_systems=idle_os_driver(storage),
-            hooks=FakeHooks(), network=FakeNetwork("br0"),
+            hooks=FakeHooks(), programs=FakePrograms(), network=FakeNetwork("br0"),
             hypervisors={}, power=power,
             machine=FakeMachine("boot"), keys=OwnKeyMaker(), now=time.time,
         ),

@@ -39,6 +39,7 @@ from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.operating_systems.fake import FakeOsDriver
 from noded.powercycle import PowerSwitch
+from noded.programs.fake import FakePrograms
 from noded.storage.directories import read_directories
 from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.drbd.driver import MirrorStorage
@@ -100,6 +101,7 @@ class Machine:
         self.physical = FakePhysicalVolumes(self.volumes)
         self.exports = FakeExports()
         self.hooks = FakeHooks()
+        self.programs = FakePrograms()
         storages = self._storages()
         self.guests.open_disk = storages.open
         self.written = Contents(self.storage, self.volumes, self.exports, self.elsewhere, contents)
@@ -143,6 +145,7 @@ class Machine:
                 exports=life.of(self.exports),
                 operating_systems=life.of(self.operating_systems),
                 hooks=life.of(self.hooks), run_line=self._run_line,
+                programs=life.of(self.programs),
                 network=life.of(self.network),
                 machine=_Hardware(self),
                 hypervisors={"kvm": life.of(self.guests)} if self.has_hypervisor else {},

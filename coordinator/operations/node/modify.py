@@ -25,6 +25,7 @@ from coordinator.operations.node.pool import (
     some,
     successors,
 )
+from coordinator.operations.node.power import program_of
 from coordinator.operations.node.remnants import clear_remnants
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.parameter import Syntax, option
@@ -37,6 +38,7 @@ _TOLD = (
     "master_candidate",
     "master_capable",
     "vm_capable",
+    "powered",
     "primary_ip",
     "secondary_ip",
 )
@@ -76,6 +78,12 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         ),
     ] = None
     secondary_ip: SecondaryAddress = None
+    powered: Annotated[
+        bool | None,
+        option(
+            "--node-powered", help="whether it has power, if it is offline", syntax=Syntax.YES_NO
+        ),
+    ] = None
     ndparams: Annotated[
         dict[str, Any] | None,
         option("--node-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL),
@@ -108,6 +116,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         config = cluster.config
         before = config.node(self.node_name)
         after = self._changed(before, cluster.now())
+        self._check_power(config, before, after)
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
             raise InvalidRequest(f"Nothing to change on node {before.name}.")
         check_master_stays(config, before, after)
@@ -174,6 +183,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             "offline": self.offline,
             "master_capable": self.master_capable,
             "vm_capable": self.vm_capable,
+            "powered": self.powered,
             "primary_ip": self.primary_ip,
             "secondary_ip": self.secondary_ip,
         }
@@ -202,6 +212,20 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         if not wishes.get("drained", node.drained):
             wishes["maintenance"] = None
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)
+
+    def _check_power(self, config: Config, before: Node, after: Node) -> None:
+        if self.powered is not None and not program_of(config, before):
+            raise InvalidRequest(
+                f"Nothing switches the power of {before.name}, which has no oob_program, so "
+                "whether it is on is not kept."
+            )
+        if self.powered is not None and not before.offline:
+            raise Conflict(f"Node {before.name} is not marked offline, so it is known to be on.")
+        if before.offline and not after.offline and not after.powered:
+            raise Conflict(
+                f"Node {before.name} is switched off: “gnt-node power on {before.name}” first, or "
+                "add --node-powered=yes if it is on."
+            )
 
     def _promoted(self, config: Config, before: Node, after: Node, now: float) -> tuple[Node, ...]:
         """Return the nodes to promote so that the pool stays as large as it should be."""

@@ -1,11 +1,13 @@
 """Stories of nodes and of the pool of candidates."""
 
 from common.names import NodeName
+from common.noderpc.programs import OobCommand
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.maintain import MaintainNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.modify_storage import ModifyStorage
+from coordinator.operations.node.power import PowerNodes
 from coordinator.operations.node.powercycle import PowercycleNode
 from coordinator.operations.node.query_storage import QueryStorage
 from coordinator.operations.node.query_volumes import QueryVolumes
@@ -13,6 +15,7 @@ from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from coordinator.operations.node.rename import RenameNode
 from coordinator.operations.node.repair_storage import RepairStorage
+from coordinator.operations.node.restricted import RunRestricted
 from coordinator.operations.node.storage_units import UnitType
 from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, mirrored
 from tests.support.cluster import SimulatedCluster
@@ -46,6 +49,19 @@ async def gamma_drained(cluster: SimulatedCluster) -> None:
 
 async def gamma_offline(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+async def gamma_off_by_a_program(cluster: SimulatedCluster) -> None:
+    """Have gamma offline, with a program that switches it."""
+    program = {"oob_program": "/etc/gantry/out-of-band/switch"}
+    await cluster.run(ModifyNode(node_name=GAMMA, ndparams=program))
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+    for machine in cluster.machines.values():
+        machine.programs.answers[OobCommand.HEALTH, GAMMA] = '[["disks", "OK"]]'
+
+
+async def commands_on_gamma(cluster: SimulatedCluster) -> None:
+    cluster.machines["gamma"].programs.commands["tell"] = "as it was told"
 
 
 async def gamma_without_its_device(cluster: SimulatedCluster) -> None:
@@ -124,6 +140,15 @@ STORIES = {
     ),
     "have a node empty": Story(
         MaintainNode(node_name=GAMMA), concerned="gamma", uncertain=ABOUT_GAMMA,
+    ),
+    "switch a node off": Story(
+        PowerNodes(command=OobCommand.POWER_OFF, node_names=(GAMMA,)), gamma_off_by_a_program,
+    ),
+    "ask how nodes are": Story(
+        PowerNodes(command=OobCommand.HEALTH), gamma_off_by_a_program,
+    ),
+    "run a restricted command": Story(
+        RunRestricted(command="tell", nodes=(GAMMA,)), commands_on_gamma,
     ),
     "powercycle": Story(
         PowercycleNode(node_name=GAMMA), rest_s=60.0, concerned="gamma",

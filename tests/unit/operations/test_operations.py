@@ -151,7 +151,7 @@ def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
         "group_name": "default", "new_name": "other", "nodes": ["beta"], "kind": "node",
         "network_name": "lan", "network": "192.0.2.0/24",
         "tags": ["blue"], "pattern": "^b", "target_node": "gamma", "disk": 0, "amount": 1024,
-        "src_node": "beta", "disk_name": "data", "mode": "remote",
+        "src_node": "beta", "disk_name": "data", "mode": "remote", "command": "health",
     }  # fmt: skip
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
     needed += getattr(kind, "needs", ())
