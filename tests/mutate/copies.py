@@ -9,6 +9,11 @@ TARGET, CHUNKS = (
 )
 DOOR = "tests/contract/test_copy_door.py"  # what a process does is not in a copy of the tree
 EXPORTS = "tests/contract/test_exports.py"
+BRINGING = "tests/contract/test_copy_bringing.py"
+BETWEEN, MOVES = (
+    "tests/contract/test_copies_between_clusters.py",
+    "tests/sim/test_moves_between_clusters.py",
+)
 
 OF_COPIES = (
     Fault(
@@ -70,5 +75,55 @@ OF_COPIES = (
         "noded/exports/directory.py",
         'self._root / f".{export}.new"', "self._root / export",
         (EXPORTS,),
+    ),
+    Fault(
+        "second restart not waited for", "a copy waits for a node each time that it restarts",
+        "coordinator/operations/steps/persevering.py",
+        "if done > furthest or cluster.steady() - begun_at > PATIENCE_S:", "if done > furthest:",
+        (COPIES,),
+    ),
+    Fault(
+        "disk sent anywhere", "a disk goes where a cluster that is trusted expects it",
+        "coordinator/operations/backup/trust.py",
+        'if not self._is_signed("place", _place(index, destination), signature, salt):',
+        "if False:",
+        (MOVES,),
+    ),
+    Fault(
+        "disk taken from anybody", "a disk is taken from the node of a cluster that is trusted",
+        "coordinator/operations/backup/trust.py",
+        "        if not is_it:\n", "        if False:\n",
+        (MOVES,),
+    ),
+    Fault(
+        "arrived and given up", "what has come from another cluster stays",
+        "coordinator/operations/steps/between_clusters.py",
+        """        f"receive the disks of {name} from another cluster",
+        do=do,
+        undo=lambda: _end(cluster, sides),
+        point_of_no_return=True,""",
+        """        f"receive the disks of {name} from another cluster",
+        do=do,
+        undo=lambda: _end(cluster, sides),
+        point_of_no_return=False,""",
+        (MOVES,),
+    ),
+    Fault(
+        "expected elsewhere", "who breaks off finds who expects a disk where it was",
+        "noded/copies/driver.py",
+        "before.port if before else 0", "0",
+        (BETWEEN,),
+    ),
+    Fault(
+        "disk of another secret", "who brings a disk brings it to who expects that very one",
+        "noded/copies/bringing.py",
+        "            if not knows(hello, self._order.offer.secret):\n", "            if False:\n",
+        (BRINGING,),
+    ),
+    Fault(
+        "verdict not heeded", "a disk counts as sent when all of it is durable there",
+        "noded/copies/bringing.py",
+        "            if verdict.problem:\n", "            if False:\n",
+        (BRINGING,),
     ),
 )  # fmt: skip
