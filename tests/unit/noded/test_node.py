@@ -49,6 +49,7 @@ from noded.identity.keys import OwnKeyMaker
 from noded.machine.fake import FakeMachine
 from noded.network.fake import FakeNetwork
 from noded.powercycle import NoSwitch, PowerSwitch
+from noded.programs.fake import FakePrograms
 from noded.storage.directories import Directories
 from noded.storage.fake import FakeFiles, FakeStorage
 from tests.support.clock import simulate
@@ -90,7 +91,7 @@ class Rig:
             paths,
             Drivers(
                 storages=only_files(self.storage), copier=idle_copier(self.storage),
-                exports=FakeExports(), hooks=FakeHooks(),
+                exports=FakeExports(), hooks=FakeHooks(), programs=FakePrograms(),
                 operating_systems=idle_os_driver(self.storage), network=FakeNetwork(),
                 machine=FakeMachine("boot"),
                 hypervisors={"kvm": FakeHypervisor(FakeWorld(), "192.0.2.2")},
