@@ -114,6 +114,19 @@ def test_both_may_write_while_a_guest_moves(pair: Pair) -> None:
     pair.run(story())
 
 
+def test_two_that_look_for_each_other_for_a_guest_that_moves_do_meet(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        for side in (one, other):
+            await side.upkeep.disconnect(side.disk)
+        for side in (one, other):
+            await side.attach(Access.SHARED)
+        assert (await one.is_whole()).primary
+        assert (await one.report()).peer_primary
+
+    pair.run(story())
+
+
 def test_attaching_may_be_repeated(pair: Pair) -> None:
     async def story() -> None:
         await whole(pair)

@@ -94,6 +94,12 @@ MIRRORS = (
         (CONTRACT,),
     ),
     Fault(
+        "both may write, told later", "two that look for each other for a guest that moves do meet",
+        "noded/storage/drbd/devices.py",
+        "discard=discard, allow_two=allow_two", "discard=discard, allow_two=False",
+        (CONTRACT,),
+    ),
+    Fault(
         "secret shown", "the secret of a disk is not shown",
         "noded/storage/drbd/mirror.py",
         "    secret: str = field(repr=False)\n", "    secret: str = field(repr=True)\n",

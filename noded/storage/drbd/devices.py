@@ -76,9 +76,12 @@ class MirrorDevices:
         if wanted is None:
             return
         if there is None:
-            await self.module.connect(wanted, mirror.secret, mirror.parameters, discard=discard)
+            # What is allowed is told with it: the other end may be there before another command.
+            await self.module.connect(
+                wanted, mirror.secret, mirror.parameters, discard=discard, allow_two=allow_two
+            )
         self.parted.discard(mirror.resource)
-        if allow_two != (there is not None and device is not None and device.allows_two):
+        if there is not None and device is not None and device.allows_two != allow_two:
             await self.module.allow_two(wanted, allowed=allow_two)
 
     async def promote(self, mirror: Mirror, access: Access) -> None:

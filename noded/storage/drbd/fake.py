@@ -112,12 +112,13 @@ class FakeDrbd(DrbdModule):
         parameters: DrbdParameters,  # noqa: ARG002
         *,
         discard: bool,
+        allow_two: bool,
     ) -> None:
         end = self._of(connection.resource)
         if end.connection is not None:
             raise _refusal("Local address(port) already in use.")
         end.connection, end.secret, end.discard = connection, secret, discard
-        end.allows_two, end.link = False, Link.CONNECTING
+        end.allows_two, end.link = allow_two, Link.CONNECTING
         self._pairs.settle()
 
     async def disconnect(self, connection: Connection) -> None:

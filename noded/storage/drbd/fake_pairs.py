@@ -185,11 +185,11 @@ class FakePairs:
     def _meet(self, one: End, other: End) -> None:
         if not self._is_up(one, other):
             return
-        if one.secret != other.secret:
+        if one.secret != other.secret or one.allows_two != other.allows_two:
             one.part()
             other.part()
             return
-        if one.primary and other.primary and not (one.allows_two and other.allows_two):
+        if one.primary and other.primary and not one.allows_two:
             one.part()
             other.part()
             return

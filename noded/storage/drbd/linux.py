@@ -104,11 +104,18 @@ class LinuxDrbd(DrbdModule):
         await self._do(commands.detach(minor))
 
     async def connect(
-        self, connection: Connection, secret: str, parameters: DrbdParameters, *, discard: bool
+        self,
+        connection: Connection,
+        secret: str,
+        parameters: DrbdParameters,
+        *,
+        discard: bool,
+        allow_two: bool,
     ) -> None:
         options = {
             4: VERIFY_DIGEST.encode() + b"\0",
             6: struct.pack("=I", "ABC".index(parameters.protocol) + 1),
+            24: b"\1" if allow_two else b"\0",
             25: b"\1" if discard else b"\0",
         }
         proof = {1: secret.encode() + b"\0", 2: DIGEST.encode() + b"\0"}

@@ -95,9 +95,18 @@ class DrbdModule(Protocol):
         """Take a device's volumes; it goes on with the peer's copy, if there is a good one."""
 
     async def connect(
-        self, connection: Connection, secret: str, parameters: DrbdParameters, *, discard: bool
+        self,
+        connection: Connection,
+        secret: str,
+        parameters: DrbdParameters,
+        *,
+        discard: bool,
+        allow_two: bool,
     ) -> None:
-        """Begin to look for the peer, who has to prove that it knows ``secret``."""
+        """Begin to look for the peer, who has to prove that it knows ``secret``.
+
+        Both ends give up if one of them allows two primaries and the other does not.
+        """
 
     async def disconnect(self, connection: Connection) -> None:
         """Stop; the side that is not primary is outdated from then on."""

@@ -68,7 +68,7 @@ def test_a_device_takes_one_program_and_its_promotion_another(
     async def activate(minor: int) -> None:
         await drbd.create("gantry-d", minor)
         await drbd.attach(minor, "/dev/d", "/dev/m", MiB(64), DrbdParameters())
-        await drbd.connect(LINK, SECRET, DrbdParameters(), discard=False)
+        await drbd.connect(LINK, SECRET, DrbdParameters(), discard=False, allow_two=False)
         await drbd.promote(minor, force=False)
 
         await drbd.remove("gantry-d")
@@ -115,9 +115,22 @@ def test_a_device_that_the_module_does_not_make_is_told_with_its_reason(
 
 def test_secret_is_on_no_command_line(told: list[dict[int, bytes]]) -> None:
     drbd = LinuxDrbd(programs := Programs())
-    run(drbd.connect(LINK, SECRET, DrbdParameters(net_custom="--ping-int=1"), discard=False))
+    run(
+        drbd.connect(
+            LINK, SECRET, DrbdParameters(net_custom="--ping-int=1"), discard=False, allow_two=False
+        )
+    )
     assert SECRET not in " ".join(programs.ran)
     assert told[0][1] == SECRET.encode() + b"\0"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_whether_both_may_write_is_told_before_the_other_end_can_be_met(
+    told: list[dict[int, bytes]], allowed: bool
+) -> None:
+    drbd = LinuxDrbd(programs := Programs())
+    run(drbd.connect(LINK, SECRET, DrbdParameters(), discard=False, allow_two=allowed))
+    assert (told[0][24], programs.ran) == (bytes([allowed]), [])
 
 
 def test_kernel_without_digests_connects_without_proof(
@@ -131,7 +144,9 @@ def test_kernel_without_digests_connects_without_proof(
             raise netlink.DigestUnknown("This node's kernel has no HMAC for DRBD to use.")
 
     monkeypatch.setattr(netlink, "connect", connect)
-    run(LinuxDrbd(Programs()).connect(LINK, SECRET, DrbdParameters(), discard=True))
+    run(
+        LinuxDrbd(Programs()).connect(LINK, SECRET, DrbdParameters(), discard=True, allow_two=False)
+    )
     assert [1 in options for options in made] == [True, False]
     assert [options[25] for options in made] == [b"\1", b"\1"]
     assert "does not prove who it is" in caplog.text
