@@ -152,6 +152,7 @@ _READS = (
 # Submit what the catalogue has under another address, or not yet.
 _SUBMISSIONS: dict[str, str] = {
     "GET /2/instances/{instance_name}/info": "OP_INSTANCE_QUERY_DATA",
+    "POST /2/instances/{instance_name}/create": "OP_INSTANCE_CREATE",
     "POST /2/instances/{instance_name}/reinstall": "OP_INSTANCE_REINSTALL",
     "PUT /2/instances/{instance_name}/prepare-export": "OP_BACKUP_PREPARE",
     "PUT /2/nodes/{node_name}/role": "OP_NODE_SET_PARAMS",

@@ -25,6 +25,11 @@ def new_instance(call: Call) -> Parameters:
             raise refused(BAD, f"Unsupported request data version {other}")
 
 
+def reserved_instance(call: Call) -> Parameters:
+    given = call.members()
+    return _with_devices({name: given[name] for name in given if name != "__version__"})
+
+
 def changed_instance(call: Call) -> Parameters:
     return _with_devices(call.members())
 

@@ -108,6 +108,8 @@ TAKES: Mapping[str, Takes] = {
     "POST /2/groups": Takes(renamed={"name": "group_name"}),
     "POST /2/instances": Takes(renamed=shapes.INSTANCE_NAMES, shape=shapes.new_instance),
     "POST /2/instances-multi-alloc": Takes(shape=shapes.new_instances),
+    "POST /2/instances/{}/create": Takes(
+        renamed=shapes.INSTANCE_NAMES, shape=shapes.reserved_instance, fixed={"commit": True}),
     "POST /2/instances/{}/reboot": Takes(
         flags={"ignore_secondaries": "ignore_secondaries"}, shape=shapes.reboot, query=("type",)),
     "POST /2/instances/{}/reinstall": Takes(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from common.noderpc.hooks import Ending
 from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -302,3 +303,46 @@ def test_a_listener_that_leaves_is_no_error(
 
     with_rest(tmp_path, scenario, nodes=1)
     assert "unexpectedly" not in caplog.text
+
+
+def test_a_portal_reserves_names_and_makes_an_instance_while_names_are_served(
+    tmp_path: Path,
+) -> None:
+    """As one does that has to know the cluster before there can be a host name."""
+
+    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
+        dns = cluster.machines["alpha"].hooks
+        for directory in ("instance-add-post.d", "instance-rename-post.d"):
+            dns.scripts[directory] = {"50-dns": Ending.DONE}
+        job = await rest.job("POST", "/2/instances", {"__version__": 1, "forthcoming": True})
+        (uuid,) = job["opresult"]
+        told = (await rest.ask("GET", f"/2/instances/{uuid}")).value
+        assert (told["name"], told["uuid"], told["status"]) == (uuid, uuid, "ADMIN_down")
+        change = {
+            "disk_template": "plain", "disks": [["add", -1, {"size": 64}]], "nics": [["add", -1, {}]],
+            "beparams": {"memory": 256}, "os_name": "noop",
+        }  # fmt: skip
+        for path, body in (("modify", change), ("rename", {"new_name": "web1.example.com"})):
+            job = await rest.job("PUT", f"/2/instances/{uuid}/{path}", body)
+            assert job["status"] == "success", job["opresult"]
+        answer = await rest.ask("GET", "/2/query/instance?fields=name,forthcoming")
+        assert answer.value["data"] == [[[0, "web1.example.com"], [0, True]]]
+        job = await rest.job("POST", f"/2/instances/{uuid}/create", {"no_install": True})
+        assert job["status"] == "success", job["opresult"]
+        told = (await rest.ask("GET", "/2/instances/web1.example.com")).value
+        assert (told["status"], told["uuid"], told["disk.sizes"]) == ("running", uuid, [64])
+        steps = [
+            (told["GANETI_INSTANCE_UUID"], told["GANETI_POST_INSTANCE_NAME"], *map(told.get, SAID))
+            for _, _, told in dns.runs
+        ]
+        name = "web1.example.com"
+        assert steps == [
+            (uuid, uuid, "True", "False"), (uuid, name, None, None), (uuid, name, "False", "True"),
+        ]  # fmt: skip
+        refused = await rest.job("POST", f"/2/instances/{uuid}/create")
+        assert "is there already" in str(refused["opresult"])
+
+    with_rest(tmp_path, scenario)
+
+
+SAID = ("GANETI_FORTHCOMING", "GANETI_COMMIT")
