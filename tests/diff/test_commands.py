@@ -79,6 +79,32 @@ def test_many_instances_are_made_from_a_file(served: Served, tmp_path: Path) -> 
         assert said.code == 0, said.text
 
 
+def test_what_is_reserved_is_changed_renamed_and_made(served: Served) -> None:
+    for words in (
+        (*ADD, "--forthcoming", "coming"),
+        ("gnt-instance", "info", "coming"),
+        ("gnt-instance", "modify", "-B", "memory=256M", "coming"),
+        ("gnt-instance", "grow-disk", "coming", "0", "64M"),
+        ("gnt-instance", "rename", "--no-ip-check", "--no-name-check", "-f", "coming", "come"),
+    ):
+        said = served.gnt(*words)
+        assert said.code == 0, f"{words}: {said.text}"
+    columns = ("-o", "name,forthcoming,status", "--no-headers", "--separator=|")
+    assert served.gnt("gnt-instance", "list", *columns).text == "come|Y|ADMIN_down\n"
+    said = served.gnt("gnt-instance", "startup", "come")
+    assert said.code == 1
+    assert "is only reserved" in said.text
+    again = ("-B", "memory=256M", "--disk", "0:size=1088M")
+    wrong = served.gnt(*ADD, "--commit", "come")
+    assert wrong.code == 1
+    assert "was reserved with disks of 1088 MiB" in wrong.text
+    said = served.gnt("gnt-instance", "add", "-t", "sharedfile", "-o", "none", "--no-install",
+                      *again, "--commit", "come")  # fmt: skip
+    assert said.code == 0, said.text
+    assert served.gnt("gnt-instance", "list", *columns).text == "come|N|running\n"
+    assert served.gnt("gnt-instance", "remove", "-f", "come").code == 0
+
+
 def test_nodes_are_emptied_and_changed(served: Served) -> None:
     for words in (
         (*ADD, "-n", "gamma", "moving"),

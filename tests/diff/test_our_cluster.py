@@ -1,6 +1,7 @@
 """Debian's hbal and hinfo on the answers of our coordinator."""
 
 import http.client
+import re
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -90,3 +91,43 @@ def test_space_is_what_is_free_and_what_the_disks_of_a_node_take(served: Served)
     rows = served.ask("QueryNodes", [], ["name", "dtotal", "dfree"], use_locking)
     taken = {name: total - free for name, total, free in rows}
     assert taken == {"alpha": 0, "beta": 600 * GIBIBYTE, "gamma": 9 * GIBIBYTE}
+
+
+def test_debians_hbal_moves_what_is_reserved_and_its_hspace_counts_with_it(served: Served) -> None:
+    socket = f"-L{served.root / 'var/run/ganeti/socket/ganeti-query'}"
+    names = [f"coming{number}" for number in range(4)]
+    placed = _capacity(socket)
+    for name in names:
+        said = served.gnt(
+            "gnt-instance", "add", "--forthcoming", "-t", "drbd", "--disk", "0:size=1G", "-B",
+            "memory=8G", "-o", "none", "-n", "beta:gamma", name,
+        )  # fmt: skip
+        assert said.code == 0, said.text
+    assert _capacity(socket) < placed
+    moved = _debians("hbal", socket, "-X")
+    assert "3 nodes, 7 instances" in moved
+    use_locking = False
+    told = ["forthcoming", "pnode", "snodes"]
+    rows = served.ask("QueryInstances", names, told, use_locking)
+    assert all(forthcoming for forthcoming, _, _ in rows)
+    assert len({(home, *seconds) for _, home, seconds in rows}) > 1, moved
+    for name in names:
+        assert served.gnt("gnt-instance", "remove", "-f", name).code == 0
+
+
+def _capacity(socket: str) -> int:
+    """Return how many more instances of the standard size Debian's hspace finds room for."""
+    said = _debians("hspace", socket, "--standard-alloc=10g,10g,1", "--disk-template=drbd")
+    found = re.findall("([0-9]+) instances allocated", said)
+    assert found, said
+    return int(found[-1])
+
+
+def _debians(program: str, *words: str) -> str:
+    path = find(program)
+    assert path is not None
+    done = subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
+        [path, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

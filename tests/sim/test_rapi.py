@@ -319,8 +319,8 @@ def test_a_portal_reserves_names_and_makes_an_instance_while_names_are_served(
         told = (await rest.ask("GET", f"/2/instances/{uuid}")).value
         assert (told["name"], told["uuid"], told["status"]) == (uuid, uuid, "ADMIN_down")
         change = {
-            "disk_template": "plain", "disks": [["add", -1, {"size": 64}]], "nics": [["add", -1, {}]],
-            "beparams": {"memory": 256}, "os_name": "noop",
+            "disk_template": "plain", "disks": [["add", -1, {"size": 64}]],
+            "nics": [["add", -1, {}]], "beparams": {"memory": 256}, "os_name": "noop",
         }  # fmt: skip
         for path, body in (("modify", change), ("rename", {"new_name": "web1.example.com"})):
             job = await rest.job("PUT", f"/2/instances/{uuid}/{path}", body)
