@@ -20,7 +20,7 @@ _STATIC_INSTANCE = (
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
     "disk.snapshots",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
-    "maybe_on",
+    "maybe_on", "forthcoming", "expires",
 )  # fmt: skip
 _LIVE_INSTANCE = (
     "status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console", "mirror_state",
@@ -121,7 +121,10 @@ def show_specs(command: str, words: Sequence[str]) -> int:
 def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
     """Arrange what a query told of one instance; absent values stand as text."""
     state = f"configured to be {told['admin_state']}"
-    if "status" in told:
+    if told["forthcoming"]:
+        until = f" until {format_time(told['expires'])}" if told["expires"] else ""
+        state = f"only reserved{until}: its room is kept, and no node has anything of it"
+    elif "status" in told:
         state += f", actual state is {told['status']}"
         guest = _known(told, "guest_state")
         if guest not in (None, "absent", "running"):
