@@ -219,7 +219,7 @@ class LuxiMethods:
         async with self._asking:
             return await asyncio.to_thread(answer, await self._look(), asked)
 
-    async def _subscribe(self, fields: dict[str, Any]) -> int:
+    async def _subscribe(self, fields: Any) -> int:
         """Ours: begin to be told what changes; the fields wanted of each kind of object."""
         return self._feed.subscribe(fields)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from common.errors import InvalidRequest, NotFound
-from common.messages import to_json
+from common.messages import from_builtins, to_json
 from common.names import NodeId
 from common.tasks import Background
 from coordinator.disks.kinds import pools_of
@@ -94,7 +94,7 @@ class Feed:
         finally:
             await self._background.close()
 
-    def subscribe(self, fields: Mapping[str, Sequence[str]]) -> int:
+    def subscribe(self, fields: Any) -> int:
         """Begin a subscription and return its number; everything there is counts as changed.
 
         Raises:
@@ -222,9 +222,10 @@ class Feed:
         return rows
 
 
-def _columns(fields: Mapping[str, Sequence[str]]) -> dict[str, tuple[Field[Any], ...]]:
+def _columns(fields: Any) -> dict[str, tuple[Field[Any], ...]]:
     columns = {}
-    for kind, names in fields.items():
+    asked = from_builtins(fields, dict[str, tuple[str, ...]], what="the subscription")
+    for kind, names in asked.items():
         if kind not in ORDER:
             raise InvalidRequest(f"Nobody can subscribe to “{kind}”; there are {', '.join(ORDER)}.")
         known = find_subject(kind).fields
