@@ -30,6 +30,7 @@ class ConfdProcess:
     """``strays`` are the salts of answers to what was asked before, or not by ``ask``."""
 
     port: int
+    pid: int
     folder: Path  # what is published
     client: socket.socket
     strays: list[str] = field(default_factory=list)
@@ -79,7 +80,7 @@ def confd_process(root: Path) -> Iterator[ConfdProcess]:
     try:
         port = int(process.stdout.readline().rsplit(maxsplit=1)[-1])
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            yield ConfdProcess(port, Paths(str(root)).confd, client)
+            yield ConfdProcess(port, process.pid, Paths(str(root)).confd, client)
     finally:
         process.terminate()
         process.stdout.close()
