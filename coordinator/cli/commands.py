@@ -97,6 +97,9 @@ AREAS = dict(
                 "list": Command("list groups", "lists:list_objects"),
                 "list-fields": _FIELDS,
                 "info": Command("show all about groups", "info:group_info"),
+                "show-ispecs-cmd": Command(
+                    "print the command that makes a group of this policy", "info:show_group_specs"
+                ),
             },
             {},
         ),

@@ -80,6 +80,24 @@ def write_specs(policy: Mapping[str, Any]) -> str:
     )
 
 
+def write_own_policy(policy: Mapping[str, Any]) -> str:
+    """Return the options that say what a group's own policy has; nothing of what it has not."""
+    words = []
+    if "minmax" in policy:
+        bounds = (
+            f"min:{_written(each['min'])}/max:{_written(each['max'])}" for each in policy["minmax"]
+        )
+        words.append(f"--ipolicy-bounds-specs {'//'.join(bounds)}")
+    if "disk-templates" in policy:
+        words.append(f"--ipolicy-disk-templates {','.join(policy['disk-templates'])}")
+    words += [
+        f"--ipolicy-{name} {policy[name]}"
+        for name in ("vcpu-ratio", "spindle-ratio")
+        if name in policy
+    ]
+    return " ".join(words)
+
+
 def _written(spec: Mapping[str, Any]) -> str:
     return ",".join(f"{name}={spec[name]}" for name in _SPEC)
 

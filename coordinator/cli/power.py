@@ -1,12 +1,15 @@
 """``gnt-node power``, ``health`` and ``restricted-command``: nodes whose systems do not answer."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from common.errors import InvalidRequest
 from coordinator.cli.asking import query
 from coordinator.cli.confirm import confirm
+from coordinator.cli.connection import connect
+from coordinator.cli.follow import follow
 from coordinator.cli.parser import Parser, add_json, add_table_options
 from coordinator.cli.storage import run
 from coordinator.cli.submit import common_fields
@@ -26,6 +29,7 @@ def power(command: str, words: Sequence[str]) -> int:
     )
     parser.add_argument("what", choices=tuple(_WORDS), help="what to do")
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="its name; none: all nodes")
+    _add_submitting(parser)
     parser.add_argument("-f", "--force", action="store_true", help="do not ask")
     parser.add_argument(
         "--auto-promote", action="store_true", help="make other nodes candidates instead"
@@ -48,7 +52,7 @@ def power(command: str, words: Sequence[str]) -> int:
             run(change | {"auto_promote": options.auto_promote} | _common(options))
     wire = {"ignore_status": options.ignore_status, "power_delay": options.power_delay}
     rows = _ask(options, _WORDS[options.what], wire)
-    if options.what != "status":
+    if rows is None or options.what != "status":
         return 0
     shown = [[name, _power(state, told)] for name, state, told in rows]
     return _show(options, ("Node", "Power"), shown, rows)
@@ -59,7 +63,7 @@ def health(command: str, words: Sequence[str]) -> int:
     parser = _parser(command, "Tell how the machines of nodes are, as oob_program says.")
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="its name; none: all nodes")
     options = parser.parse_args(words)
-    rows = _ask(options, "health", {})
+    rows = _ask(options, "health", {}) or []
     shown = [
         [name, item, state]
         for name, how, told in rows
@@ -78,6 +82,7 @@ def restricted(command: str, words: Sequence[str]) -> int:
     )
     parser.add_argument("restricted", metavar="COMMAND", help="its name")
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="where")
+    _add_submitting(parser)
     parser.add_argument("-g", "--node-group", metavar="GROUP", help="on all nodes of a group")
     parser.add_argument(
         "-M", "--show-machine-names", action="store_true", help="before each line (if several)"
@@ -95,7 +100,9 @@ def restricted(command: str, words: Sequence[str]) -> int:
         raise InvalidRequest("Say on which nodes, or on which group's with --node-group.")
     names = [node["name"] for node in query("node", ("name",), wanted).as_objects()]
     wire = {"OP_ID": "OP_RESTRICTED_COMMAND", "command": options.restricted, "nodes": names}
-    said = run(wire | {"use_locking": options.sync} | _common(options))
+    said = _run(options, wire | {"use_locking": options.sync} | _common(options))
+    if said is None:
+        return 0
     if options.json:
         write(options.json, [[n, *told] for n, told in zip(names, said, strict=True)])
     for name, (_, text) in zip(names, said, strict=True):
@@ -126,7 +133,27 @@ def _common(options: argparse.Namespace) -> dict[str, Any]:
     return common_fields("gnt-node", options)
 
 
-def _ask(options: argparse.Namespace, command: str, more: dict[str, Any]) -> list[list[Any]]:
+def _add_submitting(parser: Parser) -> None:
+    parser.add_argument("--submit", action="store_true", help="do not wait for the job's end")
+    parser.add_argument("--print-jobid", action="store_true", help="print the job's number first")
+
+
+def _run(options: argparse.Namespace, wire: dict[str, Any]) -> Any:
+    """Run a job; return its result, None if its end is not waited for."""
+    with connect() as client:
+        number = int(client.call("SubmitJob", [wire]))
+        if getattr(options, "print_jobid", False):
+            print(number, flush=True)
+        if getattr(options, "submit", False):
+            print(f"JobID: {number}", file=sys.stderr)
+            return None
+        ended = follow(client, number, out=sys.stderr)
+    if ended.failure is not None:
+        raise ended.failure
+    return ended.results[0]
+
+
+def _ask(options: argparse.Namespace, command: str, more: dict[str, Any]) -> list[list[Any]] | None:
     """Return a node's name, how what is told of it is to be taken, and that."""
     wire = {
         "OP_ID": "OP_OOB_COMMAND",
@@ -134,8 +161,8 @@ def _ask(options: argparse.Namespace, command: str, more: dict[str, Any]) -> lis
         "node_names": options.nodes,
         "timeout": options.oob_timeout,
     }
-    told = run(wire | more | _common(options))
-    return [[name, state, value] for (_, name), (state, value) in told]
+    told = _run(options, wire | more | _common(options))
+    return told and [[name, state, value] for (_, name), (state, value) in told]
 
 
 def _power(state: int, told: Any) -> str:

@@ -86,6 +86,10 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
             "give your word with --no-voting."
         ),
     },
+    **{
+        command: {"--disk-state": _STATES, "--hypervisor-state": _STATES}
+        for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
+    },
     "gnt-cluster renew-crypto": {
         "--new-cluster-certificate": Refused(
             "The cluster's authority cannot be replaced; --new-node-certificates renews what it "

@@ -30,7 +30,7 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
     """Run the command of an operation; return the exit code."""
     operation = find_operation(entry.opcode)
     options = parser_for(name, operation, entry).parse_args(words)
-    asks = bool(entry.confirm) and not (options.force or options.dry_run)
+    asks = bool(entry.confirm) and not (_is_sure(options) or options.dry_run)
     with connect() as client:
         chosen = None
         if entry.many:
@@ -45,10 +45,15 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
         # The coordinator would say the same of bad parameters, after a round trip.
         orders = [read_operation(job[0]) for job in jobs]
         for question in filter(None, (order.question() for order in orders)):
-            if not (options.force or options.dry_run):
+            if not (_is_sure(options) or options.dry_run):
                 confirm(question)
         _confirm(entry, chosen.names if chosen else fields.values(), chosen, options)
         return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
+
+
+def _is_sure(options: argparse.Namespace) -> bool:
+    """Tell whether an operator who was asked would say yes."""
+    return bool(options.force or options.yes)
 
 
 def _whole_name(client: Client, entry: Entry, fields: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +85,7 @@ def _confirm(
     question = entry.confirm or (entry.confirm_many if several else "")
     if not question or options.dry_run:
         return
-    if (entry.confirm and options.force) or (several and options.force_multiple):
+    if (entry.confirm and _is_sure(options)) or (several and options.force_multiple):
         return
     names = list(objects)[: None if chosen else 1]
     confirm(question.format(in_words([str(name) for name in names])))
@@ -94,7 +99,10 @@ def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) ->
         add_selection(parser, _kind(entry))
     add_job_options(parser, verbose="verbose" not in operation.parameters())
     asks = entry.confirm or operation.question is not Operation.question
-    if asks and "force" not in operation.parameters():
+    parser.set_defaults(yes=False)
+    if asks and "force" in operation.parameters():  # which means more
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+    elif asks:
         parser.add_argument("-f", "--force", "--yes", action="store_true", help="do not ask")
     if asks:
         parser.set_defaults(force=False)

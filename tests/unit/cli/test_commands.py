@@ -379,3 +379,17 @@ def test_the_command_for_a_cluster_of_the_same_sizes_can_be_given(
     wanted = read_wanted(parser_of("gnt-cluster init").parse_args([*words[2:], "--address=::1"]))
     assert wanted.name == coordinator.methods["QueryClusterInfo"]()["name"]
     assert wanted.ipolicy == InstancePolicy()
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_the_command_for_a_group_of_the_same_policy_can_be_given(run: Run) -> None:
+    name = run("gnt-group list --no-headers -o name").out.split()[0]
+    ran = run(f"gnt-group show-ispecs-cmd --include-defaults {name}")
+    assert ran.code == 0
+    words = ran.out.split()
+    assert (words[:2], words[-1]) == (["gnt-group", "add"], name)
+    assert "--ipolicy-bounds-specs" in words
+    assert "--ipolicy-vcpu-ratio" in words
+    ran = run(f"gnt-group show-ispecs-cmd {name}")
+    assert ran.out.split()[-1] == name
+    assert run("gnt-group show-ispecs-cmd nowhere").code == 3

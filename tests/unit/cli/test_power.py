@@ -46,3 +46,25 @@ def test_the_health_of_machines_is_listed_and_something_critical_is_told_by_the_
     ran = run("gnt-node health --json alpha")
     assert ran.code == 0
     assert json.loads(ran.out) == [{"node": "alpha", "item": "disk", "status": "OK"}]
+
+
+def test_a_restricted_command_s_words_are_shown_by_node(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job(result=[[True, "one\ntwo\n"], [False, "No."]])
+    ran = run("gnt-node restricted-command tell alpha beta")
+    assert ran.code == 1
+    assert ran.out.splitlines() == ["alpha: one", "alpha: two", "beta: No."]
+    ((order,),) = coordinator.submitted
+    assert (order["command"], order["nodes"]) == ("tell", ["alpha", "beta"])
+    assert run("gnt-node restricted-command tell").code == 2
+    assert run("gnt-node restricted-command tell nowhere").code == 3
+
+
+def test_nobody_waits_for_what_is_only_submitted(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job(result=list(NODES))
+    ran = run("gnt-node power --submit --print-jobid on beta")
+    assert (ran.code, ran.out.strip().isdecimal()) == (0, True)
+    assert "JobID: " in ran.err

@@ -192,6 +192,8 @@ def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]
         ),
         ("gnt-node modify -s 192.0.2.7 beta",
          {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "beta", "secondary_ip": "192.0.2.7"}),
+        ("gnt-node powercycle --yes beta",
+         {"OP_ID": "OP_NODE_POWERCYCLE", "node_name": "beta", "force": False}),
         ("gnt-node powercycle -f beta",
          {"OP_ID": "OP_NODE_POWERCYCLE", "node_name": "beta", "force": True}),
         ("gnt-debug delay 1.5", {"OP_ID": "OP_TEST_DELAY", "duration": 1.5}),
