@@ -51,6 +51,7 @@ AREAS = dict(
                 **_TAGS,
                 "init": Command("make a cluster of this node", "init:init"),
                 "info": Command("show the cluster's parameters", "info:cluster_info"),
+                "epo": Command("switch nodes off in order, or on again", "epo:epo"),
                 "getmaster": Command("print the name of the master", "cluster:getmaster"),
                 "master-ping": Command("tell whether the master answers", "cluster:master_ping"),
                 "master-failover": Command("make this node the master", "takeover:take_over"),
