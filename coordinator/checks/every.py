@@ -1,6 +1,6 @@
 """All checks, in the order in which they are shown: of the configuration, and of each group."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from coordinator.checks.cluster import check_references, check_roles
 from coordinator.checks.disks import check_left_over, check_missing, check_missing_snapshots
@@ -27,6 +27,13 @@ from coordinator.checks.nodes import (
 )
 from coordinator.checks.operating_systems import check_systems
 from coordinator.checks.parameters import check_stored_parameters
+from coordinator.checks.placement import (
+    check_exclusion,
+    check_flags,
+    check_nodes_of_instances,
+    check_policies,
+    check_spare_memory,
+)
 from coordinator.checks.volumes import (
     check_groups,
     check_lost_snapshots,
@@ -37,7 +44,12 @@ from coordinator.checks.volumes import (
 Check = Callable[[Seen], Iterator[Finding]]
 
 OF_CONFIGURATION: dict[str, tuple[Check, ...]] = {
-    "Verifying the configuration": (check_references, check_roles, check_stored_parameters),
+    "Verifying the configuration": (
+        check_references,
+        check_roles,
+        check_flags,
+        check_stored_parameters,
+    ),
 }
 OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying nodes": (
@@ -62,6 +74,12 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_whereabouts,
         check_strangers,
     ),
+    "Verifying places": (
+        check_policies,
+        check_nodes_of_instances,
+        check_exclusion,
+        check_spare_memory,
+    ),
     "Verifying disks": (
         check_missing,
         check_missing_snapshots,
@@ -74,3 +92,20 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_devices,
     ),
 }
+
+SKIPPABLE: dict[str, tuple[Check, ...]] = {
+    "hvparam_assessment": (),  # is part of what nodes say of themselves
+    "nplusone_mem": (check_spare_memory,),
+}
+"""What can be left out, by Ganeti's names."""
+
+
+def without(
+    checks: Mapping[str, tuple[Check, ...]], skipped: Collection[str]
+) -> dict[str, tuple[Check, ...]]:
+    """Return the checks without those that are to be left out."""
+    left_out = {check for name in skipped for check in SKIPPABLE[name]}
+    return {
+        title: tuple(check for check in several if check not in left_out)
+        for title, several in checks.items()
+    }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from common.errors import GntError
 from common.model.node import Node
 from common.model.stamp import Stamp
-from common.names import NodeId, NodeName
+from common.names import InstanceName, NodeId, NodeName
 from common.noderpc.disks import VolumeListing
 from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
@@ -70,6 +70,7 @@ class Seen(NamedTuple):
     version: str
     members: frozenset[NodeId] | None = None  # the nodes that are looked at; None: all
     troubles: Mapping[NodeName, GntError] = {}  # why candidates cannot take commits
+    outside_policy: Mapping[InstanceName, str] = {}  # why, as a clause
 
     def concerns(self, node: NodeId) -> bool:
         """Tell whether a node is one of those that are looked at."""

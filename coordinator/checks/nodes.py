@@ -136,7 +136,7 @@ def check_distributed_files(seen: Seen) -> Iterator[Finding]:
                 continue
             what = "is another one than on other nodes" if digest else "is missing, or not allowed"
             message = f"{path} {what}; “gnt-cluster redist-conf” copies that of the master"
-            yield Finding("ENODEFILECHECK", "node", node.name, message)
+            yield Finding("ECLUSTERFILECHECK", "node", node.name, message)
 
 
 def check_setup(seen: Seen) -> Iterator[Finding]:

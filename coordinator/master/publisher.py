@@ -92,4 +92,5 @@ class Publisher:
 
 def _same(one: Config, other: Config) -> bool:
     """Tell whether the files cannot differ; nearly free, unlike making them."""
-    return one.nodes is other.nodes and one.cluster is other.cluster
+    tables = ("nodes", "cluster", "groups", "networks")
+    return all(getattr(one, table) is getattr(other, table) for table in tables)

@@ -126,6 +126,7 @@ _ENTRIES = (
         command="gnt-cluster verify",
         help="look for anything that is wrong",
         for_json={"findings": True},
+        ignored=("--verify-ssh-clutter",),
     ),
     Entry("OP_CLUSTER_VERIFY_CONFIG", "cluster.verify_config"),
     Entry(

@@ -371,17 +371,9 @@ async def _check_group(cluster: Cluster, name: str) -> None:
 
 def _outside(config: Config) -> set[str]:
     """Return the names of instances that the policies of their groups do not allow."""
-    from coordinator.operations.placement.fit import check_policy  # commands have no use for it
-    from coordinator.operations.placement.promises import PlannedInstance
+    from coordinator.operations.placement.fit import outside_policy  # commands have no use for it
 
-    names: set[str] = set()
-    for instance in config.sorted_instances():
-        planned = PlannedInstance(instance, config.disks_of(instance))
-        try:
-            check_policy(config, planned, config.nodes[instance.primary_node])
-        except Conflict:
-            names.add(instance.name)
-    return names
+    return set(outside_policy(config))
 
 
 def _check_pools(config: Config, after: Config) -> None:

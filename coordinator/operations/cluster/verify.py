@@ -9,10 +9,10 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup, check_skipped
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import ResultIsFindings, SkippedChecks
+from coordinator.operations.fields import ResultIsFindings
 from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import Shorthand, Syntax, option
 from coordinator.state.config import Config
 
 
@@ -39,7 +39,29 @@ class VerifyCluster(Operation[None, VerifyClusterPlan], kw_only=True):
     group_name: Annotated[
         str | None, option("-g", "--node-group", help="look at the nodes of this group only")
     ] = None
-    skip_checks: SkippedChecks = ()
+    debug_simulate_errors: Annotated[
+        bool,
+        option(
+            "--debug-simulate-errors",
+            help="tell one error of each code, found or not: to try what reads them",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    skip_checks: Annotated[
+        tuple[str, ...],
+        option(
+            "--skip-checks",
+            help="names of checks to leave out",
+            syntax=Syntax.LIST,
+            shorthands=(
+                Shorthand(
+                    ("--no-nplus1-mem",),
+                    "do not look whether nodes could take the instances of one that fails",
+                    value="nplusone_mem",
+                ),
+            ),
+        ),
+    ] = ()
     findings: ResultIsFindings = False
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002 -- it looks at all, and locks nothing
@@ -51,13 +73,17 @@ class VerifyCluster(Operation[None, VerifyClusterPlan], kw_only=True):
         config = cluster.config
         how: dict[str, Any] = {
             "error_codes": self.error_codes,
+            "debug_simulate_errors": self.debug_simulate_errors,
             "ignore_errors": self.ignore_errors,
             "verbose": self.verbose,
             "findings": self.findings,
         }
         groups = [config.group(self.group_name)] if self.group_name else config.sorted_groups()
         parts: list[Operation[Any, Any]] = [] if self.group_name else [VerifyConfig(**how)]
-        parts += [VerifyGroup(group_name=group.name, **how) for group in groups]
+        parts += [
+            VerifyGroup(group_name=group.name, skip_checks=self.skip_checks, **how)
+            for group in groups
+        ]
         return VerifyClusterPlan(jobs=tuple((FollowUp(input=part.to_input()),) for part in parts))
 
     def jobs(self, plan: VerifyClusterPlan) -> FollowUps:

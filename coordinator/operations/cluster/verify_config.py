@@ -9,7 +9,13 @@ from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import IgnoredCodes, NamedCodes, ResultIsFindings, ToldChecks
+from coordinator.operations.fields import (
+    IgnoredCodes,
+    NamedCodes,
+    ResultIsFindings,
+    SimulatedErrors,
+    ToldChecks,
+)
 from coordinator.operations.locking import wanted
 from coordinator.state.config import Config
 
@@ -19,6 +25,7 @@ class VerifyConfig(Operation[None, VerifyPlan], kw_only=True):
     """Check the configuration; the first part of OP_CLUSTER_VERIFY."""
 
     error_codes: NamedCodes = False
+    debug_simulate_errors: SimulatedErrors = False
     ignore_errors: IgnoredCodes = ()
     verbose: ToldChecks = False
     findings: ResultIsFindings = False
@@ -37,7 +44,12 @@ class VerifyConfig(Operation[None, VerifyPlan], kw_only=True):
             )
         seen = Seen(config, {}, cluster.state.stamp, {}, VERSION)
         return report(
-            OF_CONFIGURATION, seen, cluster.log, codes=self.error_codes, ignored=self.ignore_errors
+            OF_CONFIGURATION,
+            seen,
+            cluster.log,
+            codes=self.error_codes,
+            ignored=self.ignore_errors,
+            simulated=self.debug_simulate_errors,
         )
 
     def result(self, plan: VerifyPlan) -> Any:

@@ -22,7 +22,7 @@ from common.noderpc.operating_systems import OperatingSystems
 from common.noderpc.remote import Remote
 from common.noderpc.roster import Rosters
 from common.version import VERSION
-from coordinator.checks.every import OF_GROUP
+from coordinator.checks.every import OF_GROUP, SKIPPABLE, without
 from coordinator.checks.finding import NodeReport, Seen
 from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.disks.kinds import pools_of
@@ -33,16 +33,16 @@ from coordinator.operations.fields import (
     IgnoredCodes,
     NamedCodes,
     ResultIsFindings,
+    SimulatedErrors,
     SkippedChecks,
     ToldChecks,
 )
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
+from coordinator.operations.placement.fit import outside_policy
 from coordinator.operations.steps.mirrors import ask_mirrors
 from coordinator.state.config import Config
-
-SKIPPABLE = ("hvparam_assessment", "nplusone_mem")  # Ganeti's; neither is made here
 
 
 def check_skipped(names: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ def check_skipped(names: Sequence[str]) -> None:
     Raises:
         InvalidRequest: names those that can be left out.
     """
-    if not set(names) <= set(SKIPPABLE):
+    if not set(names) <= SKIPPABLE.keys():
         raise InvalidRequest(
             f"The checks that can be left out are {' and '.join(SKIPPABLE)}, not "
             f"{', '.join(names)}."
@@ -64,6 +64,7 @@ class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
 
     group_name: Annotated[str, argument("group to look at")]
     error_codes: NamedCodes = False
+    debug_simulate_errors: SimulatedErrors = False
     ignore_errors: IgnoredCodes = ()
     verbose: ToldChecks = False
     skip_checks: SkippedChecks = ()
@@ -84,7 +85,12 @@ class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
             cluster.log(f"* Asking the nodes of group {group.name}: {names}")
         seen = await _look(cluster, group)
         return report(
-            OF_GROUP, seen, cluster.log, codes=self.error_codes, ignored=self.ignore_errors
+            without(OF_GROUP, self.skip_checks),
+            seen,
+            cluster.log,
+            codes=self.error_codes,
+            ignored=self.ignore_errors,
+            simulated=self.debug_simulate_errors,
         )
 
     def result(self, plan: VerifyPlan) -> Any:
@@ -101,7 +107,12 @@ async def _look(cluster: Cluster, group: Group) -> Seen:
     nodes = [node for node in _nodes(config, group) if not node.offline]
     reports = await cluster.each({node.uuid: _ask(cluster, node, names) for node in nodes})
     members = frozenset(node.uuid for node in _nodes(config, group))
-    return Seen(config, reports, stamp, digests, VERSION, members, cluster.troubles)
+    outside = {
+        name: why
+        for name, why in outside_policy(config).items()
+        if config.instance(name).primary_node in members
+    }
+    return Seen(config, reports, stamp, digests, VERSION, members, cluster.troubles, outside)
 
 
 def _nodes(config: Config, group: Group) -> list[Node]:

@@ -8,13 +8,17 @@ from collections.abc import Iterable
 
 from common.model.master_address import address_of
 from common.model.node import Node
+from common.version import VERSION
 from coordinator.state.config import Config
+
+AF_INET, AF_INET6 = 2, 10
 
 
 def ssconf_files(config: Config) -> dict[str, str]:
     """Return what each file holds."""
     cluster, nodes = config.cluster, config.sorted_nodes()
     candidates = [node for node in nodes if node.master_candidate]
+    networks = sorted(config.networks.values(), key=lambda network: network.name)
     return {
         "cluster_name": f"{cluster.name}\n",
         "master_ip": f"{cluster.master_ip or config.master().primary_ip}\n",
@@ -30,11 +34,34 @@ def ssconf_files(config: Config) -> dict[str, str]:
         ),
         "offline_nodes": _names(node for node in nodes if node.offline),
         "online_nodes": _names(node for node in nodes if not node.offline),
+        "cluster_tags": _lines(sorted(cluster.tags)),
+        "cluster_uuid": f"{cluster.uuid}\n",
+        "enabled_user_shutdown": "False\n",
+        "maintain_node_health": "False\n",
+        "master_candidates_certs": _lines(
+            f"{node.uuid}={node.key}" for node in candidates if node.key
+        ),
+        "networks": _lines(f"{each.uuid} {each.name}" for each in networks),
+        "node_vm_capable": _lines(f"{node.name}={node.vm_capable}" for node in nodes),
+        "nodegroups": _lines(f"{each.uuid} {each.name}" for each in config.sorted_groups()),
+        "primary_ip_family": f"{_family(config.master().primary_ip)}\n",
+        "release_version": f"{VERSION}\n",
         "hypervisor_list": _lines(cluster.enabled_hypervisors),
         "file_storage_dir": f"{cluster.file_storage_dir}\n",
         "shared_file_storage_dir": f"{cluster.shared_file_storage_dir}\n",
         "gluster_storage_dir": f"{cluster.gluster_storage_dir}\n",
+        **{
+            f"hvparams_{name}": _lines(
+                f"{key}={value}" for key, value in sorted(cluster.hvparams.get(name, {}).items())
+            )
+            for name in cluster.enabled_hypervisors
+        },
     }
+
+
+def _family(ip: str) -> int:
+    """Return the number of an address's family, as Linux and Ganeti have it."""
+    return AF_INET6 if ":" in ip else AF_INET
 
 
 def _names(nodes: Iterable[Node]) -> str:

@@ -9,7 +9,7 @@ from common.errors import Conflict, GntError, NoCapacity, NodeFailure
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
-from common.names import MiB
+from common.names import InstanceName, MiB
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.built_in import place_here
@@ -134,6 +134,12 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     Raises:
         Conflict: says which quantity is out of bounds.
     """
+    if why := policy_violation(config, planned, node):
+        raise Conflict(f"{why} Use --ignore-ipolicy to override it.")
+
+
+def policy_violation(config: Config, planned: PlannedInstance, node: Node) -> str:
+    """Say in a sentence what the policy of a node's group has against an instance, or nothing."""
     from coordinator.allocator.allocation.why_not import bounds_in_words
     from coordinator.allocator.policy import check_policy as find_violation
     from coordinator.allocator.refusal import Reason
@@ -143,11 +149,23 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
     policy = seen_policy(config.policy_of(group))
     demand = demand_of(config, planned, None)
     reason = Reason(find_violation(policy, demand))
-    if reason is not Reason.NONE:
-        raise Conflict(
-            f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
-            f"it {bounds_in_words(policy, demand, reason)}. Use --ignore-ipolicy to override it."
-        )
+    if reason is Reason.NONE:
+        return ""
+    return (
+        f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
+        f"it {bounds_in_words(policy, demand, reason)}."
+    )
+
+
+def outside_policy(config: Config) -> dict[InstanceName, str]:
+    """Say of each instance that the policy of its group does not allow why."""
+    found: dict[InstanceName, str] = {}
+    for instance in config.made_instances:
+        node = config.nodes.get(instance.primary_node)
+        planned = PlannedInstance(instance, config.disks_of(instance))
+        if node and (why := policy_violation(config, planned, node)):
+            found[instance.name] = why
+    return found
 
 
 def _memory(config: Config, instance: Instance) -> MiB:

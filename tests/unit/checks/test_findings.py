@@ -142,6 +142,19 @@ MIRROR = DrbdBacking(
 )  # fmt: skip
 
 
+def _mirrored(*seconds: str, **fields: Any) -> tuple[Update, ...]:
+    """Return web1 with a further disk on alpha and each of these nodes, which have it."""
+    disks = [
+        Disk(
+            uuid=DiskId(f"with {name}"), size=MiB(64), nodes=(NodeId("alpha"), NodeId(name)),
+            backing=FileBacking(path=PATH, shared=True),
+        )
+        for name in seconds
+    ]  # fmt: skip
+    uuids = (DISK, *(disk.uuid for disk in disks))
+    return (*map(Put, disks), Put(replace(INSTANCE, disks=uuids, **fields)))
+
+
 class Flaw(NamedTuple):
     """What is different from the healthy cluster, and what is to be found for that."""
 
@@ -151,6 +164,7 @@ class Flaw(NamedTuple):
     alpha: dict[str, Any] | GntError = {}
     beta: dict[str, Any] | GntError = {}
     severity: Severity = Severity.ERROR
+    outside: dict[InstanceName, str] = {}
 
 
 def _facts(**fields: Any) -> dict[str, Any]:
@@ -265,12 +279,48 @@ FLAWS = {
         (Put(replace(CLUSTER, revoked_keys=(KeyId("d" * 64),))),),
         beta={"roster": Roster(candidates=EVERYBODY)},
     ),
+    "a policy does not allow an instance": Flaw(
+        "EINSTANCEPOLICY", "it is too small", outside={InstanceName("web1"): "it is too small"},
+        severity=Severity.WARNING,
+    ),
+    "mirrors are on several nodes": Flaw(
+        "EINSTANCELAYOUT", "mirrored on several nodes: beta, gamma",
+        _mirrored("beta", "gamma"),
+        severity=Severity.WARNING,
+    ),
+    "mirrors are in several groups": Flaw(
+        "EINSTANCESPLITGROUPS", "its nodes are in several groups: alpha, beta",
+        (*_mirrored("beta"), Put(Group(uuid=GroupId("other"), name=GroupName("other"))),
+         Put(replace(_node("beta"), group=GroupId("other")))),
+        severity=Severity.WARNING,
+    ),
+    "an instance is on a node that is for none": Flaw(
+        "EINSTANCEUNSUITABLENODE", "is on alpha, which may run no instances",
+        (Put(_node("alpha", vm_capable=False)),),
+    ),
+    "instances are to be apart": Flaw(
+        "EEXTAGS", "several instances with the tag service:dns: web1, web2",
+        (Put(replace(CLUSTER, tags=("htools:iextags:service",))),
+         Put(replace(INSTANCE, tags=("service:dns",))),
+         Put(replace(INSTANCE, uuid=InstanceId("web2"), name=InstanceName("web2"), disks=(),
+                     nics=(), admin_state=AdminState.DOWN, tags=("service:dns",)))),
+        severity=Severity.WARNING,
+    ),
+    "a failure would find too little memory": Flaw(
+        "ENODEN1", "100 MiB of memory free, and 512 MiB would be needed for the instances of alpha",
+        _mirrored("beta", disk_template=DiskTemplate.DRBD, beparams={"maxmem": 512, "minmem": 512}),
+        beta=_facts(memory_free=MiB(100)),
+    ),
+    "flags contradict one another": Flaw(
+        "ECLUSTERCFG", "is a master candidate, and drained",
+        (Put(_node("beta", drained=True)),),
+    ),
     "a distributed file is another one": Flaw(
-        "ENODEFILECHECK", "/etc/hosts is another one than on other nodes", DISTRIBUTING,
+        "ECLUSTERFILECHECK", "/etc/hosts is another one than on other nodes", DISTRIBUTING,
         beta={"files": {"/etc/hosts": "other"}},
     ),
     "a distributed file is missing": Flaw(
-        "ENODEFILECHECK", "/etc/hosts is missing, or not allowed", DISTRIBUTING,
+        "ECLUSTERFILECHECK", "/etc/hosts is missing, or not allowed", DISTRIBUTING,
         beta={"files": {"/etc/hosts": ""}},
     ),
     "the master lacks its address": Flaw(
@@ -439,7 +489,15 @@ def _findings(flaw: Flaw) -> list[Finding]:
         for node in state.config.sorted_nodes()
         if not node.offline and (change := given.get(node.name)) is not None
     }
-    seen = Seen(state.config, nodes, STAMP, SSCONF, VERSION, troubles={NodeName("beta"): FULL})
+    seen = Seen(
+        state.config,
+        nodes,
+        STAMP,
+        SSCONF,
+        VERSION,
+        troubles={NodeName("beta"): FULL},
+        outside_policy=flaw.outside,
+    )
     every: list[Callable[[Seen], Any]] = [
         check for checks in (OF_CONFIGURATION | OF_GROUP).values() for check in checks
     ]
