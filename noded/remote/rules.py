@@ -14,6 +14,8 @@ from common.errors import NodeFailure
 from noded.durable_file import explaining
 from noded.system.roots_scripts import check_roots_own
 
+FILE, SHELL = "file", "shell"  # words that lines begin with
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
@@ -50,9 +52,9 @@ def parse_rules(text: str, *, source: str) -> Rules:
     for number, line in enumerate(text.splitlines(), start=1):
         word, _, value = line.partition("#")[0].strip().partition(" ")
         value = value.strip()
-        if word == "file" and value.startswith("/"):
+        if word == FILE and value.startswith("/"):
             files.append(value.rstrip("/"))
-        elif word == "shell" and not value:
+        elif word == SHELL and not value:
             has_shell = True
         elif word:
             raise NodeFailure(
