@@ -6,7 +6,7 @@ import shutil
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, InvalidRequest, Unreachable
+from common.errors import Conflict, GntError, InvalidRequest, NotFound, Unreachable
 from common.model.job import Status
 from common.names import KeyId, NodeId, NodeName
 from common.noderpc.identity import Who
@@ -161,6 +161,26 @@ def test_a_renewed_certificate_is_another_one_for_the_same_key() -> None:
             ]  # fmt: skip
             assert [read_pem(text).key for text in after] == [read_pem(text).key for text in before]
             assert keys_at(cluster, "beta") == listed
+
+    simulate(scenario())
+
+
+def test_certificates_of_some_nodes_are_renewed_and_the_others_stay() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            files = [cluster.machines[name].paths.identity / CERTIFICATE for name in cluster.names]
+            before = [file.read_text() for file in files]
+            await cluster.run(RenewCrypto(node_certificates=True, nodes=("beta",)))
+            after = [file.read_text() for file in files]
+            changed = [old != new for old, new in zip(before, after, strict=True)]
+            assert changed == [False, True, False]
+            with pytest.raises(InvalidRequest, match="add --new-node-certificates"):
+                await cluster.run(RenewCrypto(confd_hmac_key=True, nodes=("beta",)))
+            with pytest.raises(NotFound, match="omega"):
+                await cluster.run(RenewCrypto(node_certificates=True, nodes=("omega",)))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            with pytest.raises(Conflict, match="offline cannot be asked: gamma"):
+                await cluster.run(RenewCrypto(node_certificates=True, nodes=("beta", "gamma")))
 
     simulate(scenario())
 

@@ -35,6 +35,15 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         bool,
         option("--new-node-certificates", help="for all nodes in service", syntax=Syntax.FLAG),
     ] = False
+    nodes: Annotated[
+        tuple[str, ...],
+        option(
+            "--nodes",
+            metavar="NODE,…",
+            help="with --new-node-certificates: for these alone",
+            syntax=Syntax.LIST,
+        ),
+    ] = ()
     confd_hmac_key: Annotated[
         bool,
         option("--new-confd-hmac-key", help="for programs that ask confd", syntax=Syntax.FLAG),
@@ -75,9 +84,16 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
                 f"A secret that clusters share has at least {SHORTEST_SECRET} characters; "
                 "“openssl rand -hex 32” makes one."
             )
+        if self.nodes and not self.node_certificates:
+            raise InvalidRequest("--nodes says whose certificates: add --new-node-certificates.")
         config = cluster.config
+        named = {config.node(name).uuid for name in self.nodes}
+        if away := [config.nodes[uuid].name for uuid in named if config.nodes[uuid].offline]:
+            raise Conflict(f"Nodes that are offline cannot be asked: {', '.join(sorted(away))}.")
         nodes = [
-            node for node in config.sorted_nodes() if self.node_certificates and not node.offline
+            node
+            for node in config.sorted_nodes()
+            if self.node_certificates and not node.offline and (not named or node.uuid in named)
         ]
         nodes.sort(key=lambda node: node.uuid == config.cluster.master)
         return RenewPlan(

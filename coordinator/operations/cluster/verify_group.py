@@ -40,7 +40,6 @@ from coordinator.operations.fields import (
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
-from coordinator.operations.placement.fit import outside_policy
 from coordinator.operations.steps.mirrors import ask_mirrors
 from coordinator.state.config import Config
 
@@ -99,6 +98,8 @@ class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
 
 async def _look(cluster: Cluster, group: Group) -> Seen:
     """Ask the nodes of a group."""
+    from coordinator.operations.placement.fit import outside_policy  # commands have no use for it
+
     # Jobs go on meanwhile: a copy of the state has to be as new as it was before we asked.
     config, stamp = cluster.config, cluster.state.stamp
     files = ssconf_files(config)
