@@ -1,6 +1,7 @@
 """The faults, in the order of the code that they are planted in."""
 
 from tests.mutate.clients import CLIENTS
+from tests.mutate.cluster import CLUSTER
 from tests.mutate.confd import CONFD
 from tests.mutate.copies import OF_COPIES
 from tests.mutate.disks import DISKS as OF_DISKS
@@ -387,6 +388,7 @@ FAULTS = (
         "running.change(cancel_wanted=True)", "running.change(cancel_wanted=False)",
         (INVARIANTS, CANCELLING),
     ),
+    *CLUSTER,
     *CONFD,
     *FILTERS,
     *CLIENTS,
