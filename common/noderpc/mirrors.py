@@ -137,11 +137,6 @@ class Mirrors(NodeService, prefix="mirrors"):
 
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
-    async def disconnect(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        """Stop talking to the other node, and listening for it."""
-
-    @rpc(timeout=60, safe_to_repeat=True)
-    @abstractmethod
     async def connect(self, *, disks: tuple[DiskSpec, ...], discard: bool) -> None:
         """Look for the other node again; return at once.
 
@@ -150,33 +145,6 @@ class Mirrors(NodeService, prefix="mirrors"):
 
         Raises:
             NodeFailure: a disk is not set up; or it would be discarded and is in use here.
-        """
-
-    @rpc(timeout=30, safe_to_repeat=True)
-    @abstractmethod
-    async def pause(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        """Have a copying wait; what the guest writes still goes to both nodes."""
-
-    @rpc(timeout=30, safe_to_repeat=True)
-    @abstractmethod
-    async def resume(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        """Let a copying go on that this node had told to wait."""
-
-    @rpc(timeout=30, safe_to_repeat=True)
-    @abstractmethod
-    async def limit(self, *, disks: tuple[DiskSpec, ...], rate_kib: Count) -> None:
-        """Copy to this node at most so many KiB a second, until it is attached anew.
-
-        With 0 as its parameters say. Of a pair, the node that gets the data limits it.
-        """
-
-    @rpc(timeout=30, safe_to_repeat=True)
-    @abstractmethod
-    async def begin_verify(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        """Compare both copies while they are in use; what differs is counted, not mended.
-
-        Raises:
-            NodeFailure: the two are not connected.
         """
 
     @rpc(timeout=120, safe_to_repeat=True)

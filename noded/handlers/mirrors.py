@@ -34,23 +34,8 @@ class MirrorHandlers(Mirrors):
     async def declare_good(self, *, disks: tuple[DiskSpec, ...]) -> None:
         await self._each(disks, self._there.declare_good)
 
-    async def disconnect(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        await self._each(disks, self._there.disconnect)
-
     async def connect(self, *, disks: tuple[DiskSpec, ...], discard: bool) -> None:
         await self._each(disks, lambda disk: self._there.connect(disk, discard=discard))
-
-    async def pause(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        await self._each(disks, self._there.pause)
-
-    async def resume(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        await self._each(disks, self._there.resume)
-
-    async def limit(self, *, disks: tuple[DiskSpec, ...], rate_kib: int) -> None:
-        await self._each(disks, lambda disk: self._there.limit(disk, rate_kib))
-
-    async def begin_verify(self, *, disks: tuple[DiskSpec, ...]) -> None:
-        await self._each(disks, self._there.begin_verify)
 
     async def set_aside(self, *, disks: tuple[DiskSpec, ...]) -> None:
         await self._each(disks, self._there.set_aside)

@@ -292,20 +292,6 @@ def test_cut_is_survived_and_only_the_difference_copied(pair: Pair) -> None:
     pair.run(story())
 
 
-def test_disconnected_copies_stay_so_until_they_are_told(pair: Pair) -> None:
-    async def story() -> None:
-        one, other = await begun(pair)
-        await other.upkeep.disconnect(other.disk)
-        await other.upkeep.disconnect(other.disk)
-        report = await other.report()
-        assert (report.link, report.split) == (Link.NONE, False)
-        await other.upkeep.connect(other.disk, discard=False)
-        await other.upkeep.connect(other.disk, discard=False)
-        await one.is_whole()
-
-    pair.run(story())
-
-
 def test_device_of_somebody_else_is_neither_used_nor_taken_away(pair: Pair) -> None:
     async def story() -> None:
         one = pair.one
@@ -502,26 +488,6 @@ def test_good_copy_is_not_set_aside_for_want_of_another(pair: Pair) -> None:
         await one.until(lambda r: r.link is Link.CONNECTING, "the loss")
         assert "not known to have a good copy" in await refusal(one.upkeep.set_aside(one.disk))
         assert (await one.report()).own is CopyState.UP_TO_DATE
-
-    pair.run(story())
-
-
-def test_copying_waits_when_it_is_told_to(pair: Pair) -> None:
-    async def story() -> None:
-        for side in (pair.one, pair.other):
-            await side.storage.ensure_present(side.disk)
-            await side.attach(Access.STANDBY)
-        await pair.other.until(lambda r: r.link is Link.CONNECTED, "a connection")
-        await pair.other.upkeep.limit(pair.other.disk, 1024)
-        await pair.one.upkeep.begin(pair.one.disk, full=True)
-        await pair.other.until(lambda r: r.copying is Copying.FROM_PEER, "copying")
-        await pair.other.upkeep.pause(pair.other.disk)
-        await pair.other.upkeep.pause(pair.other.disk)
-        assert (await pair.other.report()).paused
-        await pair.other.upkeep.limit(pair.other.disk, 0)
-        await pair.other.upkeep.resume(pair.other.disk)
-        await pair.other.upkeep.resume(pair.other.disk)
-        await pair.other.is_whole()
 
     pair.run(story())
 

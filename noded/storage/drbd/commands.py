@@ -44,12 +44,6 @@ def attach(minor: int, data: str, meta: str, size: MiB, parameters: DrbdParamete
     )  # fmt: skip
 
 
-def limit(minor: int, rate_kib: int, parameters: DrbdParameters) -> Argv:
-    """Return what has data copied to this node at a certain rate, or as the parameters say."""
-    fixed = ("--c-plan-ahead=0", f"--resync-rate={rate_kib}K")
-    return ("drbdsetup", "disk-options", str(minor), *(fixed if rate_kib else _speed(parameters)))
-
-
 def _speed(parameters: DrbdParameters) -> Iterator[str]:
     if not parameters.dynamic_resync:
         yield "--c-plan-ahead=0"
@@ -94,18 +88,6 @@ def resize(minor: int, size: MiB) -> Argv:
 
 def declare_equal(minor: int) -> Argv:
     return ("drbdsetup", "new-current-uuid", "--clear-bitmap", str(minor))
-
-
-def pause(minor: int) -> Argv:
-    return ("drbdsetup", "pause-sync", str(minor))
-
-
-def resume(minor: int) -> Argv:
-    return ("drbdsetup", "resume-sync", str(minor))
-
-
-def verify(minor: int) -> Argv:
-    return ("drbdsetup", "verify", str(minor))
 
 
 def _ends(connection: Connection) -> tuple[str, str]:

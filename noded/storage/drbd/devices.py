@@ -22,16 +22,12 @@ POLL_S = 0.1
 
 
 class MirrorDevices:
-    """The devices of this node that are ours.
-
-    ``parted`` are the names of those that were told to look for nobody.
-    """
+    """The devices of this node that are ours."""
 
     def __init__(self, volumes: Volumes, module: DrbdModule, me: Callable[[], NodeId]) -> None:
         """Have devices on ``volumes``; ``me`` says which of a disk's ends this node is."""
         self.volumes = volumes
         self.module = module
-        self.parted: set[str] = set()
         self._me = me
 
     def read(self, disk: DiskSpec) -> Mirror:
@@ -82,6 +78,8 @@ class MirrorDevices:
             )
         self.parted.discard(mirror.resource)
         if there is not None and device is not None and device.allows_two != allow_two:
+            await self.module.connect(wanted, mirror.secret, mirror.parameters, discard=discard)
+        if allow_two != (there is not None and device is not None and device.allows_two):
             await self.module.allow_two(wanted, allowed=allow_two)
 
     async def promote(self, mirror: Mirror, access: Access) -> None:

@@ -68,7 +68,6 @@ class MirrorStorage(Storage):
             if device.report.primary:
                 await self.devices.demote(mirror)
             await self._module.remove(mirror.resource)
-            self.devices.parted.discard(mirror.resource)
         await self._volumes.deactivate(mirror.volumes)
 
     def open(self, disk: DiskSpec) -> int:

@@ -231,23 +231,6 @@ class FakeDrbd(DrbdModule):
             copy.generations = [current, NONE, NONE, NONE]
             copy.dirty_kib, copy.is_all_dirty = 0, False
 
-    async def pause(self, minor: int) -> None:
-        self._pairs.settle()
-        self._end(minor).paused = True
-
-    async def resume(self, minor: int) -> None:
-        self._pairs.settle()
-        self._end(minor).paused = False
-
-    async def limit(self, minor: int, rate_kib: int, parameters: DrbdParameters) -> None:  # noqa: ARG002
-        self._pairs.settle()
-        self._end(minor).limit_kib = rate_kib
-
-    async def verify(self, minor: int) -> None:
-        self._pairs.settle()
-        if self._pairs.peer(self._end(minor)) is None:
-            raise _refusal("Need to be connected")
-
     def open(self, resource: str, minor: int, *, read_only: bool) -> int:  # noqa: ARG002 -- there is nothing to be read
         """Refuse what could not be opened."""
         end = self._ends.get(minor)

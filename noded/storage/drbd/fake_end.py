@@ -50,7 +50,6 @@ class End:
     volumes: tuple[str, str] | None = None
     size: MiB = MiB(0)
     rate_kib: int = 1
-    limit_kib: int = 0
     connection: Connection | None = None
     secret: str = ""
     discard: bool = False
@@ -58,7 +57,6 @@ class End:
     link: Link = Link.NONE
     heard: Heard = Heard()
     primary: bool = False
-    paused: bool = False
     was_forced: bool = False  # to be primary with a copy that was not up-to-date, for no guest yet
     copying: Copying = Copying.NOTHING
 
@@ -115,7 +113,6 @@ def report(end: End, peer: End | None) -> MirrorReport:
         told = Heard(state=_last_heard(end))
     copy = end.copy or (peer.copy if peer else None)
     behind = copy.dirty_kib if copy else 0
-    paused = end.paused or (peer is not None and peer.paused)
     rate = (peer if end.copying is Copying.TO_PEER and peer else end).rate_kib
     return MirrorReport(
         primary=end.primary,
@@ -124,10 +121,9 @@ def report(end: End, peer: End | None) -> MirrorReport:
         peer=told.state,
         link=end.link,
         copying=end.copying,
-        paused=paused and end.copying is not Copying.NOTHING,
         percent=100.0 - 100.0 * behind / max(end.size * KIB, 1) if end.size else 100.0,
         behind_kib=behind,
-        rate_kib=0 if end.copying is Copying.NOTHING or paused else rate,
+        rate_kib=0 if end.copying is Copying.NOTHING else rate,
         generations=tuple(end.copy.generations) if end.copy else (),
     )
 

@@ -154,11 +154,10 @@ class FakePairs:
 
     def _copy(self, one: End, other: End, seconds: float) -> None:
         target = next((e for e in (one, other) if e.copying is Copying.FROM_PEER), None)
-        if target is None or one.paused or other.paused or not target.copy:
+        if target is None or not target.copy:
             return
         source = other if target is one else one
-        rate = target.limit_kib or target.rate_kib
-        left = max(target.copy.dirty_kib - int(seconds * rate), 0)
+        left = max(target.copy.dirty_kib - int(seconds * target.rate_kib), 0)
         target.copy.dirty_kib = left
         if source.copy is not None:
             source.copy.dirty_kib = left

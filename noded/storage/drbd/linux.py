@@ -154,18 +154,6 @@ class LinuxDrbd(DrbdModule):
     async def declare_equal(self, minor: int) -> None:
         await self._do(commands.declare_equal(minor))
 
-    async def pause(self, minor: int) -> None:
-        await self._do(commands.pause(minor))
-
-    async def resume(self, minor: int) -> None:
-        await self._do(commands.resume(minor))
-
-    async def limit(self, minor: int, rate_kib: int, parameters: DrbdParameters) -> None:
-        await self._do(commands.limit(minor, rate_kib, parameters))
-
-    async def verify(self, minor: int) -> None:
-        await self._do(commands.verify(minor))
-
     def open(self, resource: str, minor: int, *, read_only: bool) -> int:
         path = f"/dev/drbd{minor}"
         flags = os.O_RDONLY if read_only else os.O_RDWR

@@ -134,17 +134,5 @@ class DrbdModule(Protocol):
     async def declare_equal(self, minor: int) -> None:
         """Take two copies that were never written to, and are connected, for good and equal."""
 
-    async def pause(self, minor: int) -> None:
-        """Have a copying wait."""
-
-    async def resume(self, minor: int) -> None:
-        """Let a copying go on."""
-
-    async def limit(self, minor: int, rate_kib: int, parameters: DrbdParameters) -> None:
-        """Copy at most so much a second; 0: as the parameters say."""
-
-    async def verify(self, minor: int) -> None:
-        """Begin to compare both copies."""
-
     def open(self, resource: str, minor: int, *, read_only: bool) -> int:
         """Open the device of a resource; the descriptor is the caller's. Blocks."""

@@ -3,7 +3,7 @@
 from common.errors import NodeFailure
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
-from common.noderpc.mirrors import Copying, CopyState, Link, MirrorDevice, MirrorReport
+from common.noderpc.mirrors import CopyState, Link, MirrorDevice, MirrorReport
 from noded.storage.drbd.decide import check_forgotten, is_split
 from noded.storage.drbd.devices import CONNECT_S, MirrorDevices
 from noded.storage.drbd.mirror import Mirror, disk_of, resource_of
@@ -42,7 +42,6 @@ class MirrorUpkeep:
             if device.resource == resource:
                 check_forgotten(device)
                 await self._module.remove(resource)
-                self._devices.parted.discard(resource)
 
     async def begin(self, disk: DiskSpec, *, full: bool) -> None:
         mirror = self._devices.read(disk)
@@ -68,13 +67,6 @@ class MirrorUpkeep:
         await self._module.promote(mirror.minor, force=True)
         await self._devices.demote(mirror)
 
-    async def disconnect(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        device = await self._devices.find(mirror)
-        if device is not None and device.connection is not None:
-            await self._module.disconnect(device.connection)
-        self._devices.parted.add(mirror.resource)
-
     async def connect(self, disk: DiskSpec, *, discard: bool) -> None:
         mirror = self._devices.read(disk)
         device = await self._devices.there(mirror)
@@ -87,29 +79,6 @@ class MirrorUpkeep:
             await self._module.disconnect(device.connection)
             device = await self._devices.there(mirror)
         await self._devices.link(mirror, device, discard=discard, allow_two=device.allows_two)
-
-    async def pause(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        device = await self._devices.there(mirror)
-        if device.report.copying is not Copying.NOTHING and not device.report.paused:
-            await self._module.pause(mirror.minor)
-
-    async def resume(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        if (await self._devices.there(mirror)).report.paused:
-            await self._module.resume(mirror.minor)
-
-    async def limit(self, disk: DiskSpec, rate_kib: int) -> None:
-        mirror = self._devices.read(disk)
-        await self._devices.there(mirror)
-        await self._module.limit(mirror.minor, rate_kib, mirror.parameters)
-
-    async def begin_verify(self, disk: DiskSpec) -> None:
-        mirror = self._devices.read(disk)
-        report = (await self._devices.there(mirror)).report
-        _check_connected(report, mirror)
-        if report.copying is Copying.NOTHING:
-            await self._module.verify(mirror.minor)
 
     async def set_aside(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
@@ -156,8 +125,7 @@ class MirrorUpkeep:
     def _report(self, mirror: Mirror, device: Device | None) -> MirrorReport | None:
         if device is None or device.minor != mirror.minor:
             return None
-        told = mirror.resource in self._devices.parted or mirror.connection is None
-        return device.report if told else is_split(device.report)
+        return device.report if mirror.connection is None else is_split(device.report)
 
 
 def _check_connected(report: MirrorReport, mirror: Mirror) -> None:

@@ -44,13 +44,6 @@ def test_what_the_operator_wishes_comes_last() -> None:
     assert commands.custom_net_options(parameters) == ("--max-buffers=8000",)
 
 
-def test_limit_holds_until_it_is_taken_back() -> None:
-    assert commands.limit(3, 500, DrbdParameters())[2:] == (
-        "3", "--c-plan-ahead=0", "--resync-rate=500K",
-    )  # fmt: skip
-    assert "--resync-rate=61440K" in commands.limit(3, 0, DrbdParameters())
-
-
 def test_ends_are_named_by_family() -> None:
     assert commands.disconnect(LINK)[2:] == ("ipv4:192.0.2.1:11000", "ipv4:192.0.2.2:11000")
     assert commands.disconnect(LINK6)[2:] == (
