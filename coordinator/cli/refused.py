@@ -50,7 +50,27 @@ _OF_CLUSTER = {
     "--defaults": Refused("Give -H, -B and -N, each for what it is about."),
 }
 
+_FREE = Refused(
+    "What is free of a disk is not zeroed before an export; have the guest discard it (“fstrim”)."
+)
+_HELPER = Refused("No helper is started to install an operating system.", (ANY,))
+
 OPTIONS: Mapping[str, Mapping[str, Refused]] = {
+    "gnt-backup export": {
+        "--zero-free-space": _FREE,
+        "--zeroing-timeout-fixed": _FREE,
+        "--zeroing-timeout-per-mib": _FREE,
+    },
+    "gnt-backup import": {
+        "--file-driver": Refused("How guests get a file is a parameter, “-H disk_aio=…”."),
+        "--file-storage-dir": Refused(
+            "Files are below the directory of the cluster; “gnt-cluster info” tells which."
+        ),
+        "--helper-shutdown-timeout": _HELPER,
+        "--helper-startup-timeout": _HELPER,
+        "--node-group": Refused("Name a node of that group, with -n."),
+        "--os-parameters-secret": Refused("No script is run by an import that could be told."),
+    },
     "gnt-cluster init": {
         **_OF_CLUSTER,
         "--default-iallocator-params": Refused(

@@ -45,7 +45,7 @@ _ENTRIES = (
         command="gnt-backup export",
         help="export an instance to a node",
         route="PUT /2/instances/{instance_name}/export",
-        ignored=("-f", "--force"),
+        ignored=("-f", "--force", "--long-sleep"),
     ),
     Entry(
         "OP_BACKUP_IMPORT",
@@ -53,6 +53,7 @@ _ENTRIES = (
         command="gnt-backup import",
         help="make an instance from an export",
         ignored=(
+            "--identify-defaults",
             "--no-ip-check",
             "--no-name-check",
             "--no-wait-for-sync",

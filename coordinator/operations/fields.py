@@ -12,7 +12,7 @@ from common.model.allocation_policy import AllocationPolicy
 from common.model.hypervisors import MigrationMode
 from common.names import GroupName, InstanceName, MiB, NetworkName, NodeName
 from common.noderpc.copies import Compression, Rate
-from coordinator.operations.parameter import Syntax, argument, hidden, option
+from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option
 
 InstanceArgument = Annotated[InstanceName, argument("name of the instance")]
 GroupArgument = Annotated[GroupName, argument("name of the group")]
@@ -287,6 +287,10 @@ ForceVariant = Annotated[
         help="even if the operating system declares no such variant",
         syntax=Syntax.FLAG,
     ),
+]
+OS_SIZE = Shorthand(("-s", "--os-size"), "size of its only disk", "0:size={}")
+OsParameters = Annotated[
+    dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)
 ]
 PrivateOsParameters = Annotated[
     dict[str, Any] | str,

@@ -19,8 +19,8 @@ pytestmark = needs_ganeti
 # a LUXI method that is not supported yet, or other words of ours. Nothing: the command works.
 LINES = """
 gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
-gnt-backup export -n gamma guest:
-gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir guest -s 1G new:
+gnt-backup export --long-sleep -n gamma guest:
+gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir guest -s 1G -O release=new new:
 gnt-instance remove -f new:
 gnt-backup list:
 gnt-backup list-fields:

@@ -9,15 +9,18 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, NoCapacity, NotFound
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB
+from common.names import InstanceName, MiB, NetworkName
+from coordinator.operating_systems.parameters import private_parameters
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.backup.remove import RemoveExport
-from coordinator.operations.devices import DiskRequest
+from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.network.add import AddNetwork
+from coordinator.operations.network.connect import ConnectNetwork
 from tests.sim.settings import WEB1, create, mirrored, web1_with_data
 from tests.sim.stories.snapshots import written as written_by_guest
 from tests.support.clock import simulate
@@ -159,8 +162,6 @@ def test_what_changes_is_not_exported() -> None:
             await cluster.run(
                 ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False)
             )
-        with pytest.raises(InvalidRequest, match="nodes of this cluster only"):
-            await cluster.run(ExportInstance(instance_name=WEB1, target_node="beta", mode="remote"))
 
     tell(story)
 
@@ -299,3 +300,42 @@ def test_without_room_for_a_snapshot_it_is_stopped_or_not_exported() -> None:
         assert any("web1 is stopped while its disks are copied" in each for each in told)
 
     tell_on_volumes(story)
+
+
+def test_what_is_said_of_an_import_takes_the_place_of_what_was() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        was = {"release": "old", "arch": "amd64"}
+        await cluster.run(ModifyInstance(instance_name=WEB1, os_name="noop", osparams=was))
+        await cluster.run(EXPORT)
+        await cluster.run(ImportInstance(
+            instance_name=SHOP, src_node="beta", src_path="web1", pnode="alpha", no_nics=True,
+            osparams={"release": "new"}, osparams_private={"password": "hush"},
+        ))  # fmt: skip
+        shop = cluster.config.instance("shop")
+        assert shop.osparams == {"release": "new", "arch": "amd64"}
+        assert shop.nics == ()
+        assert private_parameters(cluster.state, shop.os, shop.uuid) == {"password": "hush"}
+        both = ImportInstance(
+            instance_name=InstanceName("both"), src_node="beta", src_path="web1", pnode="alpha",
+            no_nics=True, nics=(NicRequest(),),
+        )  # fmt: skip
+        with pytest.raises(InvalidRequest, match="or that it shall have none"):
+            await cluster.run(both)
+
+    tell(story)
+
+
+def test_an_address_that_somebody_has_is_imported_if_that_is_wished() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(AddNetwork(network_name=NetworkName("lan"), network="198.51.100.0/24"))
+        await cluster.run(ConnectNetwork(network_name=NetworkName("lan"), group_name="default"))
+        await cluster.run(EXPORT)
+        twice = ImportInstance(
+            instance_name=SHOP, src_node="beta", src_path="web1", pnode="alpha",
+            nics=(NicRequest(ip="198.51.100.7"),),
+        )  # fmt: skip
+        with pytest.raises(Conflict, match="--no-conflicts-check"):
+            await cluster.run(twice)
+        await cluster.run(replace(twice, conflicts_check=False))
+
+    tell(story)

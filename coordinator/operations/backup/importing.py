@@ -25,12 +25,16 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import POOL, DiskRequest, NicRequest
 from coordinator.operations.fields import (
+    OS_SIZE,
     AllocatorOption,
     BackendParameters,
     CompressionOption,
+    ConflictsCheck,
     HypervisorParameters,
     IgnorePolicy,
+    OsParameters,
     PrimaryNodeOption,
+    PrivateOsParameters,
     RateOption,
     SecondaryNodeField,
     TagsOption,
@@ -67,12 +71,18 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     ] = None
     disks: Annotated[
         tuple[DiskRequest, ...],
-        option("--disk", help="N:size=SIZE[,…] (as they were)", syntax=Syntax.DEVICES),
+        option(
+            "--disk",
+            help="N:size=SIZE[,…] (as they were)",
+            syntax=Syntax.DEVICES,
+            shorthands=(OS_SIZE,),
+        ),
     ] = ()
     nics: Annotated[
         tuple[NicRequest, ...],
         option("--net", help="N:link=BRIDGE[,…] (as they were)", syntax=Syntax.DEVICES),
     ] = ()
+    no_nics: Annotated[bool, option("--no-nics", help="without any", syntax=Syntax.FLAG)] = False
     pnode: PrimaryNodeOption = None
     snode: SecondaryNodeField = None
     iallocator: AllocatorOption = None
@@ -81,7 +91,10 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     ] = None
     hvparams: HypervisorParameters = {}
     beparams: BackendParameters = {}
+    osparams: OsParameters = {}
+    osparams_private: PrivateOsParameters = {}
     tags: TagsOption = ()
+    conflicts_check: ConflictsCheck = True
     compress: CompressionOption = Compression.NONE
     rate_limit: RateOption = 0
     ignore_ipolicy: IgnorePolicy = False
@@ -158,7 +171,9 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     def _maker(self, plan: CreatePlan) -> CreateInstance:
         """Return what knows the steps of a plan, which say everything."""
         return CreateInstance(
-            instance_name=self.instance_name, disk_template=plan.instance.disk_template
+            instance_name=self.instance_name,
+            disk_template=plan.instance.disk_template,
+            osparams_private=self.osparams_private,
         )
 
     def _order(self, config: Config, report: ExportReport) -> CreateInstance:
@@ -166,6 +181,8 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         was = read_description(report.config, report.name)
         if any(disk.adopt for disk in self.disks):
             raise InvalidRequest("Nothing is adopted by an import, which would overwrite it.")
+        if self.nics and self.no_nics:
+            raise InvalidRequest("Say which nics it shall have, or that it shall have none.")
         enabled = config.cluster.enabled_hypervisors
         same = was.hypervisor if was.hypervisor in enabled else enabled[0]
         hypervisor = self.hypervisor or same
@@ -173,8 +190,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             instance_name=self.instance_name,
             disk_template=self.disk_template or _template(was),
             disks=self.disks or tuple(DiskRequest(size=d.size, name=d.name) for d in was.disks),
-            nics=self.nics
-            or tuple(_nic(config, n, keep=was.name == self.instance_name) for n in was.nics),
+            nics=() if self.no_nics else self.nics or _nics(config, was, self.instance_name),
             pnode=self.pnode,
             snode=self.snode,
             iallocator=self.iallocator,
@@ -182,10 +198,12 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             hvparams=_hvparams(config, hypervisor, was) | self.hvparams,
             beparams=_own(Backend, was.beparams, config.cluster.beparams) | self.beparams,
             os_type=was.os or None,
-            osparams=dict(was.osparams),
+            osparams=dict(was.osparams) | self.osparams,
+            osparams_private=self.osparams_private,
             no_install=True,
             start=False,
             tags=self.tags or was.tags,
+            conflicts_check=self.conflicts_check,
             ignore_ipolicy=self.ignore_ipolicy,
         )
 
@@ -229,6 +247,10 @@ def _template(was: Description) -> DiskTemplate:
             f"The export does not say how disks were kept (“{was.disk_template}”); say how they "
             "shall be, with -t."
         ) from error
+
+
+def _nics(config: Config, was: Description, name: InstanceName) -> tuple[NicRequest, ...]:
+    return tuple(_nic(config, nic, keep=was.name == name) for nic in was.nics)
 
 
 def _nic(config: Config, values: Mapping[str, str], *, keep: bool) -> NicRequest:

@@ -7,7 +7,8 @@ from common.errors import InvalidRequest
 from coordinator.operations.ganeti.parameters import known_parameters
 
 CREATE, IMPORT = "OP_INSTANCE_CREATE", "OP_BACKUP_IMPORT"
-_SAID = ("mode", "start")  # what tells an import from a creation
+# What tells an import from a creation, and what it does in any case.
+_SAID = ("mode", "start", "identify_defaults")
 
 
 def is_import(opcode: str, given: Mapping[str, Any]) -> bool:

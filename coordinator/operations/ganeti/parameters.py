@@ -13,6 +13,9 @@ from common.errors import InvalidRequest, NotSupported
 from coordinator.operations.ganeti.opcodes import Parameter, opcodes
 
 _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "OP_BACKUP_EXPORT": {
+        "long_sleep": (True,),  # who cannot be copied otherwise is stopped for as long as it takes
+    },
     "OP_CLUSTER_SET_PARAMS": {
         "force": (True,),  # it overrides checks that we do not make
         "prealloc_wipe_disks": (True, False),  # what is new, or has grown, is zeros in any case

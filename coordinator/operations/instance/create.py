@@ -42,12 +42,14 @@ from coordinator.operations.devices import (
     with_provider_parameters,
 )
 from coordinator.operations.fields import (
+    OS_SIZE,
     AllocatorOption,
     BackendParameters,
     ConflictsCheck,
     ForceVariant,
     HypervisorParameters,
     IgnorePolicy,
+    OsParameters,
     OsType,
     PrimaryNodeOption,
     PrivateOsParameters,
@@ -130,7 +132,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
             "--disk",
             help="N:size=SIZE[,mode=ro][,name=NAME]",
             syntax=Syntax.DEVICES,
-            shorthands=(Shorthand(("-s", "--os-size"), "size of its only disk", "0:size={}"),),
+            shorthands=(OS_SIZE,),
         ),
     ] = ()
     nics: Annotated[
@@ -154,9 +156,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     beparams: BackendParameters = {}
     os_type: OsType = None
     force_variant: ForceVariant = False
-    osparams: Annotated[
-        dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)
-    ] = {}
+    osparams: OsParameters = {}
     osparams_private: PrivateOsParameters = {}
     osparams_secret: SecretOsParameters = {}
     start: Annotated[bool, option("--no-start", help="do not start it", syntax=Syntax.NO_FLAG)] = (

@@ -18,7 +18,7 @@ GANETIS = {
     "nics": [], "hvparams": {}, "beparams": {}, "osparams": {}, "osparams_private": {},
     "osparams_secret": {}, "start": False, "force_variant": False, "wait_for_sync": True,
     "ip_check": True, "name_check": True, "conflicts_check": True, "tags": [], "compress": "none",
-    "identify_defaults": False, "ignore_ipolicy": False, "forthcoming": False, "commit": False,
+    "identify_defaults": True, "ignore_ipolicy": False, "forthcoming": False, "commit": False,
     "opportunistic_locking": False, "instance_communication": False, "dry_run": False,
     "debug_level": 0, "priority": 0,
 }  # fmt: skip
@@ -38,7 +38,7 @@ def test_a_creation_by_import_is_an_import() -> None:
     ("asked", "why"),
     [
         ({"start": True}, "is not started: leave start out"),
-        ({"identify_defaults": True}, "identify_defaults of OP_INSTANCE_CREATE is Ganeti's"),
+        ({"group_name": "default"}, "group_name of OP_INSTANCE_CREATE is Ganeti's"),
         ({"os_type": "debian"}, "os_type of OP_INSTANCE_CREATE is Ganeti's"),
         ({"colour": "blue"}, "no parameter “colour”"),
     ],
