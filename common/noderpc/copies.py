@@ -24,7 +24,7 @@ Rate = Annotated[int, Meta(ge=0, le=2**20)]  # MiB per second; 0: as fast as it 
 
 
 Pem = Annotated[str, Meta(max_length=64 << 10)]
-Patience = Annotated[float, Meta(ge=1, le=86_400)]  # seconds
+Patience = Annotated[float, Meta(ge=1, le=30 * 86_400)]  # seconds
 
 
 class BrokenOff(NodeFailure):

@@ -238,6 +238,26 @@ def test_nothing_is_sent_to_who_is_not_trusted() -> None:
     tell(story)
 
 
+def test_one_without_disks_is_not_started_there_while_it_runs_here() -> None:
+    async def story(clusters: Clusters) -> None:
+        told = await clusters.prepared()
+        with pytest.raises(InvalidRequest, match="has no disks, and nothing that could be sent"):
+            await clusters.expected(told, disk_template="diskless", disks=[])
+        assert await clusters.guests() == [{"web1": "gamma"}, {}]
+
+    tell(story)
+
+
+@pytest.mark.parametrize("timeout", [-1000, 10**9])
+def test_a_time_to_stop_that_makes_no_sense_is_refused(timeout: int) -> None:
+    async def story(clusters: Clusters) -> None:
+        told = await clusters.prepared()
+        with pytest.raises(InvalidRequest, match="source_shutdown_timeout"):
+            await clusters.expected(told, source_shutdown_timeout=timeout)
+
+    tell(story)
+
+
 def test_who_is_not_sent_anything_gives_up_and_leaves_nothing() -> None:
     async def story(clusters: Clusters) -> None:
         job, _ = await clusters.expected(await clusters.prepared())

@@ -61,7 +61,7 @@ class Source(Order):
     handshake: tuple[Any, ...] | None
     certificate: str | None
     instance: str | None
-    shutdown_timeout: int
+    shutdown_timeout: float
 
     def check(self, trust: Trust) -> Stranger:
         """Return who brings the disks.
@@ -94,6 +94,10 @@ async def plan_receiving(
     """
     trust, salt = trust_of(cluster.state), cluster.new_uuid()
     peer = source.check(trust)
+    if not disks:  # it would be started at once, while it still runs there
+        raise InvalidRequest(
+            f"{source.instance} has no disks, and nothing that could be sent: make it anew here."
+        )
     return Receiving(
         address=node.primary_ip,
         certificate=trust.sign_certificate(await certificate_of(cluster, node), salt),

@@ -51,6 +51,7 @@ from coordinator.operations.fields import (
     IgnorePolicy,
     OsParameters,
     OsType,
+    Patience,
     PrimaryNodeOption,
     PrivateOsParameters,
     SecondaryNodeField,
@@ -174,7 +175,7 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     ] = None
     source_x509_ca: Annotated[str | None, hidden("of the node from which it comes")] = None
     source_instance_name: Annotated[str | None, hidden("what it is called there")] = None
-    source_shutdown_timeout: Annotated[int, hidden("how long it may take to stop there")] = 120
+    source_shutdown_timeout: Annotated[Patience, hidden("how long it may take to stop there")] = 120
     compress: Annotated[Compression, hidden("as who sends it says")] = Compression.NONE
     forthcoming: Annotated[
         bool,
