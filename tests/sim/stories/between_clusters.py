@@ -1,6 +1,10 @@
 """Stories of instances that come from another cluster, or go to one, which is told to by hand."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from common.messages import to_builtins
+from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeName
 from common.noderpc.copies import Offer, Stranger
 from common.noderpc.disks import DiskSpec
@@ -12,8 +16,9 @@ from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.specs import present_guest
 from noded.copies.fake_between import FakeBetween, FakeBridge
-from tests.sim.settings import WEB1, web1_with_data
+from tests.sim.settings import WEB1, create
 from tests.support.cluster import SimulatedCluster
 from tests.support.disks import file_disk
 from tests.support.story import Story
@@ -50,16 +55,23 @@ class OtherNode(FakeBetween):
 
 
 async def trusted(cluster: SimulatedCluster) -> None:
-    """Begin with web1 running on gamma, with data, and another cluster that is trusted."""
-    await web1_with_data(cluster)
+    """Begin with another cluster that is trusted."""
     await cluster.run(RenewCrypto(cluster_domain_secret=SECRET))
     OtherNode(cluster.wires.bridge)
+
+
+async def trusted_with_web1(cluster: SimulatedCluster) -> None:
+    """Begin with web1 running on alpha, with data."""
+    await cluster.run(create("web1", "alpha", template=DiskTemplate.FILE))
+    for spec in present_guest(cluster.config, cluster.config.instance("web1")).disks:
+        cluster.machines["alpha"].written.write(spec, "data of web1")
+    await trusted(cluster)
 
 
 def receiving(_: SimulatedCluster) -> CreateInstance:
     operation = read_operation({
         "OP_ID": "OP_INSTANCE_CREATE", "mode": "remote-import", "instance_name": "shop",
-        "disk_template": "file", "disks": [{"size": 64}], "nics": [], "pnode": "beta",
+        "disk_template": "file", "disks": [{"size": 64}], "nics": [], "pnode": "alpha",
         "source_handshake": list(TRUST.handshake(SALT)), "source_instance_name": "shop",
         "source_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT),
     })  # fmt: skip
@@ -69,15 +81,15 @@ def receiving(_: SimulatedCluster) -> CreateInstance:
 
 def sending(cluster: SimulatedCluster) -> ExportInstance:
     machine = cluster.wires.bridge.machines["the other one", HOST]
-    certificate = cluster.machines["gamma"].copier.certificate
+    certificate = cluster.machines["alpha"].copier.certificate
     offer = machine.expect(
-        "web1", DISK, Stranger(name=NodeName("gamma"), certificate=certificate), 3600.0
+        "web1", DISK, Stranger(name=NodeName("alpha"), certificate=certificate), 3600.0
     )
     return to_other(cluster, offer)
 
 
 def to_other(cluster: SimulatedCluster, offer: Offer) -> ExportInstance:
-    key = name_of_key(cluster.config.node("gamma"))
+    key = name_of_key(cluster.config.node("alpha"))
     operation = read_operation({
         "OP_ID": "OP_BACKUP_EXPORT", "mode": "remote", "instance_name": "web1",
         "target_node": to_builtins([TRUST.name_place(0, Destination(HOST, offer), SALT)]),
@@ -88,23 +100,30 @@ def to_other(cluster: SimulatedCluster, offer: Offer) -> ExportInstance:
     return operation
 
 
+# What one cluster does has to do with one of its nodes only.
+ALONE: Mapping[str, Any] = {"nodes": 1, "successor": ""}
+
 STORIES = {
-    "prepare to send": Story(PrepareExport(instance_name=WEB1, mode="remote"), trusted),
+    "prepare to send": Story(
+        PrepareExport(instance_name=WEB1, mode="remote"), trusted_with_web1, **ALONE
+    ),
     # What has arrived is not asked for again; of the copy no more is left than that it has ended.
     "send to another cluster": Story(
         sending,
-        trusted,
+        trusted_with_web1,
         again=RemoveInstance(instance_name=WEB1),
-        uncertain=frozenset({"copies gamma"}),
+        uncertain=frozenset({"copies alpha"}),
+        **ALONE,
     ),
     "receive from another cluster": Story(
         receiving,
         trusted,
         again=StartInstance(instance_name=SHOP),
-        uncertain=frozenset({"copies beta"}),
+        uncertain=frozenset({"copies alpha"}),
+        **ALONE,
     ),
     "share a secret with another cluster": Story(
-        RenewCrypto(cluster_domain_secret=SECRET), has_secret=True
+        RenewCrypto(cluster_domain_secret=SECRET), has_secret=True, **ALONE
     ),
-    "share none any more": Story(RenewCrypto(new_cluster_domain_secret=True), trusted),
+    "share none any more": Story(RenewCrypto(new_cluster_domain_secret=True), trusted, **ALONE),
 }
