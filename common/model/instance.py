@@ -41,6 +41,7 @@ class Instance(Entity, kw_only=True):
     os: str = ""
     disks: tuple[DiskId, ...] = ()
     nics: tuple[NicId, ...] = ()
+    network_port: int = 0  # TCP, of its display; 0: none is kept for it
     disks_active: bool = False  # the operator wants them attached though it does not run
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}

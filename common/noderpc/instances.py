@@ -39,6 +39,7 @@ class GuestSpec(Order):
     disks: tuple[DiskSpec, ...] = ()  # as the guest gets them, in this order
     nics: tuple[NicSpec, ...] = ()
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
+    port: int = 0  # TCP, where its display is offered; 0: at the first that is free
     # Where disks and nics are in the machine of the guest that runs and comes from another node;
     # others get free ones, in their order.
     slots: Slots = {}
@@ -67,7 +68,8 @@ class GuestState(StrEnum):
         return self.is_alive or self is GuestState.UNKNOWN
 
 
-Pins = Annotated[dict[Word, Word], Meta(max_length=16)]
+Compared = Annotated[dict[Word, Word], Meta(max_length=64)]
+Pins = Annotated[dict[Word, bool | Few | Word], Meta(max_length=64)]
 
 
 class GuestReport(Report):
@@ -84,6 +86,7 @@ class GuestReport(Report):
     cpu_seconds: Seconds = 0.0
     resident: MiB = MiB(0)  # what it has touched of its memory so far
     pinned: Pins = {}  # parameters that it runs with, and can be received with only
+    compared: Compared = {}  # fingerprints of others that it was made with
     display: Word = ""  # where its VNC display is, on the node itself: "127.0.0.1:5900", or nowhere
     display_wants_password: bool = False
     move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left

@@ -17,6 +17,7 @@ class NicSpec(Order, kw_only=True):
     mode: str  # bridged, routed, openvswitch
     link: str
     vlan: str = ""
+    queues: int = 1  # how many of its processors the guest can have send and receive at once
     guarded: bool = True  # the guest can send with this MAC, and this IP if there is one, only
 
 

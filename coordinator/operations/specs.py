@@ -7,9 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.messages import to_builtins
 from common.model.disk import Disk
-from common.model.hypervisors import HYPERVISORS, check_hypervisor
+from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
@@ -109,6 +111,8 @@ def guest_spec(
         hvparams or {},
         what=f"the hypervisor parameters of {instance.name}",
     )
+    told = to_builtins(parameters)
+    queues, here = queues_of(told), at or instance.primary_node
     return GuestSpec(
         id=instance.uuid,
         name=instance.name,
@@ -116,8 +120,9 @@ def guest_spec(
         memory=memory.maxmem,
         vcpus=memory.vcpus,
         disks=tuple(disk_spec(config, instance, disk) for disk in disks),
-        nics=tuple(nic_spec(config, instance, nic, at or instance.primary_node) for nic in nics),
-        parameters=to_builtins(parameters),
+        nics=tuple(replace(nic_spec(config, instance, nic, here), queues=queues) for nic in nics),
+        parameters=told,
+        port=instance.network_port,
     )
 
 

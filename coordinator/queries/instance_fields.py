@@ -31,6 +31,8 @@ def _is_running(row: InstanceRow) -> Any:
 
 
 def _port_of_display(row: InstanceRow) -> Any:
+    if row.entity.network_port:
+        return row.entity.network_port
     if isinstance(row.guest, Missing):
         return row.guest
     _, _, port = row.guest.display.rpartition(":")

@@ -6,7 +6,7 @@ import msgspec
 
 from common.errors import GntError
 from common.messages import Order
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.model.parameters import Backend
 from common.paths import Paths
 from common.version import VERSION

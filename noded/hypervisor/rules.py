@@ -7,6 +7,7 @@ its value; ``#`` begins a comment::
     image   /srv/images                   kernels, initrds and CD images, or a directory of them
     secret  /etc/gantry/vnc-passwords     passwords of displays, or a directory of them
     users   70000-79999                   user ids, one for each guest; in use by nobody else
+    extra   allowed                       whatever else QEMU is to be told (kvm_extra)
 """
 
 import os
@@ -33,6 +34,7 @@ class Rules:
     programs: tuple[str, ...] = ("/usr/bin/qemu-system-x86_64",)
     images: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    extra: bool = False
     # Free by the conventions of systemd, Debian, and useradd's subordinate ids.
     users: range = range(70_000, 80_000)
 
@@ -82,13 +84,15 @@ def parse_rules(text: str, *, source: str) -> Rules:
                 images.append(value)
             case "secret" if value.startswith("/"):
                 secrets.append(value)
+            case "extra" if value in ("allowed", "refused"):
+                rules = replace(rules, extra=value == "allowed")
             case "users" if users := _read_users(value):
                 rules = replace(rules, users=users)
             case _:
                 raise NodeFailure(
                     f"Line {number} of {source} is none of “program /PATH”, “image /PATH”, "
-                    f"“secret /PATH” and “users FIRST-LAST” (from {_LOWEST_USER} on); no guest is "
-                    "started before it is mended.",
+                    f"“secret /PATH”, “extra allowed” and “users FIRST-LAST” (from {_LOWEST_USER} "
+                    "on); no guest is started before it is mended.",
                     path=source,
                 )
     return replace(
@@ -119,6 +123,20 @@ def check_program(rules: Rules, path: str) -> str:
                 f"{path} may not run guests here: others than root can write {part}.", path=path
             )
     return real
+
+
+def check_extra(rules: Rules, extra: str) -> None:
+    """Refuse options of QEMU that root of this node has not allowed: they could be anything.
+
+    Raises:
+        NodeFailure: says how they are allowed.
+    """
+    if extra and not rules.extra:
+        raise NodeFailure(
+            f"Its kvm_extra, “{extra}”, is not told to QEMU here: root of this node says in "
+            f"{rules.source} whether that may be (“extra allowed”).",
+            path=rules.source,
+        )
 
 
 def open_image(rules: Rules, path: str, *, never: Sequence[Path]) -> int:

@@ -144,7 +144,7 @@ def _bridge(netlink: Netlink, name: str) -> Link:
 def _tap(netlink: Netlink, name: str, nic: NicSpec) -> Link:
     """Return the nic's tap; make it if need be, and label it as soon as it is there."""
     if netlink.find(name) is None:
-        make_tap(name)
+        make_tap(name, several_queues=nic.queues > 1)
     tap = netlink.find(name)
     label = alias(nic.id, nic.instance)
     if tap is None or not _may_be_ours(tap) or tap.alias not in ("", label):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.hypervisors import Accelerator
+from common.model.kvm_words import Accelerator
 from common.names import InstanceId, MiB, NicId
 from common.noderpc.instances import GuestState, Reception
 from common.noderpc.network import NicSpec

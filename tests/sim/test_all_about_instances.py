@@ -93,7 +93,7 @@ def test_a_disk_that_is_a_file_is_told_with_its_path() -> None:
         ((_, _, _, mac, mode, *_),) = told["nics"]
         assert mac.startswith("aa:00:00:")
         assert mode == "bridged"
-        assert told["network_port"] == 0  # it has no display before it is started anew
+        assert told["network_port"] == 15000  # where its display is when it is started anew
         with pytest.raises(NotFound, match="web9"):
             await cluster.run(QueryInstanceData(instances=(InstanceName("web9"),)))
 

@@ -18,7 +18,7 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
 BAD: dict[str, Any] = {
-    "hvparams": {"kvm": {"cdrom_image_path": "/x"}, "vmware": {"a": 1}},
+    "hvparams": {"kvm": {"floppy_image_path": "/x"}, "vmware": {"a": 1}},
     "nicparams": {"lnk": "br0"},
     "ndparams": {"foo": 1},
     "diskparams": {"drbd": {"protocol": "D"}, "tape": {"reels": 2}},
@@ -28,7 +28,7 @@ BAD: dict[str, Any] = {
     "enabled_disk_templates": ("sharedfile", "foo"),
 }
 REPAIR = ModifyCluster(
-    hvparams={"kvm": {"cdrom_image_path": "default"}, "vmware": {"a": "default"}},
+    hvparams={"kvm": {"floppy_image_path": "default"}, "vmware": {"a": "default"}},
     nicparams={"lnk": "default"}, ndparams={"foo": "default"},
     diskparams={"drbd": {"protocol": "default"}, "tape": {"reels": "default"}},
     beparams={"vcpus": 1, "spindle_use": "default"}, candidate_pool_size=3,
@@ -54,13 +54,13 @@ def test_bad_values_are_named_harm_nobody_else_and_are_put_right() -> None:
             await cluster.run(create("old1", "beta"))
             await store_bad(cluster, **{k: v for k, v in BAD.items() if k != "mac_prefix"})
             complaints = " ".join(await told(cluster))
-            for word in ("cdrom_image_path", "vmware", "lnk", "foo", "vcpus", "spindle_use",
+            for word in ("floppy_image_path", "vmware", "lnk", "foo", "vcpus", "spindle_use",
                          "candidate_pool_size", "enabled_disk_templates"):  # fmt: skip
                 assert word in complaints
             await cluster.run(create("web1"))
             await cluster.run(StartInstance(instance_name=create("old1").instance_name))
             (findings, *_) = [await cluster.run(VerifyConfig(findings=True))]
-            assert "cdrom_image_path" in str(findings)
+            assert "floppy_image_path" in str(findings)
             await cluster.run(replace(REPAIR, mac_prefix=None))
             assert await told(cluster) == []
 
@@ -108,7 +108,7 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"hvparams": {"kvm": {"cdrom_image_path": "/x"}}}, "cdrom_image_path"),
+        ({"hvparams": {"kvm": {"floppy_image_path": "/x"}}}, "floppy_image_path"),
         ({"hvparams": {"vmware": {"a": 1}}}, "no hypervisor “vmware”"),
         ({"nicparams": {"lnk": "br0"}}, "lnk"),
         ({"nicparams": {"mode": "openvswitch"}}, "openvswitch"),

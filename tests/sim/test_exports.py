@@ -64,6 +64,7 @@ disk_count = 1
 acpi = False
 kernel_path =
 spice_bind = 127.0.0.1
+use_chroot = True
 vnc_bind_address = None
 [backend]
 maxmem = 256
@@ -95,7 +96,8 @@ def written(cluster: SimulatedCluster, node: str) -> list[str]:
 def test_an_instance_that_was_removed_is_made_anew_as_it_was() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(ModifyInstance(
-            instance_name=WEB1, beparams={"memory": "256M"}, hvparams={"acpi": False}
+            instance_name=WEB1, beparams={"memory": "256M"},
+            hvparams={"acpi": False, "disk_cache": "none"},
         ))  # fmt: skip
         config = cluster.config
         before = config.instance("web1")
@@ -196,7 +198,7 @@ def test_an_export_of_another_cluster_is_imported_if_it_has_whole_disks() -> Non
         assert (shop.os, shop.tags, shop.osparams) == (
             "debootstrap+default", ("blue",), {"release": "bookworm"},
         )  # fmt: skip
-        assert shop.hvparams == {"acpi": False}
+        assert shop.hvparams == {"acpi": False, "spice_bind": "127.0.0.1"}
         assert shop.beparams == {"maxmem": 256, "minmem": 256, "vcpus": 2}
         assert [nic.mac for nic in cluster.config.nics_of(shop)] == ["aa:00:00:11:22:33"]
         await cluster.run(RemoveInstance(instance_name=SHOP))

@@ -205,7 +205,9 @@ def run_fake(scenario: Callable[[FakeRig], Awaitable[None]]) -> None:
     simulate(main())
 
 
-def run_kvm(scenario: Callable[[KvmRig], Awaitable[None]]) -> None:
+def run_kvm(
+    scenario: Callable[[KvmRig], Awaitable[None]], *, patience_s: float = PATIENCE_S
+) -> None:
     """Run with the event loop that noded uses; no guest survives."""
     # A short path: those of sockets have at most 107 bytes.
     root = Path(tempfile.mkdtemp(prefix="hv-"))
@@ -213,7 +215,7 @@ def run_kvm(scenario: Callable[[KvmRig], Awaitable[None]]) -> None:
     async def main() -> None:
         rig = KvmRig(root)
         try:
-            async with asyncio.timeout(PATIENCE_S * 2):
+            async with asyncio.timeout(patience_s * 2):
                 await scenario(rig)
         finally:
             for node in rig.nodes.values():
@@ -227,13 +229,15 @@ def run_kvm(scenario: Callable[[KvmRig], Awaitable[None]]) -> None:
         shutil.rmtree(root)
 
 
-async def until(condition: Callable[[], bool | Coroutine[Any, Any, bool]]) -> None:
+async def until(
+    condition: Callable[[], bool | Coroutine[Any, Any, bool]], *, patience_s: float = PATIENCE_S
+) -> None:
     """Return when ``condition`` has come true.
 
     Raises:
-        TimeoutError: it has not within half a minute.
+        TimeoutError: it has not in time, half a minute unless told.
     """
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(patience_s):
         while True:
             answer = condition()
             if answer if isinstance(answer, bool) else await answer:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import Deposed
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.model.parameters import Backend
 from common.paths import Paths
 from coordinator.cli import service

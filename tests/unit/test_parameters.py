@@ -14,7 +14,8 @@ from common.model.disk_parameters import (
     PlainParameters,
     RbdParameters,
 )
-from common.model.hypervisors import HYPERVISORS, KvmParameters, hypervisor_parameters
+from common.model.hypervisors import HYPERVISORS, hypervisor_parameters
+from common.model.kvm import KvmParameters
 from common.model.parameters import (
     Backend,
     NicParameters,
@@ -57,7 +58,7 @@ DECLARED = (
         (NodeParameters, {"oob_program": "ipmi"}, "oob_program is a path from /, not “ipmi”"),
         (NodeParameters, {"exclusive_storage": True}, "exclusive_storage cannot be kept yet"),
         (NodeParameters, {"foo": 1}, "there is no “foo”"),
-        (KvmParameters, {"cdrom_image_path": "/x"}, "there is no “cdrom_image_path”"),
+        (KvmParameters, {"floppy_image_path": "/x"}, "guests have no floppy drives"),
         (KvmParameters, {"boot_order": "floppy"}, "boot_order cannot be 'floppy'"),
         (KvmParameters, {"nic_type": "ne2k"}, "nic_type"),
         (KvmParameters, {"disk_aio": "posix"}, "disk_aio"),

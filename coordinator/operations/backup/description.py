@@ -164,7 +164,9 @@ def _nic(said: Mapping[str, str], index: int) -> Mapping[str, str]:
 
 
 def _section(ini: configparser.ConfigParser, name: str) -> Mapping[str, str]:
-    return {key: _given(text) for key, text in ini[name].items()} if name in ini else {}
+    """Return parameters, of which “none” is a word that some can be: a cache, a card."""
+    said = ini[name].items() if name in ini else ()
+    return {key: "" if text == "None" else text for key, text in said}
 
 
 def _given(text: str) -> str:

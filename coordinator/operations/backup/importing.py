@@ -276,7 +276,8 @@ def _hvparams(config: Config, hypervisor: str, was: Description) -> dict[str, An
 
 def _own(kind: type[Order], said: Mapping[str, str], ours: Layer) -> dict[str, Any]:
     """Return the parameters that are known here and differ from the cluster's."""
-    usual, own = to_builtins(settled(kind, sound(kind, ours))), {}
+    base = sound(kind, ours)
+    usual, own = to_builtins(settled(kind, base)), {}
     for field in msgspec.structs.fields(kind):
         text = said.get(field.name)
         if text is None:
@@ -285,4 +286,5 @@ def _own(kind: type[Order], said: Mapping[str, str], ours: Layer) -> dict[str, A
             value = to_builtins(msgspec.convert(text, field.type, strict=False))
             if value != usual[field.name]:
                 own[field.name] = value
-    return own
+    fitting = to_builtins(settled(kind, base, own))
+    return {name: value for name, value in own.items() if fitting[name] == value}

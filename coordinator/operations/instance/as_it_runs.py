@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from common.errors import Conflict
-from common.model.hypervisors import HYPERVISORS
+from common.model.hypervisors import HYPERVISORS, fingerprint, queues_of
 from common.noderpc.instances import GuestReport, GuestSpec
 
 
@@ -28,6 +28,11 @@ def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
         "nics": {nic.id for nic in guest.nics} != found.nic_slots.keys(),
         "disks": {disk.id for disk in guest.disks} != (found.disks or {}).keys(),
     }
+    kind = HYPERVISORS[guest.hypervisor]
+    differs |= {
+        name: fingerprint(guest.parameters.get(name)) != found.compared[name]
+        for name in sorted(kind.compared & found.compared.keys())
+    }
     if changed := [what for what, does in differs.items() if does]:
         raise Conflict(
             f"Instance {guest.name} was given other {' and '.join(changed)} since it was started, "
@@ -41,9 +46,11 @@ def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     """Have the target run it in the way the source does, whatever it would choose by itself."""
     names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
+    parameters = guest.parameters | pinned
     return replace(
         guest,
-        parameters=guest.parameters | pinned,
+        parameters=parameters,
+        nics=tuple(replace(nic, queues=queues_of(parameters)) for nic in guest.nics),
         slots=found.disks or {},
         nic_slots=found.nic_slots or {},
         wanted_memory=found.wanted_memory,

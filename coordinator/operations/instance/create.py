@@ -65,6 +65,7 @@ from coordinator.operations.instance.adoption import (
     sized,
     where_found,
 )
+from coordinator.operations.instance.display_port import with_port
 from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.new_nic import new_nics
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
@@ -249,13 +250,13 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
         found = await find_adopted(cluster, kind, node, self.disks)
         uuids = [each.uuid for each in nodes]
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
-        disks = where_found(disks, found)
+        disks, instance = where_found(disks, found), with_port(cluster, instance)
         taken = PlannedInstance(instance, () if found else disks)
         # While nodes are asked nobody else is given the numbers and addresses of its devices.
         promise = Promise(instance.uuid, node.uuid, disks=disks)
         if place.allocator:
             promise = promise_of(config, taken, nodes)
-        cluster.promise(promise._replace(nics=nics))
+        cluster.promise(promise._replace(nics=nics, port=instance.network_port))
         check_connected(config, nics, node.uuid)
         if self.conflicts_check:
             check_apart(config, node.group, nics)
@@ -308,7 +309,9 @@ class CreateInstance(Operation[Place, CreatePlan], kw_only=True):
     def promises(self, plan: CreatePlan) -> Iterable[Promise]:
         memory = plan.guest.memory if plan.instance.takes_memory else MiB(0)
         planned = PlannedInstance(plan.instance, () if plan.adopted else plan.disks)
-        return [Promise(plan.instance.uuid, plan.node.uuid, memory, planned, nics=plan.nics)]
+        port = plan.instance.network_port
+        node = plan.node.uuid
+        return [Promise(plan.instance.uuid, node, memory, planned, nics=plan.nics, port=port)]
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:
         nodes = (plan.node, *plan.others)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
-from common.model.hypervisors import MigrationMode
+from common.model.kvm_words import MigrationMode
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted

@@ -46,9 +46,9 @@ class Modification(Order, kw_only=True):
         if self.reserved:
             return (promise_of_change(self.after, self.reserved, self.nics_after),)
         made: list[Promise] = []
-        if self.nics_after != self.nics_before:
-            home = self.after.primary_node
-            made.append(Promise(self.after.uuid, home, nics=self.nics_after))
+        home, port = self.after.primary_node, self.after.network_port
+        if self.nics_after != self.nics_before or port != self.before.network_port:
+            made.append(Promise(self.after.uuid, home, nics=self.nics_after, port=port))
         if self.disks and self.disks.changes.made:
             made.append(promise_of_space(PlannedInstance(self.after, self.disks.changes.disks)))
         elif self.conversion is not None:

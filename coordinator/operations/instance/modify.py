@@ -36,6 +36,7 @@ from coordinator.operations.instance.disk_changes import (
     find_attached,
 )
 from coordinator.operations.instance.disk_steps import plan_disks
+from coordinator.operations.instance.display_port import with_port
 from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
 from coordinator.operations.instance.nic_steps import plan_nics
@@ -198,7 +199,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         node = config.nodes[before.primary_node]
         nics_before = config.nics_of(before)
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
-        after, conversion = self._changed(before, nics), None
+        after, conversion = with_port(cluster, self._changed(before, nics)), None
         self._check_os(after)
         if before.forthcoming:
             return await self._of_reserved(cluster, before, after, nics)
@@ -218,7 +219,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         planned = PlannedInstance(after, changes.disks if changes else disks)
         self._check_fits(config, planned, nics, node)
         # Nobody else gets their devices' numbers and addresses, or their space.
-        promised = [Promise(after.uuid, node.uuid, nics=nics)] if self.nics else []
+        promised = list(self._addresses(before, after, nics))
         if conversion or (changes and changes.made):
             promised.append(promise_of_space(planned))
         if promised:
@@ -298,6 +299,13 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             nics_after=nics,
             now=cluster.now(),
         )
+
+    def _addresses(
+        self, before: Instance, after: Instance, nics: tuple[Nic, ...]
+    ) -> Iterator[Promise]:
+        port = after.network_port
+        if self.nics or port != before.network_port:
+            yield Promise(after.uuid, after.primary_node, nics=nics, port=port)
 
     async def _converted(self, cluster: Cluster, instance: Instance) -> tuple[Instance, Conversion]:
         assert self.disk_template

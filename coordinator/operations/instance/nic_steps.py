@@ -8,6 +8,7 @@ from common.model.nic import Nic
 from common.model.node import NodeRef
 from common.noderpc.instances import GuestReport, GuestSpec, Instances
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.as_it_runs import as_it_runs
 from coordinator.operations.instance.at_once import AtOnce, is_told
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.specs import guest_spec
@@ -55,8 +56,10 @@ def plan_nics(
     config, has = cluster.config, found.nic_slots or {}
     return NicPlan(
         node=home.ref,
-        guest=_guest(config, instance, after),
-        guest_before=_guest(config, instance, [nic for nic in before if nic.uuid in has]),
+        guest=as_it_runs(_guest(config, instance, after), found),
+        guest_before=as_it_runs(
+            _guest(config, instance, [nic for nic in before if nic.uuid in has]), found
+        ),
     )
 
 

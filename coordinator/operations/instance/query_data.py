@@ -108,7 +108,7 @@ def _describe(
             for index, disk in enumerate(config.disks_of(instance))
         ],
         "hypervisor": instance.hypervisor,
-        "network_port": _port(guest, actual),
+        "network_port": instance.network_port or _port(guest, actual),
         "hv_instance": instance.hvparams,
         "hv_actual": actual,
         "be_instance": instance.beparams,

@@ -53,7 +53,11 @@ async def check_still_fits(
         check_free_space(look, node, planned)
     if built_in:
         place_here(look, planned, only=[node.name for node in nodes])
-    cluster.promise(promise_of(look.config, planned, nodes)._replace(nics=nics))
+    cluster.promise(
+        promise_of(look.config, planned, nodes)._replace(
+            nics=nics, port=planned.instance.network_port
+        )
+    )
 
 
 async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:

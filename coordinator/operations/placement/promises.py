@@ -37,7 +37,8 @@ class Promise(NamedTuple):
     What a ``planned`` has that is not in the configuration yet counts in everything else, too. The
     numbers of its devices, and of ``disks``, are given to no other disk, and nodes are asked about
     the pools that all of them name. What is ``beside`` those that there are takes space on ``node``
-    as long as the promise stands. The addresses of ``nics`` are given to no other nic.
+    as long as the promise stands. The addresses of ``nics`` are given to no other nic,
+    and ``port`` to no other instance's display.
     """
 
     instance: InstanceId
@@ -47,6 +48,7 @@ class Promise(NamedTuple):
     disks: tuple[Disk, ...] = ()
     beside: tuple[Disk, ...] = ()
     nics: tuple[Nic, ...] = ()
+    port: int = 0
 
     @property
     def pools(self) -> tuple[Pool, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common.errors import InvalidRequest
 from common.messages import Report, from_json, to_json
-from common.model.hypervisors import Accelerator
+from common.model.kvm_words import Accelerator
 from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.user import NOBODY, ROOT, run_as

@@ -19,6 +19,10 @@ class Fixed(IntEnum):
     """Addresses of what stays as long as the guest lives."""
 
     BALLOON = 0xB
+    RNG = 0xC
+    SERIAL = 0xD
+    SCSI = 0xE
+    SOUND = 0xF
 
 
 def fixed(machine: str, address: Fixed) -> dict[str, str]:
@@ -32,6 +36,17 @@ def disk_place(machine: str, slot: int) -> dict[str, str]:
 
 def nic_place(machine: str, slot: int) -> dict[str, str]:
     return _slot(machine, "nicport", slot, _FIRST_NIC)
+
+
+def ide_place(machine: str, number: int) -> dict[str, Any]:
+    """Return a place on the bus for IDE: of four on a PC, of six on a Q35."""
+    if _has_ports(machine):
+        return {"bus": f"ide.{number}"}
+    return {"bus": f"ide.{number // 2}", "unit": number % 2}
+
+
+def ide_places(machine: str) -> int:
+    return 6 if _has_ports(machine) else 4
 
 
 def ports(machine: str) -> tuple[dict[str, Any], ...]:

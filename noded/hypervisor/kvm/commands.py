@@ -5,17 +5,20 @@ Devices and disks are given as JSON, which needs no quoting; what cannot be JSON
 """
 
 import json
+import shlex
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common.model.hypervisors import (
-    Accelerator,
-    KvmParameters,
-)
+from common.model.kvm import KvmParameters
+from common.model.kvm_words import Accelerator, Firmware, RebootBehavior
 from common.noderpc.instances import GuestSpec
-from noded.hypervisor.kvm import disk_devices, nic_devices
-from noded.hypervisor.kvm.bus import Fixed, fixed, ports
+from noded.hypervisor.kvm import disk_devices, drives, fixed_devices, nic_devices, ram
+from noded.hypervisor.kvm.bus import ports
 from noded.hypervisor.kvm.disk_devices import Source
+from noded.hypervisor.kvm.displays import display
+from noded.hypervisor.kvm.firmware import Opened, flash_nodes, flash_of, locked
+from noded.hypervisor.kvm.nic_devices import Tap
+from noded.hypervisor.kvm.processors import topology
 
 # The oldest QEMU we support has it and every later one too, so that guests can move between
 # nodes of different versions; the alias "pc" means another machine in each.
@@ -37,16 +40,21 @@ class Handed:
     news: int  # QMP as well, for who listens to events while others ask
     serial: int
     serial_log: int
+    agent: int | None = None
+    firmware: Opened | None = None
     kernel: int | None = None
     initrd: int | None = None
     disks: tuple[Source, ...] = ()  # in the order of the guest's disks
-    taps: tuple[int, ...] = ()  # in the order of its nics
+    images: tuple[int, ...] = ()  # in its CD drives
+    taps: tuple[Tap, ...] = ()  # in the order of its nics
 
     @property
     def all(self) -> tuple[int, ...]:
-        images = (number for number in (self.kernel, self.initrd) if number is not None)
+        single = (number for number in (self.agent, self.kernel, self.initrd) if number is not None)
         disks = (disk.fdset for disk in self.disks)
-        return (self.qmp, self.news, self.serial, self.serial_log, *images, *disks, *self.taps)
+        taps = (number for tap in self.taps for number in (*tap.queues, *tap.vhosts))
+        ours = (self.qmp, self.news, self.serial, self.serial_log)
+        return (*ours, *single, *(self.firmware or ()), *disks, *self.images, *taps)
 
 
 def guest(
@@ -57,6 +65,7 @@ def guest(
     accelerator: Accelerator,
     handed: Handed,
     home: str,
+    huge_page: int = 0,
     incoming: bool,
 ) -> tuple[str, ...]:
     """Return the command that runs a guest in the foreground.
@@ -68,6 +77,7 @@ def guest(
         accelerator: KVM or TCG.
         handed: all that it has of this node.
         home: its directory, which says whose process it is, and that QEMU does not use.
+        huge_page: size of the pages of its memory, in bytes; 0 for the usual ones.
         incoming: wait for the memory of a running guest instead of booting, and when it is
             there, to be told to run ("-S"): the source may still find that it has to go on.
     """
@@ -75,26 +85,42 @@ def guest(
         "type": machine_of(parameters),
         "accel": accelerator.value,
         "acpi": "on" if parameters.acpi else "off",
+        **flash_of(handed.firmware),
+        **({"smm": "on"} if parameters.firmware is Firmware.SECURE_BOOT else {}),
+        **({"memory-backend": ram.BACKEND} if huge_page else {}),
     }
+    kind = machine_of(parameters)
+    devices = (
+        *ports(kind),
+        *drives.controller(parameters, kind),
+        *fixed_devices.devices(parameters, kind),
+    )
     return (
         program,
         *("-name", f"guest={quoted(spec.name)},debug-threads=on"),
         *("-uuid", spec.id),
         *("-machine", ",".join(f"{key}={quoted(value)}" for key, value in machine.items())),
         *(("-cpu", parameters.cpu_type) if parameters.cpu_type else ()),
-        *("-m", _memory(spec, accelerator), "-smp", str(spec.vcpus)),
+        *ram.options(spec, accelerator, parameters.firmware, huge_page),
+        *("-smp", topology(parameters, spec.vcpus)),
         *("-nodefaults", "-no-user-config", "-msg", "timestamp=on", "-sandbox", _SANDBOX),
         *("-chardev", f"socket,id=qmp,fd={handed.qmp},server=on,wait=off"),
         *("-mon", "chardev=qmp,mode=control"),
         *("-chardev", f"socket,id=news,fd={handed.news},server=on,wait=off"),
         *("-mon", "chardev=news,mode=control"),
-        *_serial(handed, home),
-        *_display(parameters),
+        *_serial(parameters, handed, home),
+        *_agent(handed),
+        *_firmware(parameters, handed),
+        *display(parameters, spec.port),
         *_kernel(parameters, handed),
-        *(word for port in ports(machine_of(parameters)) for word in _device(port)),
+        *fixed_devices.options(parameters),
+        *(word for device in devices for word in _device(device)),
+        *(each for i in range(len(handed.images)) for each in _drive(parameters, handed, i)),
         *(each for i in range(len(spec.disks)) for each in _disk(spec, parameters, handed, i)),
         *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
-        *_balloon(parameters),
+        *(("-rtc", "base=localtime") if parameters.use_localtime else ()),
+        *(("-no-reboot",) if parameters.reboot_behavior is RebootBehavior.EXIT else ()),
+        *shlex.split(parameters.kvm_extra),
         *(("-S", "-incoming", "defer") if incoming else ()),
     )
 
@@ -125,39 +151,41 @@ def probe(program: str, accelerator: Accelerator, boot_sector: str) -> tuple[str
     )
 
 
-def _memory(spec: GuestSpec, accelerator: Accelerator) -> str:
-    """Return the size of a guest's memory; under TCG 8 KiB less than asked for.
-
-    QEMU before 9.0 loses writes of a TCG guest that moves, and with them the guest: having
-    looked which pages have changed, it forgets to watch them again, but only where it looks at
-    64 pages at once, which it does if the size is a multiple of 256 KiB. One in three moves of
-    a Linux guest ended in a panic with 128 MiB, none of 140 with 8 KiB less, on 7.2.22.
-    Source: QEMU commit "physmem: Fix migration dirty bitmap coherency with TCG memory access".
-    """
-    if accelerator is Accelerator.TCG:
-        return f"{spec.memory * 1024 - 8}k"
-    return f"{spec.memory}M"
-
-
-def _serial(handed: Handed, home: str) -> tuple[str, ...]:
+def _serial(parameters: KvmParameters, handed: Handed, home: str) -> tuple[str, ...]:
+    """Return the serial console; without one, what says whose process it is, all the same."""
     log = _add(handed.serial_log)
+    named = ("-add-fd", f"{log.option},opaque={quoted(home)}")
+    if not parameters.serial_console:
+        return named
     return (
-        *("-add-fd", f"{log.option},opaque={quoted(home)}"),
+        *named,
         "-chardev",
         f"socket,id=serial0,fd={handed.serial},server=on,wait=off,logfile={log.path},logappend=on",
         *("-device", _json(driver="isa-serial", chardev="serial0")),
     )
 
 
-def _display(parameters: KvmParameters) -> tuple[str, ...]:
-    address = parameters.vnc_bind_address
-    vga = parameters.vga or ("std" if address else "none")
-    if not address:
-        return ("-display", "none", "-vga", vga)
-    host = f"[{address}]" if ":" in address else address
-    # At the first free port. Until the password is told, over QMP, nobody gets in.
-    locked = ",password=on" if parameters.vnc_password_file else ""
-    return ("-display", "none", "-vga", vga, "-vnc", f"{host}:0,to=999{locked}")
+def _agent(handed: Handed) -> tuple[str, ...]:
+    if handed.agent is None:
+        return ()
+    return ("-chardev", f"socket,id=agent,fd={handed.agent},server=on,wait=off")
+
+
+def _firmware(parameters: KvmParameters, handed: Handed) -> tuple[str, ...]:
+    if handed.firmware is None:
+        return ()
+    added = (word for number in handed.firmware for word in ("-add-fd", _add(number).option))
+    nodes = (
+        word for node in flash_nodes(handed.firmware) for word in ("-blockdev", json.dumps(node))
+    )
+    return (*locked(parameters.firmware), *added, *nodes)
+
+
+def _drive(parameters: KvmParameters, handed: Handed, index: int) -> tuple[str, ...]:
+    image = handed.images[index]
+    node = drives.block_node(index, image)
+    device = drives.drive(index, parameters, machine_of(parameters))
+    return ("-add-fd", _add(image).option, "-blockdev", json.dumps(node), *_device(device))
 
 
 def _kernel(parameters: KvmParameters, handed: Handed) -> tuple[str, ...]:
@@ -184,9 +212,9 @@ def _disk(
 def _nic(spec: GuestSpec, parameters: KvmParameters, handed: Handed, index: int) -> tuple[str, ...]:
     nic = spec.nics[index]
     slot, machine = spec.nic_slots[nic.id], machine_of(parameters)
-    backend = nic_devices.backend(slot, str(handed.taps[index]))
+    backend = nic_devices.backend(slot, handed.taps[index].named())
     device = nic_devices.device(nic, slot, parameters, machine, is_first=index == 0)
-    return ("-netdev", _json(**backend), "-device", _json(**device))
+    return ("-netdev", _json(**backend), *_device(device))
 
 
 class _Added(NamedTuple):
@@ -203,12 +231,6 @@ def _add(descriptor: int) -> _Added:
 def _own(descriptor: int) -> str:
     """Return the path of a descriptor for code that knows real files only."""
     return f"/proc/self/fd/{descriptor}"
-
-
-def _balloon(parameters: KvmParameters) -> tuple[str, str]:
-    """Return what a guest gives memory back by, when it is asked to."""
-    place = fixed(machine_of(parameters), Fixed.BALLOON)
-    return _device({"driver": "virtio-balloon-pci", "id": "balloon", **place})
 
 
 def _device(options: dict[str, Any]) -> tuple[str, str]:

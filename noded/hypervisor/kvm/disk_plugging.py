@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
 from common.model.disk import Mode
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec

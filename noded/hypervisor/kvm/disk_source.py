@@ -4,7 +4,8 @@ import fcntl
 import os
 import stat
 
-from common.model.hypervisors import DiskCache, KvmParameters
+from common.model.kvm import KvmParameters
+from common.model.kvm_words import DiskCache
 from noded.hypervisor.kvm.disk_devices import Source
 
 _DIRECT = {DiskCache.NONE: True, DiskCache.WRITEBACK: False, DiskCache.WRITETHROUGH: False}

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.messages import from_builtins
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from common.tasks import Background
@@ -267,6 +267,8 @@ class KvmHypervisor:
             raise NotFound("The instance is not on this node.", instance=instance)
         if await self._state(home) is GuestState.STOPPED:
             return NoConsole(message=f"{record.name} is not running.")
+        if not record.parameters.get("serial_console", True):
+            return NoConsole(message=f"{record.name} has no serial console (serial_console=no).")
         return home.serial_socket
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Report, from_json, to_json
-from common.model.hypervisors import Accelerator
+from common.model.kvm_words import Accelerator
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
 from noded.system.process import Process
@@ -60,6 +60,7 @@ class Home:
         self.qmp_socket = self.directory / "qmp.sock"
         self.news_socket = self.directory / "news.sock"
         self.serial_socket = self.directory / "serial.sock"
+        self.agent_socket = self.directory / "agent.sock"
         self.serial_log = self.directory / "serial.log"
         self.pid = self.directory / "pid"
         self.tls = self.directory / "tls"

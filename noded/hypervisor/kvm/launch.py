@@ -11,24 +11,40 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import from_builtins
-from common.model.hypervisors import Accelerator, KvmParameters
+from common.model.kvm import KvmParameters
+from common.model.kvm_words import Accelerator
 from common.names import TaskId
 from common.noderpc.instances import GuestSpec
+from common.noderpc.network import NicSpec
 from noded.hypervisor.interface import OpenDisk
-from noded.hypervisor.kvm import commands
+from noded.hypervisor.kvm import commands, drives
 from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.after_start import Passwords, finish
 from noded.hypervisor.kvm.commands import Handed
 from noded.hypervisor.kvm.disk_source import source_of
+from noded.hypervisor.kvm.displays import card
+from noded.hypervisor.kvm.firmware_files import check_firmware, open_firmware
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.parse import explain, parse_display
+from noded.hypervisor.kvm.nic_devices import Tap
+from noded.hypervisor.kvm.parse import explain
+from noded.hypervisor.kvm.processors import check_processors, pinning
+from noded.hypervisor.kvm.ram import find_huge_page
 from noded.hypervisor.kvm.taps import take_tap
 from noded.hypervisor.kvm.user import find_user, run_as
-from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
+from noded.hypervisor.rules import (
+    Rules,
+    check_extra,
+    check_program,
+    open_image,
+    read_password,
+    read_rules,
+)
 from noded.hypervisor.slots import disk_slots, nic_slots
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
+_MOUNTS = Path("/proc/mounts")
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
 
@@ -73,16 +89,31 @@ class Launcher:
         with _about(guest):
             rules = await in_thread(read_rules, self._rules)
             program = await in_thread(_find_program, rules, parameters)
-            for path in (parameters.kernel_path, parameters.initrd_path):
+            for path in (
+                parameters.kernel_path,
+                parameters.initrd_path,
+                *drives.images(parameters),
+            ):
                 if path:
                     os.close(await in_thread(self._open_image, rules, path))
-            await in_thread(self._display_password, rules, parameters)
-        if parameters.accelerator is Accelerator.TCG:
+            await in_thread(self._passwords, rules, parameters)
+            check_processors(parameters, guest.vcpus, guest.name)
+            pinning(parameters, range(guest.vcpus), frozenset(os.sched_getaffinity(0)))
+            await in_thread(_huge_page, guest, parameters)
+            check_extra(rules, parameters.kvm_extra)
+            check_firmware(parameters.firmware)
+            if parameters.spice_bind and not guest.port:
+                raise InvalidRequest(
+                    f"It has no port for its SPICE display; “gnt-instance modify -H "
+                    f"spice_bind={parameters.spice_bind} {guest.name}” gives it one."
+                )
+        wanted = parameters.wanted_accelerator
+        if wanted is Accelerator.TCG:
             return Accelerator.TCG
         verdict = await self._accelerators.verdict(program)
         if verdict.kvm:
             return Accelerator.KVM
-        if parameters.accelerator is Accelerator.AUTO:
+        if wanted is Accelerator.AUTO:
             return Accelerator.TCG
         raise NodeFailure(
             f"{guest.name} wants KVM, which does not work here: {verdict.reason}. Set accelerator "
@@ -119,7 +150,7 @@ class Launcher:
         async with contextlib.AsyncExitStack() as undo:  # also when cancelled: half a start is none
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
-                password = await in_thread(self._find_password, guest)
+                passwords = await in_thread(self._find_passwords, guest)
                 record = await self._settle(home, guest, accelerator, receives)
                 argv, handed = await in_thread(
                     self._hand_over, ours, home, guest, taps, accelerator, bool(receives)
@@ -130,9 +161,8 @@ class Launcher:
                 undo.push_async_callback(started.kill)
                 home.note(started)
             await _until_up(home, record, started)
-            if parameters_of(guest).vnc_bind_address:
-                record = await _open_display(home, record, password)
-                home.write(record)
+            record = await finish(home, record, parameters_of(guest), passwords)
+            home.write(record)
             undo.pop_all()
         return started, record
 
@@ -150,7 +180,7 @@ class Launcher:
                 nics=tuple(nic.id for nic in guest.nics),
                 disks=guest.slots,
                 nic_slots=guest.nic_slots,
-                parameters=guest.parameters,
+                parameters=guest.parameters | {"vga": card(parameters_of(guest))},
                 wanted_memory=guest.wanted_memory,
                 accelerator=accelerator,
                 user=user,
@@ -184,15 +214,31 @@ class Launcher:
 
         rules, parameters = read_rules(self._rules), parameters_of(guest)
         disks = [keep(self._open_disk(disk)) for disk in guest.disks]
+
+        def listen(path: Path) -> int:
+            return ours.enter_context(home.listen(path)).fileno()
+
+        def tap(nic: NicSpec, name: str) -> Tap:
+            taken = take_tap(name, queues=nic.queues, vhost=parameters.vhost_net)
+            for descriptor in (*taken.queues, *taken.vhosts):
+                keep(descriptor)
+            return taken
+
+        firmware = open_firmware(parameters.firmware)
+        for descriptor in firmware or ():
+            keep(descriptor)
         handed = Handed(
-            qmp=ours.enter_context(home.listen(home.qmp_socket)).fileno(),
-            news=ours.enter_context(home.listen(home.news_socket)).fileno(),
-            serial=ours.enter_context(home.listen(home.serial_socket)).fileno(),
+            qmp=listen(home.qmp_socket),
+            news=listen(home.news_socket),
+            serial=listen(home.serial_socket),
             serial_log=keep(home.open_serial_log()),
+            agent=listen(home.agent_socket) if parameters.use_guest_agent else None,
+            firmware=firmware,
             kernel=image(parameters.kernel_path),
             initrd=image(parameters.initrd_path),
             disks=tuple(source_of(disk, parameters) for disk in disks),
-            taps=tuple(keep(take_tap(tap)) for tap in taps),
+            images=tuple(keep(self._open_image(rules, path)) for path in drives.images(parameters)),
+            taps=tuple(tap(nic, name) for nic, name in zip(guest.nics, taps, strict=True)),
         )
         argv = commands.guest(
             guest,
@@ -201,33 +247,27 @@ class Launcher:
             accelerator=accelerator,
             handed=handed,
             home=str(home.directory),
+            huge_page=_huge_page(guest, parameters),
             incoming=incoming,
         )
         return argv, handed
 
-    def _find_password(self, guest: GuestSpec) -> str:
-        return self._display_password(read_rules(self._rules), parameters_of(guest))
+    def _find_passwords(self, guest: GuestSpec) -> Passwords:
+        return self._passwords(read_rules(self._rules), parameters_of(guest))
 
-    def _display_password(self, rules: Rules, parameters: KvmParameters) -> str:
-        """Return the password of a guest's display; empty if it has none, or no display."""
-        if not parameters.vnc_bind_address or not parameters.vnc_password_file:
-            return ""
-        return read_password(rules, parameters.vnc_password_file, never=self._never)
+    def _passwords(self, rules: Rules, parameters: KvmParameters) -> Passwords:
+        """Return the passwords of a guest's displays; empty for what has none, or no display."""
+
+        def read(address: str, path: str) -> str:
+            return read_password(rules, path, never=self._never) if address and path else ""
+
+        return Passwords(
+            vnc=read(parameters.vnc_bind_address, parameters.vnc_password_file),
+            spice=read(parameters.spice_bind, parameters.spice_password_file),
+        )
 
     def _open_image(self, rules: Rules, path: str) -> int:
         return open_image(rules, path, never=self._never)
-
-
-async def _open_display(home: Home, record: Record, password: str) -> Record:
-    """Let in who knows the password, and note where QEMU has put the display.
-
-    The password goes over the monitor: what is in a command line everybody can read.
-    """
-    async with monitor(home.qmp_socket, record.name) as session:
-        if password:
-            await session.ask("set_password", protocol="vnc", password=password)
-        display = parse_display(await session.ask("query-vnc"))
-    return replace(record, display=display, display_wants_password=bool(password))
 
 
 async def _until_up(home: Home, record: Record, started: Process) -> None:
@@ -289,6 +329,10 @@ def parameters_of(guest: GuestSpec) -> KvmParameters:
     """
     what = f"the hypervisor parameters of {guest.name}"
     return from_builtins(guest.parameters, KvmParameters, what=what)
+
+
+def _huge_page(guest: GuestSpec, parameters: KvmParameters) -> int:
+    return find_huge_page(parameters.mem_path, guest.memory, _MOUNTS.read_text())
 
 
 def _find_program(rules: Rules, parameters: KvmParameters) -> str:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Collection
 from typing import NamedTuple
 
 from common.errors import Conflict, NodeFailure
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.interface import Tell

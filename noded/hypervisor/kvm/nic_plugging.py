@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.names import NicId
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
@@ -20,7 +20,7 @@ from noded.hypervisor.kvm.commands import machine_of
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.letting_go import ask_to_let_go, devices, still_has
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
-from noded.hypervisor.kvm.nic_devices import backend_name, device_name
+from noded.hypervisor.kvm.nic_devices import Named, Tap, backend_name, device_name
 from noded.hypervisor.kvm.taps import take_tap
 from noded.hypervisor.slots import nic_slots
 from noded.system.threads import in_thread
@@ -96,23 +96,33 @@ class _Plugging:
         if device_name(slot) in await devices(self._session):
             return
         await self._unplug(slot)  # what is left of a try that was cut off holds the tap
-        descriptor = await in_thread(take_tap, tap)
-        with contextlib.closing(os.fdopen(descriptor, "rb", buffering=0)):
+        taken = await in_thread(
+            lambda: take_tap(tap, queues=nic.queues, vhost=self._parameters.vhost_net)
+        )
+        with contextlib.ExitStack() as ours:  # QEMU gets copies of its own
+            for descriptor in (*taken.queues, *taken.vhosts):
+                ours.callback(os.close, descriptor)
             self._write(slots)
             try:
-                await self._plug(nic, slot, descriptor)
+                await self._plug(nic, slot, taken)
             except NodeFailure:
                 await self._unplug(slot)
                 self._write({each: n for each, n in slots.items() if each != nic.id})
                 raise
 
-    async def _plug(self, nic: NicSpec, slot: int, descriptor: int) -> None:
-        name = f"tap{slot}"
-        await self._session.lend(name, descriptor)
-        await self._session.ask("netdev_add", **nic_devices.backend(slot, name))
+    async def _plug(self, nic: NicSpec, slot: int, tap: Tap) -> None:
+        queues = await self._lend(f"tap{slot}", tap.queues)
+        vhosts = await self._lend(f"vhost{slot}", tap.vhosts)
+        await self._session.ask("netdev_add", **nic_devices.backend(slot, Named(queues, vhosts)))
         machine = machine_of(self._parameters)
         device = nic_devices.device(nic, slot, self._parameters, machine)
         await self._session.ask("device_add", **device)
+
+    async def _lend(self, name: str, descriptors: tuple[int, ...]) -> tuple[str, ...]:
+        names = tuple(f"{name}-{number}" for number in range(len(descriptors)))
+        for each, descriptor in zip(names, descriptors, strict=True):
+            await self._session.lend(each, descriptor)
+        return names
 
     async def _unplug(self, slot: int) -> None:
         """Have QEMU let go of the tap of a slot; its device is gone, or never was."""

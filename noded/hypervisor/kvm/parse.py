@@ -173,8 +173,7 @@ def parse_display(answer: Mapping[str, Any]) -> str:
     """Read the answer of ``query-vnc``: "127.0.0.1:5900", "[::1]:5901", or "" without one."""
     if not answer.get("enabled"):
         return ""
-    host, port = answer.get("host", ""), answer.get("service", "")
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return _address(answer.get("host", ""), answer.get("service", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +182,30 @@ class BlockNode:
 
     fdset: int | None
     size: int
+
+
+def parse_spice(answer: Mapping[str, Any]) -> str:
+    """Read the answer of ``query-spice``: the address and port of the display."""
+    if not answer.get("enabled"):
+        return ""
+    return _address(answer.get("host", ""), str(answer.get("port", "")))
+
+
+def _address(host: str, port: str) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def parse_threads(answer: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """Read the answer of ``query-cpus-fast``: the threads of processors, by their numbers.
+
+    Raises:
+        UnexpectedOutput: one has no thread.
+    """
+    try:
+        found = {int(each["cpu-index"]): int(each["thread-id"]) for each in answer}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnexpectedOutput(f"QEMU's processors are “{str(answer)[:200]}”.") from error
+    return tuple(found[number] for number in sorted(found))
 
 
 def parse_block_nodes(answer: Sequence[Mapping[str, Any]]) -> dict[str, BlockNode]:

@@ -1,10 +1,13 @@
 """What a node tells of one of its guests."""
 
 import os
+from typing import Any
 
+from common.model.hypervisors import fingerprint
+from common.model.kvm import KvmParameters
 from common.names import InstanceName, MiB
 from common.noderpc.instances import GuestReport, GuestState
-from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.looks import look
 from noded.hypervisor.kvm.memory import used_memory
 from noded.hypervisor.kvm.parse import parse_cpu_ticks
@@ -42,7 +45,8 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         used_memory=await used_memory(home, record, patience_s) if patience_s else MiB(0),
         cpu_seconds=_cpu_seconds(home),
         resident=_resident(home),
-        pinned={"accelerator": record.accelerator},
+        pinned=_pinned(record),
+        compared=_compared(record),
         display=record.display,
         display_wants_password=record.display_wants_password,
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
@@ -50,6 +54,17 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         lacks_space=seen.lacks_space,
         silent_s=silent_s,
     )
+
+
+def _pinned(record: Record) -> dict[str, Any]:
+    """Return what makes the guest's machine; of an older version's, all that is known of it."""
+    names = KvmParameters.pinned & record.parameters.keys()
+    return {name: record.parameters[name] for name in names} | {"accelerator": record.accelerator}
+
+
+def _compared(record: Record) -> dict[str, str]:
+    names = KvmParameters.compared & record.parameters.keys()
+    return {name: fingerprint(record.parameters[name]) for name in names}
 
 
 def _cpu_seconds(home: Home) -> float:

@@ -21,6 +21,8 @@ OURS = {
         "disk.snapshots",
         "guest_state",
         "hv/accelerator",
+        "hv/firmware",
+        "hv/rng",
         "last_known",
         "expires",
         "maybe_on",

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import Conflict
-from common.model.hypervisors import KvmParameters
+from common.model.kvm import KvmParameters
 from common.names import DiskId, NicId
 from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import disk_devices, nic_devices

@@ -9,22 +9,25 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from common.model.disk import Mode
-from common.model.hypervisors import (
+from common.model.kvm import KvmParameters
+from common.model.kvm_words import (
     Accelerator,
     BootOrder,
     DiskAio,
     DiskCache,
     DiskDiscard,
-    KvmParameters,
+    Firmware,
     NicType,
 )
 from common.names import InstanceId, InstanceName, MiB, NicId
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
-from noded.hypervisor.kvm import commands
+from noded.hypervisor.kvm import commands, drives
 from noded.hypervisor.kvm.boot_sector import boot_sector
 from noded.hypervisor.kvm.commands import Handed
 from noded.hypervisor.kvm.disk_devices import Source
+from noded.hypervisor.kvm.firmware import Opened
+from noded.hypervisor.kvm.nic_devices import Tap
 from noded.hypervisor.slots import disk_slots, nic_slots
 from tests.support.disks import file_disk
 
@@ -32,6 +35,8 @@ WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 HOME = "/run/gantry/instances/web1"
 PROGRAM = "/usr/bin/qemu-system-x86_64"
 QMP, SERIAL, LOG, DISK, TAP, KERNEL, INITRD, NEWS = range(3, 11)
+AGENT, CODE, VARIABLES, CD = 20, 21, 22, 23
+VHOSTS = (30, 31)
 
 
 def spec(**changes: Any) -> GuestSpec:
@@ -58,6 +63,7 @@ def argv(
     is_block_device: bool = False,
     direct: bool = True,
     accelerator: Accelerator = Accelerator.TCG,
+    huge_page: int = 0,
     incoming: bool = False,
 ) -> tuple[str, ...]:
     guest = guest or spec()
@@ -79,10 +85,17 @@ def argv(
             serial_log=LOG,
             kernel=KERNEL if parameters.kernel_path else None,
             initrd=INITRD if parameters.initrd_path else None,
+            agent=AGENT if parameters.use_guest_agent else None,
+            firmware=None if parameters.firmware is Firmware.BIOS else Opened(CODE, VARIABLES),
+            images=tuple(range(CD, CD + len(drives.images(parameters)))),
             disks=(source,) * len(guest.disks),
-            taps=(TAP,) * len(guest.nics),
+            taps=tuple(
+                Tap(tuple(range(TAP, TAP + nic.queues)), VHOSTS if parameters.vhost_net else ())
+                for nic in guest.nics
+            ),
         ),
         home=home,
+        huge_page=huge_page,
         incoming=incoming,
     )
 
@@ -217,10 +230,11 @@ def test_qemu_is_told_no_path_of_this_node() -> None:
 
 def test_a_descriptor_is_handed_for_everything_that_is_named() -> None:
     handed = Handed(
-        qmp=3, news=10, serial=4, serial_log=5, kernel=6, initrd=None, taps=(9, 8),
+        qmp=3, news=10, serial=4, serial_log=5, kernel=6, initrd=None, images=(14,), agent=15,
+        taps=(Tap((9,)), Tap((8, 11), (12, 13))), firmware=Opened(16, 17),
         disks=(Source(fdset=7, is_block_device=False, direct=True),),
     )  # fmt: skip
-    assert sorted(handed.all) == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert sorted(handed.all) == list(range(3, 18))
 
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40))
