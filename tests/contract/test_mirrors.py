@@ -118,7 +118,9 @@ def test_two_that_look_for_each_other_for_a_guest_that_moves_do_meet(pair: Pair)
     async def story() -> None:
         one, other = await begun(pair)
         for side in (one, other):
-            await side.upkeep.disconnect(side.disk)
+            connection = side.storage.devices.read(side.disk).connection
+            assert connection is not None
+            await side.module.disconnect(connection)
         for side in (one, other):
             await side.attach(Access.SHARED)
         assert (await one.is_whole()).primary

@@ -76,10 +76,7 @@ class MirrorDevices:
             await self.module.connect(
                 wanted, mirror.secret, mirror.parameters, discard=discard, allow_two=allow_two
             )
-        self.parted.discard(mirror.resource)
-        if there is not None and device is not None and device.allows_two != allow_two:
-            await self.module.connect(wanted, mirror.secret, mirror.parameters, discard=discard)
-        if allow_two != (there is not None and device is not None and device.allows_two):
+        elif device is not None and device.allows_two != allow_two:
             await self.module.allow_two(wanted, allowed=allow_two)
 
     async def promote(self, mirror: Mirror, access: Access) -> None:
