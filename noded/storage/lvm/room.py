@@ -63,7 +63,8 @@ def room_in(pool: Pool, group: Group | None) -> StorageReport:
     if missing := [each.uuid for each in group.devices if each.is_missing]:
         problem = (
             f"The volume group {name} lacks physical volumes (UUID {', '.join(missing)}); bring "
-            "them back, or give them up with “vgreduce --removemissing”."
+            f"them back, or have it do without them: “gnt-node repair-storage NODE lvm-vg {name}”, "
+            "with the name of this node."
         )
         return _unusable(pool, problem, total=group.size)
     if not thin_pool:

@@ -6,6 +6,8 @@ import pytest
 
 from common.errors import NodeFailure
 from common.model.disk import LvmBacking
+from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from noded.storage.lvm.parse import (
     Group,
@@ -15,6 +17,7 @@ from noded.storage.lvm.parse import (
     parse_in_use,
     parse_missing,
 )
+from noded.storage.lvm.room import room_in
 from noded.storage.lvm.volumes import VolumeReport
 
 HERE = Path(__file__).parent
@@ -38,6 +41,13 @@ def test_volume_of_ours_is_told_by_its_tags() -> None:
         is_open=True,
         devices=("/dev/loop0", "/dev/loop1"),
     )
+
+
+def test_a_group_that_lacks_a_device_has_no_room_and_says_how_it_does_without() -> None:
+    pool = Pool(kind=PoolKind.VOLUME_GROUP, name="two")
+    room = room_in(pool, recorded("lvm-2.03.16-missing.json"))
+    assert (room.usable, room.free) == (False, 0)
+    assert "“gnt-node repair-storage NODE lvm-vg two”" in room.problem
 
 
 def test_what_others_made_belongs_to_nobody() -> None:
