@@ -156,7 +156,7 @@ class Figures:
             began = time.monotonic()
             address = self._other.spot.address
             self._one.run(f"dd if={volume} iflag=direct bs=1M >/dev/tcp/{address}/{PORT}")
-            _await(lambda: not self._other.run("pgrep dd || true").strip(), "dd to end")
+            _await(lambda: not self._other.run("pgrep --exact dd || true").strip(), "dd to end")
             return time.monotonic() - began
         finally:
             for node in (self._one, self._other):
