@@ -15,7 +15,8 @@ from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import Filled, Filling, Rules, fill
+from coordinator.allocator.packing.fill import fill
+from coordinator.allocator.packing.filling import Filled, Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers
 from coordinator.allocator.policy import Spec
 from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from coordinator.allocator.model.score import Score
-from coordinator.allocator.packing.fill import Filling
+from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.output import tell
 from coordinator.htools.tables import aligned, score_table, show

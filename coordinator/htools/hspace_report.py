@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import Filled
+from coordinator.allocator.packing.filling import Filled
 from coordinator.allocator.packing.tiers import runs_of
 from coordinator.allocator.snapshot import Instance
 from coordinator.htools.output import say

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coordinator.allocator.packing.fill import Filling
+from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.tables import show
 

@@ -12,56 +12,24 @@ from collections import defaultdict
 from heapq import heapify, heappop, heappush
 from math import inf, isfinite, isnan
 
+from coordinator.allocator.allocation.pair_order import IMPOSSIBLE, entries, first_of, without
+from coordinator.allocator.allocation.second_step import SecondStep
 from coordinator.allocator.arithmetic import above_zero, like, replaced, root, unwarned
 from coordinator.allocator.model.terms import SPREADS, TOLERANCE, WEIGHTS, Term
 from coordinator.allocator.several import Several
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from coordinator.allocator.allocation.pair_order import Entry
+    from coordinator.allocator.allocation.second_step import Vector
     from coordinator.allocator.allocation.two_nodes import AllowedPairs, TwoNodes
     from coordinator.allocator.model.row_score import RowScore
     from coordinator.allocator.model.score import Score
 
-    Vector = Any  # an element per candidate: an array, or ``Several`` without NumPy
-    # Of one pair: what it is ordered by, the least first, and the score.
-    Entry = tuple[bool, float, int, float, float]
-
-_IMPOSSIBLE = -1.0
 _BY_PAIR = frozenset((Term.N1_CNT, Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTAL))
-
-
-class _Step:
-    """What the secondary changes of a term, a figure of it: does not depend on the primary.
-
-    Attributes:
-        squares: what it adds to the sum of squares, times the number of nodes.
-        shift: what it adds to the sum.
-        squared: the square of that.
-    """
-
-    __slots__ = ("shift", "squared", "squares")
-
-    def __init__(self, n: float, before: Vector, after: Vector) -> None:
-        self.shift = after - before
-        self.squares = (after * after - before * before) * n
-        self.squared = self.shift * self.shift
-
-    def patched(self, others: _Step, places: Sequence[tuple[int, int]]) -> _Step:
-        """The same with some elements, given by position, of ``others``, given by number."""
-        step = _Step.__new__(_Step)
-        for name in _Step.__slots__:
-            values, special = getattr(self, name).copy(), getattr(others, name)
-            for position, number in places:
-                values[position] = special[number]
-            setattr(step, name, values)
-        return step
-
-    def change(self, n: float, sum_: float) -> Vector:
-        """What is added to the variance of ``n`` figures, given their sum before."""
-        return ((self.squares - self.shift * (2 * sum_)) - self.squared) / (n * n)
 
 
 class PairScores:
@@ -105,8 +73,8 @@ class PairScores:
         """Work out what is the same for all primaries; ``holders`` are special secondaries."""
         standing, n, first_like = self._standing, self._n, dict[object, Term]()
         self._alike: list[tuple[Term, Term]] = []  # each with the first that is equal to it
-        self._steps: dict[Term, _Step] = {}  # where the secondary changes something
-        self._special_steps: dict[Term, _Step] = {}
+        self._steps: dict[Term, SecondStep] = {}  # where the secondary changes something
+        self._special_steps: dict[Term, SecondStep] = {}
         self._moments: dict[Term, tuple[Vector, Vector]] = {}  # with the primary in place
         for term in Term if n else ():
             before, first, second = self._before[term], self._first[term], self._second[term]
@@ -120,7 +88,7 @@ class PairScores:
                 continue
             if is_spread:
                 self._moments[term] = replaced(n, sums, variance, before, first)
-            step = _Step(n, before, second)
+            step = SecondStep(n, before, second)
             shift = step.shift.tolist()
             # Where figures are no numbers even what stays the same is worked out, as in hail.
             is_odd = is_spread and not self._is_finite
@@ -128,7 +96,7 @@ class PairScores:
                 self._steps[term] = step
             if term in _BY_PAIR:
                 there = _some(before, holders)
-                self._special_steps[term] = _Step(n, there, self._special[term])
+                self._special_steps[term] = SecondStep(n, there, self._special[term])
 
     @property
     def _is_finite(self) -> bool:
@@ -136,7 +104,7 @@ class PairScores:
         return isfinite(self._standing.value)
 
     def _row(self, row: int) -> list[float]:
-        """The scores of one primary with each candidate; ``_IMPOSSIBLE`` where it cannot be."""
+        """The scores of one primary with each candidate; ``IMPOSSIBLE`` where it cannot be."""
         known: dict[tuple[Term, float], Vector] = {}
         total: Vector = 0.0
         with unwarned(self._first[0]):
@@ -148,7 +116,7 @@ class PairScores:
                     total = known[key] + total
         scores: list[float] = total.tolist() if self._alike else [0.0] * len(self._online)
         for column in (row, *self._closed, *self._refused.get(row, ())):
-            scores[column] = _IMPOSSIBLE
+            scores[column] = IMPOSSIBLE
         return scores
 
     def _part(self, term: Term, row: int) -> Vector:
@@ -194,7 +162,7 @@ class PairScores:
     def _least(self, term: Term) -> Vector:
         """Per candidate as primary: less than which a term of none of its pairs can be."""
         # What the secondary changes, and which of the elements count.
-        parts: list[tuple[_Step, Sequence[int]]] = []
+        parts: list[tuple[SecondStep, Sequence[int]]] = []
         if term in self._steps:
             parts.append((self._steps[term], self._pairs.columns))
         if term in self._special_steps:
@@ -224,7 +192,7 @@ class PairScores:
         bounds = self._bounds()
         rows = [row for row in self._pairs.rows if allowed is None or row in allowed.firsts]
         waiting: list[tuple[Entry, Iterator[Entry]]] = [
-            ((False, bounds[row], -row, -inf, _IMPOSSIBLE), self._row_from_best(row, allowed))
+            ((False, bounds[row], -row, -inf, IMPOSSIBLE), self._row_from_best(row, allowed))
             for row in rows
         ]
         heapify(waiting)
@@ -237,16 +205,16 @@ class PairScores:
                 heappush(waiting, (following, others))
 
     def _row_from_best(self, row: int, allowed: AllowedPairs | None) -> Iterator[Entry]:
-        first = _first(row, self._allowed(row, allowed))
+        first = first_of(row, self._allowed(row, allowed))
         if first is not None:
             yield first  # of most rows no other is ever looked at
             everyone = range(len(self._online))
-            yield from sorted(_entries(row, self._allowed(row, allowed), everyone))[1:]
+            yield from sorted(entries(row, self._allowed(row, allowed), everyone))[1:]
 
     def _allowed(self, row: int, allowed: AllowedPairs | None) -> list[float]:
         """The scores of a row, of those that a rule allows."""
         scores = self._row(row)
-        return scores if allowed is None else _without(scores, allowed.closed_to(row))
+        return scores if allowed is None else without(scores, allowed.closed_to(row))
 
     def count_rejected(self, allowed: AllowedPairs) -> int:
         """How many pairs hail tries in vain before it is content, primary by primary."""
@@ -255,8 +223,8 @@ class PairScores:
             closed = sorted(allowed.closed_to(row))
             if closed:
                 scores = self._row(row)
-                best = _first(row, _without(scores, closed))
-                tried = _entries(row, scores, closed)
+                best = first_of(row, without(scores, closed))
+                tried = entries(row, scores, closed)
                 rejected += sum(best is None or entry < best for entry in tried)
         return rejected
 
@@ -289,32 +257,6 @@ class PairScores:
             second = [figures[special] for figures in self._special]
         places = self._pairs.places
         return [(places[row], first), (places[column], second)]
-
-
-def _without(scores: Sequence[float], columns: Iterable[int]) -> list[float]:
-    """The scores of one primary without those of some secondaries."""
-    left = [*scores]
-    for column in columns:
-        left[column] = _IMPOSSIBLE
-    return left
-
-
-def _entries(row: int, scores: Sequence[float], columns: Iterable[int]) -> Iterator[Entry]:
-    """What pairs of one primary are ordered by."""
-    for column in columns:
-        score = scores[column]
-        if isnan(score):  # which hail cannot compare: the first secondary, in the end
-            yield True, 0.0, -row, column, score
-        elif score >= 0.0:
-            yield False, score, -row, -column, score
-
-
-def _first(row: int, scores: list[float]) -> Entry | None:
-    """The least of the entries, without making them all."""
-    lowest = min((score for score in scores if score >= 0.0), default=None)
-    if lowest is None:
-        return min(_entries(row, scores, range(len(scores))), default=None)
-    return False, lowest, -row, scores[::-1].index(lowest) + 1 - len(scores), lowest
 
 
 def _by_term(figures: Any) -> list[Vector]:

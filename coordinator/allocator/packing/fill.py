@@ -5,22 +5,16 @@ scored by updated sums, another on the node of the lowest score, summed afresh; 
 New instances have no tags.
 """
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from common.errors import InvalidRequest
-from coordinator.allocator.allocation.emptying import room_left, stuck_nodes
+from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.allocation.redundancy import Redundancy
-from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.next_model import with_instances
-from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.score import Score
-from coordinator.allocator.model.state import State
-from coordinator.allocator.packing.codes import Count, Failure, Refusals, Size
+from coordinator.allocator.packing.codes import Failure
+from coordinator.allocator.packing.filling import Filled, Filling
 from coordinator.allocator.packing.pairs import PairFill
 from coordinator.allocator.packing.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.packing.singles import SingleFill
@@ -28,179 +22,6 @@ from coordinator.allocator.snapshot import Instance
 
 _AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
 _CAREFUL = 10  # the same once that was too many
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What a filling heeds besides what every placement does.
-
-    Attributes:
-        closed: groups, by index, that take nothing.
-        emptied: indices of the nodes that have to stay such that they could be emptied; None
-            for no check. As with hspace it holds back mirrored instances only when they shrink.
-    """
-
-    closed: frozenset[int] = frozenset()
-    emptied: Sequence[int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """One instance and the indices of its nodes, primary first."""
-
-    demand: Instance
-    nodes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """What came of filling.
-
-    Attributes:
-        filling: the state reached.
-        failures: how many nodes, or pairs of nodes, refused the instance that was tried last.
-    """
-
-    filling: "Filling"
-    failures: Mapping[Failure, int]
-
-
-class Filling:
-    """A cluster that has been filled so far; never changed, only followed by another.
-
-    Attributes:
-        resources: of all nodes.
-        promised: row by secondary, column by primary: memory kept free for it.
-        placed: what came, in order.
-        touched: per node, whether anything came.
-        kept: sizes of an instance for which it is known whether the rules let it in.
-        redundancy: the rule that nodes can be emptied, once it was looked at.
-    """
-
-    def __init__(self, model: ClusterModel, rules: Rules) -> None:
-        self.start, self.rules = model, rules
-        self.resources = model.resources
-        self.promised = np.zeros((model.size, model.size), dtype=np.int64)
-        for (primary, secondary), memory in model.peers.promised.items():
-            self.promised[secondary, primary] = memory
-        self.placed: tuple[Placed, ...] = ()
-        self.touched: Bools = np.zeros(model.size, dtype=np.bool_)
-        crowds = State(model).crowds_of(range(model.size))
-        self.crowding = crowds.total() - len(crowds)
-        self.candidates: Ints = np.array(
-            [
-                node
-                for node in range(model.size)
-                if model.usable[node] and model.group_of[node] not in rules.closed
-            ],
-            dtype=np.int64,
-        )
-        self._initial = model, 0
-        self._refusals: Refusals | None = None
-        self.kept: dict[Instance, bool] = {}
-        self.redundancy: Redundancy | None = None
-
-    def has_candidates(self, *, pair: bool) -> bool:
-        """Whether there are nodes to try at all."""
-        sizes = np.bincount([self.start.group_of[node] for node in self.candidates.tolist()])
-        return bool((sizes > int(pair)).any())
-
-    def score(self) -> float:
-        """Of the whole cluster."""
-        return Score(self.resources, self.crowding).value
-
-    @property
-    def _asked(self) -> Refusals:
-        if self._refusals is None:
-            emptied, room = self.rules.emptied, None
-            if emptied is not None:
-                model = self.model()
-                room = np.array(room_left(model, emptied)).reshape(-1, 2).T
-            self._refusals = Refusals(
-                self.start, self.resources, self.promised, self.candidates, room
-            )
-        return self._refusals
-
-    def codes(self, demand: Instance) -> Ints:
-        """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate."""
-        return self._asked.codes(demand)
-
-    def count(self, demand: Instance) -> Count:
-        """What comes of trying an instance everywhere."""
-        return self._asked.count(demand)
-
-    def size_of(self, demand: Instance) -> Size:
-        """What is equal for instances that all nodes treat alike; they differ in amounts only."""
-        return self._asked.size_of(demand)
-
-    def spare_of(self, demand: Instance) -> tuple[int, list[int]]:
-        """How much less memory, and less of each disk, makes no difference to any node."""
-        return self._asked.spare(demand)
-
-    def model(self) -> ClusterModel:
-        """The model with what was placed, for the next request."""
-        model, count = self._initial
-        if count < len(self.placed):
-            more = [(one.demand, one.nodes) for one in self.placed[count:]]
-            model = with_instances(model, more, resources=self.resources)
-            self._initial = model, len(self.placed)
-        return model
-
-    def after(
-        self, demand: Instance, nodes: list[tuple[int, ...]], promised: Ints, location: Ints
-    ) -> "Filling":
-        """With more instances.
-
-        Args:
-            demand: what each of them asks.
-            nodes: of each, primary first.
-            promised: as it is then.
-            location: per node, what they add to its location score.
-        """
-        if not nodes:
-            return self
-        size = self.start.size
-        firsts = np.bincount([one[0] for one in nodes], minlength=size)
-        seconds = np.bincount([node for one in nodes for node in one[1:]], minlength=size)
-        other = copy(self)
-        other.resources = _with(self.resources, demand, firsts, seconds, promised, location)
-        other.promised = promised
-        other.placed = (*self.placed, *(Placed(demand, one) for one in nodes))
-        other.touched = self.touched | (firsts + seconds > 0)
-        other.kept, other.redundancy = {}, None
-        other._refusals = None  # noqa: SLF001 -- one of our own
-        return other
-
-
-def _with(
-    a: NodeResources, demand: Instance, firsts: Ints, seconds: Ints, promised: Ints, location: Ints
-) -> NodeResources:
-    both = firsts + seconds
-    disk = both * (demand.disk if demand.is_local else 0)
-    use = np.where(a.exclusive, 0, both * (demand.spindle_use if demand.is_local else 0))
-    spindles = np.where(a.exclusive, both * (demand.disk_spindles or 0), 0)
-    cpus = firsts * demand.used_vcpus
-    memory = a.memory - firsts * demand.used_memory
-    reserved = np.maximum(a.reserved, promised.max(axis=1, initial=0))
-    loads = (firsts, firsts, both, firsts)
-    return a.changed(
-        memory=memory,
-        reserved=reserved,
-        fails_n1=np.where(both > 0, memory <= reserved, a.fails_n1),
-        disk=a.disk - disk,
-        cpus=a.cpus + cpus,
-        spindles=a.spindles + use,
-        free_spindles=a.free_spindles - spindles,
-        primaries=a.primaries + firsts,
-        secondaries=a.secondaries + seconds,
-        load=a.load + np.stack([n * x for n, x in zip(loads, demand.load, strict=True)]),
-        location=a.location + location,
-        next_memory=a.next_memory - firsts * demand.memory,
-        next_disk=a.next_disk - disk,
-        next_cpus=a.next_cpus + cpus,
-        next_spindles=a.next_spindles + use,
-        next_free_spindles=a.next_free_spindles - spindles,
-    )
 
 
 def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:

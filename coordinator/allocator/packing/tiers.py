@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from common.record import replace
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import Filled, Filling, Placed, fill, try_size
+from coordinator.allocator.packing.fill import fill, try_size
+from coordinator.allocator.packing.filling import Filled, Filling, Placed
 from coordinator.allocator.snapshot import Instance
 
 _MEMORY_STEP = 64  # MiB

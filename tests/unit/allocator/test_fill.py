@@ -14,7 +14,8 @@ from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import Filling, Rules, fill
+from coordinator.allocator.packing.fill import fill
+from coordinator.allocator.packing.filling import Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
 from coordinator.allocator.policy import Bounds, Spec
 from coordinator.allocator.request import Allocate
