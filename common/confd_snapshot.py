@@ -93,6 +93,7 @@ class PublishedInstance(PublishedObject):
     disk_template: str
     disks: tuple[PublishedDisk, ...]
     nics: tuple[PublishedNic, ...]
+    forthcoming: bool = False  # it is only reserved, and no node has anything of it
 
 
 class Snapshot(Report):

@@ -18,7 +18,7 @@ from coordinator.queries.instance_status import InstanceStatus
 LATELY_S = 3600.0  # a job that failed so long ago explains what is so now
 _FIELDS = (
     "name", "status", "admin_state", "pnode", "snodes", "disk_template", "guest_state", "maybe_on",
-    "disk.findings",
+    "disk.findings", "forthcoming",
 )  # fmt: skip
 _JOB = ("id", "status", "ops", "summary", "waits", "end_ts", "opfailure")
 _ENDED = ("success", "error", "canceled")
@@ -86,6 +86,11 @@ def _standing(row: Row) -> Iterator[str]:
             )
         case InstanceStatus.RUNNING:
             yield f"Instance {name} runs on {node}, as it should."
+        case InstanceStatus.ADMIN_DOWN if row["forthcoming"]:
+            yield (
+                f"Instance {name} is only reserved: its room is kept on {node}, and “gnt-instance "
+                f"add --commit {name}” makes it."
+            )
         case InstanceStatus.ADMIN_DOWN:
             yield (
                 f"Instance {name} is stopped, as was ordered; “gnt-instance startup {name}” "

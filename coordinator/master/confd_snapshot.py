@@ -97,6 +97,7 @@ def _instance(config: Config, instance: Instance) -> PublishedInstance:
         disk_template=template,
         disks=tuple(_disk(disk, index, template) for index, disk in enumerate(disks)),
         nics=tuple(_nic(config, instance, nic) for nic in nics),
+        forthcoming=instance.forthcoming,
     )
 
 

@@ -10,6 +10,7 @@ from tests.mutate.filters import FILTERS
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
+from tests.mutate.reservations import RESERVATIONS
 from tests.mutate.rest import REST
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
@@ -392,6 +393,7 @@ FAULTS = (
     *CONFD,
     *FILTERS,
     *CLIENTS,
+    *RESERVATIONS,
     *REST,
     *OF_DISKS,
     *MIRRORS,

@@ -15,6 +15,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.state.rows import Delete
 from tests.sim.settings import BETA, GAMMA, WEB1, create, mirrored
+from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.confd import Told, ask, service_of
@@ -188,5 +189,16 @@ def test_what_is_published_holds_no_secret() -> None:
         assert disk.uuid.encode() in text
         for secret in (disk.backing.secret, *(s.value for s in cluster.state.secrets.values())):
             assert secret.encode() not in text
+
+    play(story)
+
+
+def test_what_is_only_reserved_is_told_as_that() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(reserved(create("web1", "gamma")))
+        await asyncio.sleep(0.8)
+        told = ask(confd(cluster, "alpha"), NODE_INSTANCES, "gamma")
+        assert told is not None
+        assert [each["forthcoming"] for each in told.answer[0]] == [True]
 
     play(story)

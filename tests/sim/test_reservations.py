@@ -17,6 +17,7 @@ from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.create_many import CreateInstances
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
@@ -26,6 +27,7 @@ from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
 from coordinator.operations.node.evacuate import EvacuateNode
+from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
@@ -180,7 +182,7 @@ def test_the_watcher_and_verify_leave_alone_what_is_reserved_and_lists_show_it()
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await web1(cluster, mirrored())
-            assert await cluster.run(VerifyCluster()) is not None
+            assert await cluster.run(VerifyGroup(group_name="default")) is True
             fields = ["name", "forthcoming", "status", "oper_state", "pnode", "snodes", "be/memory"]
             told = await cluster.master.luxi("Query", "instance", fields, None)
             ((*values,),) = [[value for _, value in row] for row in told["data"]]
@@ -266,18 +268,18 @@ def test_expired_is_removed_only_while_it_is_reserved() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             remove = RemoveInstance(instance_name=WEB1, if_expired=True)
-            uuid = await cluster.run(replace(reserved(create()), expires="1h"))
+            uuid = await cluster.run(replace(reserved(create()), expires="60s"))
             with pytest.raises(Conflict, match="has not expired"):
                 await cluster.run(remove)
-            await cluster.settle(3601.0)
+            await cluster.settle(61.0)
             made = await cluster.submit(COMMIT)
             removal = await cluster.submit(remove)  # waits for the same lock
             outcome(await cluster.finished(made))
             with pytest.raises(Conflict, match="web1 is there already"):
                 outcome(await cluster.finished(removal))
             assert cluster.config.instance("web1").uuid == uuid
-            await cluster.run(replace(reserved(create("web2")), expires="1h"))
-            await cluster.settle(3601.0)
+            await cluster.run(replace(reserved(create("web2")), expires="60s"))
+            await cluster.settle(61.0)
             await cluster.run(replace(remove, instance_name=InstanceName("web2")))
             assert len(cluster.config.instances) == 1
 
@@ -450,14 +452,38 @@ def test_a_node_and_a_group_are_evacuated_of_what_is_reserved_there() -> None:
 def test_the_watcher_forgets_what_has_expired_and_nothing_else() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            await cluster.run(replace(reserved(create()), expires="1h"))
+            await cluster.run(replace(reserved(create()), expires="60s"))
             await cluster.run(replace(reserved(create("web2")), expires="1d"))
             await cluster.run(reserved(create("web3")))
             await watch(cluster)
             assert len(cluster.config.reservations) == 3
-            await cluster.settle(3601.0)
+            await cluster.settle(61.0)
             assert "Instance web1: its reservation has expired" in (await watch(cluster))[0].text
             await at_rest(cluster)
             assert [each.name for each in cluster.config.reservations] == ["web2", "web3"]
+
+    simulate(scenario())
+
+
+def test_many_are_reserved_in_one_go_if_they_have_names() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            named = ({"instance_name": f"web{n}", "forthcoming": True} for n in range(2))
+            told = await cluster.run(CreateInstances(instances=tuple(named), iallocator="hail"))
+            for _, number in told["jobs"]:
+                outcome(await cluster.finished(JobId(number)))
+            assert len(cluster.config.reservations) == 2
+            with pytest.raises(InvalidRequest, match="Instance 1 of the list has no name"):
+                await cluster.run(CreateInstances(instances=({"forthcoming": True},)))
+
+    simulate(scenario())
+
+
+def test_a_node_is_not_left_by_what_has_its_room_there_alone() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, order("web1", pnode="gamma"))
+            with pytest.raises(Conflict, match="“gnt-instance failover -n NODE” keeps it on anoth"):
+                await cluster.run(MigrateNode(node_name=GAMMA))
 
     simulate(scenario())

@@ -127,6 +127,11 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
         for number, told in enumerate(self.instances):
             order = _read(told, number)
             order.check_words(config)
+            if not order.instance_name:
+                raise InvalidRequest(
+                    f"Instance {number + 1} of the list has no name; what is reserved without one "
+                    "is reserved by itself, with gnt-instance add --forthcoming."
+                )
             if order.iallocator:
                 raise InvalidRequest(
                     f"{order.instance_name} names an allocator of its own; name one for all."

@@ -35,7 +35,10 @@ class ReserveInstance(CreateInstance, kw_only=True):
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
         self.check_words(cluster.config)
-        return await self._placed(cluster, place)
+        plan = await self._placed(cluster, place)
+        nodes = " and ".join(map(str, (plan.node, *plan.others)))
+        cluster.log(f"Its UUID is {plan.instance.uuid}; its room is kept on {nodes}.")
+        return plan
 
     def recipe(self, cluster: Cluster, plan: CreatePlan) -> Iterator[Step]:  # noqa: ARG002
         yield record(

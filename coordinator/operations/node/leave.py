@@ -63,8 +63,14 @@ def check_can_leave(instances: Iterable[Instance]) -> None:
     Raises:
         Conflict: names them.
     """
-    stuck = [i.name for i in instances if i.disk_template.traits.holders == 1]
-    if stuck:
+    alone = [i for i in instances if i.disk_template.traits.holders == 1]
+    if reserved := [i.name for i in alone if i.forthcoming]:
+        raise Conflict(
+            f"The room of {', '.join(reserved)}, which are only reserved, is kept on that node "
+            "alone; “gnt-instance failover -n NODE” keeps it on another one.",
+            instances=reserved,
+        )
+    if stuck := [i.name for i in alone]:
         raise Conflict(
             f"The disks of {', '.join(stuck)} are on that node only; “gnt-instance move” copies "
             "them to another one.",

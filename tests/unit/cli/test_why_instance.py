@@ -50,6 +50,10 @@ def told(coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch) -> T
         ({}, ["runs on beta, as it should"]),
         ({"guest_state": "paused, as what it wrote found no room"}, ["stands still on beta"]),
         ({"status": "ADMIN_down"}, ["stopped, as was ordered", "gnt-instance startup web1"]),
+        (
+            {"status": "ADMIN_down", "forthcoming": True},
+            ["room is kept on beta", "gnt-instance add --commit web1"],
+        ),
         ({"status": "ADMIN_offline"}, ["gnt-instance modify --online web1"]),
         ({"status": "ERROR_down"}, ["should run on beta, and does not", "The watcher starts it"]),
         ({"status": "ERROR_up"}, ["gnt-instance shutdown web1"]),

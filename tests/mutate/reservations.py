@@ -1,0 +1,58 @@
+"""Faults in what is promised about instances that are only reserved."""
+
+from tests.mutate.fault import Fault
+
+STORIES = "tests/sim/test_reservations.py"
+
+RESERVATIONS = (
+    Fault(
+        "memory of reservations forgotten", "what is reserved takes memory as if it ran",
+        "common/model/instance.py",
+        "return self.forthcoming or self.admin_state is AdminState.UP",
+        "return self.admin_state is AdminState.UP",
+        (STORIES,),
+    ),
+    Fault(
+        "space of reservations forgotten", "what is reserved takes space of its pools",
+        "coordinator/operations/placement/room.py",
+        "        taken += self._reserved[node.uuid] + self._reserved[None]\n", "",
+        (STORIES,),
+    ),
+    Fault(
+        "reservations looked for on nodes", "verify looks for nothing of what is reserved",
+        "coordinator/state/config.py",
+        "if not each.forthcoming)", ")",
+        (STORIES,),
+    ),
+    Fault(
+        "reservations started", "what needs an instance that is there is refused",
+        "coordinator/operations/base.py",
+        "if instance and instance.forthcoming and not self.takes_reservations:",
+        "if False:",
+        (STORIES,),
+    ),
+    Fault(
+        "made instances expire", "what was made before it expired stays",
+        "coordinator/operations/instance/remove.py",
+        "            _check_expired(instance, cluster.now())\n", "            pass\n",
+        (STORIES,),
+    ),
+    Fault(
+        "something else made than reserved", "what is made is what was reserved",
+        "coordinator/operations/instance/commit.py",
+        "        self._check_same(config, reserved)\n", "",
+        (STORIES,),
+    ),
+    Fault(
+        "growth of reservations free", "what a reservation takes more has to be there",
+        "coordinator/operations/instance/reserved_changes.py",
+        "        check_free_space(look, node, promise.planned)\n", "",
+        (STORIES,),
+    ),
+    Fault(
+        "reservation lost when it cannot be made", "a failure leaves what is reserved as it was",
+        "coordinator/operations/instance/commit.py",
+        "        return [Put(plan.reserved)]", "        return []",
+        ("tests/sim/test_operations.py",),
+    ),
+)  # fmt: skip
