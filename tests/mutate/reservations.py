@@ -53,6 +53,6 @@ RESERVATIONS = (
         "reservation lost when it cannot be made", "a failure leaves what is reserved as it was",
         "coordinator/operations/instance/commit.py",
         "        return [Put(plan.reserved)]", "        return []",
-        ("tests/sim/test_operations.py",),
+        ("tests/sim/test_operations.py restores and make and reserved",),
     ),
 )  # fmt: skip
