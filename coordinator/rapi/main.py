@@ -38,6 +38,8 @@ from coordinator.rapi.whereabouts import where
 PORT = 5080  # of Ganeti's
 REFRESH_S = 5.0  # between looks at the certificate's files
 
+GOODBYE_S = 0.5  # for answers under way; 0 would stand for ever, and streams have no end
+
 log = logging.getLogger("gantry.rapi")
 
 
@@ -100,7 +102,7 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
                     certificate.refresh()
             supervisor.tell("STOPPING=1")
     finally:
-        await http.shutdown(0)
+        await http.shutdown(GOODBYE_S)
         await background.close()
         await luxi.close()
         access.close()

@@ -31,6 +31,7 @@ from noded.monitor.sight import Eyes, Sight
 
 PORT = 1815  # of Ganeti's monitoring agent
 EVERY_S = 5.0
+GOODBYE_S = 0.5  # for answers under way; 0 would stand for ever
 IDLE_S = 15.0  # until a connection is closed on which nothing is asked
 MOST_VISITORS, MOST_FROM_ONE = 128, 16
 BACKLOG = 1024  # connections that the kernel keeps for us
@@ -138,7 +139,7 @@ async def _serve(address: str | None, port: int, every_s: float) -> None:
             monitor.sample()
     finally:
         server.close()
-        await http.shutdown(0)
+        await http.shutdown(GOODBYE_S)
         supervisor.close()
 
 

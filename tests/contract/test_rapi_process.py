@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import json
+import os
+import signal
 import socket
 import ssl
 import time
@@ -159,6 +161,33 @@ def test_strangers_who_do_not_shake_hands_keep_nobody_out(rapi: RapiProcess) -> 
     finally:
         for each in silent:
             each.close()
+
+
+def test_it_ends_although_somebody_listens(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        server = LuxiServer(tmp_path / "luxi")
+        await server.start(Pretender())
+        try:
+            await asyncio.to_thread(listened_to)
+        finally:
+            await server.stop()
+
+    def listened_to() -> None:
+        with rapi_process(tmp_path / "root", tmp_path / "luxi") as rapi:
+            until = time.monotonic() + PATIENCE_S
+            while ask(rapi, "/2/tags").status != 200:
+                assert time.monotonic() < until
+            secure = connection(rapi)
+            login = base64.b64encode(":".join(WRITER).encode()).decode()
+            head = f"Host: rapi\r\nAuthorization: Basic {login}\r\n"
+            secure.sendall(f"GET /2/events HTTP/1.1\r\n{head}\r\n".encode())
+            assert b" 200 OK" in secure.recv(65536)
+            os.kill(rapi.pid, signal.SIGTERM)
+            while secure.recv(65536):  # until it hangs up, well before it would say anything
+                pass
+            secure.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_client_that_takes_no_answer_costs_the_others_nothing(tmp_path: Path) -> None:
