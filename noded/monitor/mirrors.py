@@ -5,6 +5,7 @@ Source: drbd_proc.c of Linux 6.1 (module 8.4); later modules tell their version 
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 from common.errors import NodeFailure
@@ -74,8 +75,8 @@ def parse_drbd(text: str) -> Mirrors:
 
 def _devices(text: str) -> Iterator[Mirror]:
     found = list(_DEVICE.finditer(text))
-    ends = [each.start() for each in found[1:]] + [len(text)]
-    for each, end in zip(found, ends, strict=True):
+    for each, next_ in zip_longest(found, found[1:]):
+        end = len(text) if next_ is None else next_.start()
         minor, connection = int(each[1]), each[2]
         if connection == "Unconfigured":
             yield Mirror(minor, connection)
