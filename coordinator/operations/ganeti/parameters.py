@@ -24,6 +24,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "ignore_size": (True,),  # a disk of another size is attached anyway
     },
     "OP_INSTANCE_CREATE": {
+        "file_driver": ("loop",),  # Xen's word for any file, which programs send whatever the disks
         "ip_check": (False,),  # nobody looks for who has a name or an address
         "name_check": (False,),
         "opportunistic_locking": (True,),  # nobody waits for nodes: places are promised

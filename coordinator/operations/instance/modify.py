@@ -40,6 +40,7 @@ from coordinator.operations.instance.display_port import with_port
 from coordinator.operations.instance.modification import Modification, modify
 from coordinator.operations.instance.nic_changes import NicChange, changed_nics, named_networks
 from coordinator.operations.instance.nic_steps import plan_nics
+from coordinator.operations.instance.older_changes import in_three_parts
 from coordinator.operations.instance.reserve import reservation_of
 from coordinator.operations.instance.reserved_changes import changed_expiry, plan_reserved
 from coordinator.operations.instance.runtime_memory import plan_memory
@@ -166,6 +167,12 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
+
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Take changes of devices as older clients write them, too."""
+        devices = {name: in_three_parts(given[name]) for name in ("disks", "nics") if name in given}
+        return given | devices
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)

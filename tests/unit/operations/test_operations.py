@@ -194,11 +194,37 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
         ("OP_CLUSTER_SET_PARAMS", {"enabled_data_collectors": {}}),
         ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
         ("OP_INSTANCE_CREATE", {"wait_for_sync": False}),
+        ("OP_INSTANCE_CREATE", {"file_driver": "loop"}),
     ],
 )
 def test_so_is_what_has_no_effect_here(opcode: str, given: dict[str, Any]) -> None:
     kind = find_operation(opcode)
     assert read_operation(_sample(kind).to_input() | given) == _sample(kind)
+
+
+@pytest.mark.parametrize("device", ["disks", "nics"])
+@pytest.mark.parametrize(
+    ("older", "now"),
+    [
+        (["add", {"name": "x"}], ["add", -1, {"name": "x"}]),
+        (["remove", {}], ["remove", -1, {}]),
+        ([1, {"name": "x"}], ["modify", 1, {"name": "x"}]),
+        (["add", 0, {"name": "x"}], ["add", 0, {"name": "x"}]),
+    ],
+)
+def test_changes_of_devices_are_read_in_the_older_form_too(
+    device: str, older: list[Any], now: list[Any]
+) -> None:
+    wire = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1"}
+    assert read_operation(wire | {device: [older]}) == read_operation(wire | {device: [now]})
+
+
+@pytest.mark.parametrize("change", [["add"], ["swap", {}], [{}, {}], [1.5, {}], "add", [[], {}]])
+def test_changes_of_devices_in_no_form_are_refused(change: Any) -> None:
+    wire = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1"}
+    for given in ([change], change):
+        with pytest.raises(InvalidRequest, match="nics"):
+            read_operation(wire | {"nics": given})
 
 
 @pytest.mark.parametrize("given", [0, 1, "false", {}])
