@@ -143,6 +143,10 @@ def test_what_others_could_have_changed_is_not_run(tmp_path: Path) -> None:
         program.unlink()
         program.symlink_to(target)
         assert ask().strip() == "ran"
+        directory.chmod(0o777)  # where somebody could put another link
+        with pytest.raises(NodeFailure):
+            ask()
+        directory.chmod(0o755)
         target.parent.chmod(0o777)  # where somebody could put another one
         with pytest.raises(NodeFailure):
             ask()

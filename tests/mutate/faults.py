@@ -9,6 +9,7 @@ from tests.mutate.fault import Fault
 from tests.mutate.filters import FILTERS
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
+from tests.mutate.nodes import OF_NODES
 from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
 from tests.mutate.reservations import RESERVATIONS
 from tests.mutate.rest import REST
@@ -398,6 +399,7 @@ FAULTS = (
     *OF_DISKS,
     *MIRRORS,
     *MOVES,
+    *OF_NODES,
     *OF_COPIES,
     *OF_OPERATING_SYSTEMS,
     Fault(

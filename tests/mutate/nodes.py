@@ -1,0 +1,108 @@
+"""Faults in how nodes come back, are renamed, move to other addresses, are emptied and switched."""
+
+from tests.mutate.fault import Fault
+
+BACK, NAMES = "tests/sim/test_returning_nodes.py", "tests/sim/test_renamed_nodes.py"
+ADDRESSES, WORK = "tests/sim/test_node_addresses.py", "tests/sim/test_maintenance.py"
+POWER, PROGRAMS = "tests/sim/test_power.py", "tests/contract/test_programs.py"
+
+OF_NODES = (
+    Fault(
+        "old key kept", "a machine that comes back is known by its new key alone",
+        "coordinator/operations/node/readd.py",
+        "[Put(_as(state, regular, learnt[0]))]", "[Put(_as(state, regular, before.key))]",
+        (BACK,),
+    ),
+    Fault(
+        "old key not revoked", "nobody answers who shows the former certificate",
+        "coordinator/operations/node/readd.py",
+        "[Put(state.config.cluster.revoking(before.key))]", "[]",
+        (BACK,),
+    ),
+    Fault(
+        "lost copy waited for", "copies are made anew where nothing of them is left",
+        "coordinator/operations/instance/replacement.py",
+        "access is not None and not (is_lost and source.uuid == home.uuid)", "access is not None",
+        (BACK,),
+    ),
+    Fault(
+        "one name at a time", "a node answers to the name that is recorded while that changes",
+        "coordinator/operations/node/rename.py",
+        "            lambda: _certify(cluster, old, also=new.name),\n",
+        "            lambda: _certify(cluster, old),\n",
+        (NAMES,),
+    ),
+    Fault(
+        "old name kept", "a certificate is good for the new name alone in the end",
+        "coordinator/operations/node/rename.py",
+        "rename(node=node.name)\n    await _certify(cluster, node)", "rename(node=node.name)",
+        (NAMES,),
+    ),
+    Fault(
+        "name without proof", "a node goes by no name that its certificate is not good for",
+        "noded/identity/store.py",
+        "        check_identity(self._identity, member.node)\n        write_durably",
+        "        write_durably",
+        ("tests/unit/noded/test_identity_store.py",),
+    ),
+    Fault(
+        "address taken on trust", "a node has an address before it is recorded",
+        "coordinator/operations/node/modify.py",
+        "await check_answers_at(cluster, before, after, may_be_silent=self.force)", "pass",
+        (ADDRESSES,),
+    ),
+    Fault(
+        "only one end told", "both ends of a mirror meet at the new address",
+        "coordinator/operations/node/links.py",
+        "        await hold(cluster, guest, (Hold(node=link.home, access=link.access),))\n", "",
+        (ADDRESSES,),
+    ),
+    Fault(
+        "unequal copies parted", "no guest is left with a copy that is not good",
+        "coordinator/operations/node/links.py",
+        "            if not is_whole(report):", "            if False:",
+        (ADDRESSES,),
+    ),
+    Fault(
+        "who stayed is left", "everything comes back when one cannot leave",
+        "coordinator/operations/node/maintain.py",
+        "return MaintainPlan(jobs=((back,),), stayed=stayed)", "return MaintainPlan(stayed=stayed)",
+        (WORK,),
+    ),
+    Fault(
+        "back before it is equal", "a guest comes back when its copy has become equal",
+        "coordinator/operations/node/maintain.py",
+        "return FollowUp(input=equal), FollowUp(input=order)", "return (FollowUp(input=order),)",
+        (WORK,),
+    ),
+    Fault(
+        "not waited for the boot", "a node that was power-cycled is waited for",
+        "coordinator/operations/node/powercycle.py",
+        'in ("", plan.boot_id):\n        now', 'in ():\n        now',
+        (WORK,),
+    ),
+    Fault(
+        "any node switched off", "what is in service is not switched off by mistake",
+        "coordinator/operations/node/power.py",
+        "not (node.offline or self.ignore_status)", "False",
+        (POWER,),
+    ),
+    Fault(
+        "any answer taken", "what a program says of a machine is checked",
+        "coordinator/operations/node/power.py",
+        "            return state in STATES", "            return True",
+        (POWER,),
+    ),
+    Fault(
+        "programs from anywhere", "only what is in root's directory is run as root",
+        "noded/programs/directory.py",
+        "if path.parent != self._out_of_band or", "if",
+        (PROGRAMS,),
+    ),
+    Fault(
+        "programs of others", "what others could have changed is not run as root",
+        "noded/programs/directory.py",
+        "        check_roots_own(path.parent)\n", "",
+        (PROGRAMS,),
+    ),
+)  # fmt: skip
