@@ -214,6 +214,44 @@ def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: Te
     run(scenario())
 
 
+def test_a_node_is_reached_by_both_its_names_while_it_is_renamed_and_by_the_new_one_then(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def reached(node: Served) -> list[str]:
+        """Return the names by which the node is reached, each tried on a new connection."""
+        found = []
+        for name in ("beta", "bernd"):
+            with suppress(ssl.SSLCertVerificationError):
+                _, writer = await asyncio.open_connection(
+                    LOCALHOST, node.port, ssl=client_context(cluster.identity("alpha")),
+                    server_hostname=name,
+                )  # fmt: skip
+                writer.close()
+                found.append(name)
+        return found
+
+    async def scenario() -> None:
+        async with served(root) as node, cluster.caller() as nodes:
+            await cluster.join(node, "beta")
+            assert await reached(node) == ["beta"]
+            identity = beta(node, nodes, Identity)
+            csr = (await identity.request()).csr
+            with pytest.raises(InvalidRequest, match="does not make beta bernd"):
+                await identity.rename(node=NodeName("bernd"))
+            await identity.renew(certificate=cluster.issue(csr, "beta", also="bernd"))
+            assert await reached(node) == ["beta", "bernd"]
+            renamed = node.as_object("bernd")
+            for _ in range(2):
+                await nodes.service(Identity, renamed).rename(node=NodeName("bernd"))
+            assert (await nodes.service(Facts, renamed).facts()).name == "bernd"
+            await nodes.service(Identity, renamed).renew(certificate=cluster.issue(csr, "bernd"))
+            assert await reached(node) == ["bernd"]
+        async with served(root) as node:  # after a restart
+            assert await reached(node) == ["bernd"]
+
+    run(scenario())
+
+
 def test_a_node_that_leaves_forgets_and_can_join_another_cluster(
     root: Path, cluster: TestCluster, tmp_path: Path
 ) -> None:

@@ -170,10 +170,10 @@ class TestCluster:
     def __post_init__(self) -> None:
         self.authority = make_authority(self.name, now=time.time())
 
-    def issue(self, csr: str, node: str, *, age_s: float = 0.0) -> str:
+    def issue(self, csr: str, node: str, *, age_s: float = 0.0, also: str | None = None) -> str:
         return issue(
             self.authority, csr, node=NodeName(node), addresses=(LOCALHOST,),
-            now=time.time() - age_s,
+            now=time.time() - age_s, also=NodeName(also) if also else None,
         )  # fmt: skip
 
     def identity(self, node: str, *, age_s: float = 0.0) -> Path:
