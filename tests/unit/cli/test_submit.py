@@ -1,6 +1,7 @@
 import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -549,3 +550,30 @@ def test_every_operation_with_a_command_can_be_given(entry: Entry) -> None:
 
 def test_kinds_of_errors_have_exit_codes() -> None:
     assert (InvalidRequest.exit_code, Bug.exit_code) == (2, 70)
+
+
+def test_jobs_that_come_of_jobs_are_followed_to_the_last_and_what_stayed_is_told(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    results = {
+        41: {"jobs": [[True, 42]], "stayed": []},
+        42: {"jobs": [[True, 43], [True, 44]], "stayed": ["web1"]},
+        43: {"jobs": [], "stayed": []},
+        44: None,
+    }
+    coordinator.script_job()
+    asked: list[int] = []
+
+    def query_jobs(ids: list[int], fields: list[str]) -> Any:
+        if fields == ["summary"]:
+            return [[f"NODE_MAINTAIN(gamma {number})"] for number in ids]
+        asked.extend(ids)
+        return [["success", [results[number]], [None]] for number in ids]
+
+    coordinator.methods["QueryJobs"] = query_jobs
+    ran = run("gnt-node maintain beta")
+    assert asked == [41, 42, 43, 44]
+    assert ran.code == 4
+    assert "web1 could not move, so everything comes back" in ran.err
+    ((order,),) = coordinator.submitted
+    assert (order["OP_ID"], order["node_name"]) == ("OP_NODE_MAINTAIN", "beta")
