@@ -1,4 +1,4 @@
-"""A disk that one running daemon offers and another fetches."""
+"""A disk that one running daemon offers and another fetches, or brings to another cluster."""
 
 import os
 import re
@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from common.model.disk import FileBacking
 from common.model.node import Node as NodeObject
 from common.names import GroupId, NodeId, NodeName, TaskId
-from common.noderpc.copies import Compression, Copies, Peer
+from common.noderpc.copies import Compression, Copies, Offer, Peer, Stranger
 from common.noderpc.disks import Access, Disks, DiskSpec
 from common.noderpc.files import Files
+from common.noderpc.identity import Identity
 from common.noderpc.tasks import Tasks, TaskState, TaskStatus
 from common.paths import Paths
 from common.rpc.declare import NodeService
@@ -31,6 +32,7 @@ from tests.support.https_node import LOCALHOST, TestCluster, run
 S = TypeVar("S", bound=NodeService)
 
 SIZE = 24  # MiB
+NODES = ("beta", "gamma")
 COPY = "4711-copy-0"
 DISK = file_disk("dddddddd-0000-4000-8000-00000000000a", "", size=SIZE)
 
@@ -78,15 +80,17 @@ class Daemon:
 async def two_daemons(root: Path, cluster: TestCluster) -> AsyncIterator[tuple[Daemon, Daemon]]:
     """Give two members of a cluster, each with a directory for disks."""
     async with AsyncExitStack() as stack:
-        made = []
-        for name in ("beta", "gamma"):
-            daemon = Daemon(name, root / name)
-            (daemon.root / "files").mkdir(parents=True)
-            await daemon.start()
-            stack.push_async_callback(daemon.kill)
-            await cluster.join(daemon, name)
-            made.append(daemon)
-        yield made[0], made[1]
+        beta, gamma = [await joined(stack, root / name, cluster, name) for name in NODES]
+        yield beta, gamma
+
+
+async def joined(stack: AsyncExitStack, root: Path, cluster: TestCluster, name: str) -> Daemon:
+    daemon = Daemon(name, root)
+    (daemon.root / "files").mkdir(parents=True)
+    await daemon.start()
+    stack.push_async_callback(daemon.kill)
+    await cluster.join(daemon, name)
+    return daemon
 
 
 def test_a_copy_survives_the_death_of_both_daemons(tmp_path: Path) -> None:
@@ -115,6 +119,63 @@ def test_a_copy_survives_the_death_of_both_daemons(tmp_path: Path) -> None:
                 assert daemon.copies == []
 
     run(scenario())
+
+
+def test_a_disk_goes_to_another_cluster_though_both_daemons_die(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            sides = []
+            for name in NODES:
+                cluster = TestCluster(tmp_path / f"identities-{name}", candidates=("alpha",))
+                daemon = await joined(stack, tmp_path / name, cluster, name)
+                nodes = await stack.enter_async_context(cluster.caller("alpha"))
+                await prepare(nodes, daemon)
+                who = await call(nodes, daemon, Identity).who()
+                stranger = Stranger(name=NodeName(name), certificate=who.certificate)
+                sides.append(Side(daemon, nodes, stranger))
+            source, target = sides
+            with source.daemon.path.open("r+b") as file:
+                file.write(os.urandom(10 * CHUNK))
+            offer = await send(source, target, "first")
+            await part_of_it(target.nodes, target.daemon, "first")
+            for side in sides:
+                await side.daemon.kill()
+                await side.daemon.start()
+            assert await send(source, target, "second") == offer
+            for side in sides:
+                while (status := await side.watch("second")).state is TaskState.RUNNING:
+                    pass
+                assert status.state is TaskState.DONE, status
+            assert target.daemon.path.read_bytes() == source.daemon.path.read_bytes()
+            for side in sides:
+                await call(side.nodes, side.daemon, Copies).ensure_ended(copy=COPY)
+                assert side.daemon.copies == []
+
+    run(scenario())
+
+
+class Side(NamedTuple):
+    """A node of one of two clusters, and who gives it orders."""
+
+    daemon: Daemon
+    nodes: Nodes
+    stranger: Stranger
+
+    async def watch(self, task: str) -> TaskStatus:
+        return await watch(self.nodes, self.daemon, task)
+
+
+async def send(source: Side, target: Side, task: str) -> Offer:
+    """Have one side expect a disk, and the other bring it, slowly; or go on with that."""
+    offer = await call(target.nodes, target.daemon, Copies).begin_expect(
+        copy=COPY, disk=disk_of(target.daemon), peer=source.stranger, wait_s=60.0,
+        task=TaskId(task),
+    )  # fmt: skip
+    await call(source.nodes, source.daemon, Copies).begin_send(
+        copy=COPY, disk=disk_of(source.daemon), peer=target.stranger, host=LOCALHOST,
+        offer=offer, compression=Compression.NONE, rate=4, task=TaskId(task),
+    )  # fmt: skip
+    return offer
 
 
 def disk_of(daemon: Daemon) -> DiskSpec:
