@@ -81,8 +81,9 @@ def follow(
 
 def format_log(entry: list[Any]) -> str:
     """Write a log entry as Ganeti does: ``Mon Jan  1 00:00:00 2026 creating disks``."""
-    _, (seconds, _microseconds), _kind, message = entry
-    return f"{time.ctime(seconds)} {plain(message)}"
+    _, (seconds, _microseconds), kind, message = entry
+    text = plain(message) if isinstance(message, str) else f"(for programs: {plain(kind)})"
+    return f"{time.ctime(seconds)} {text}"
 
 
 def waits_for(job: int, what: str, for_s: float | None) -> str:
@@ -103,8 +104,7 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, det
             info, entries = news
             for entry in entries or ():
                 serial = max(serial, entry[0])
-                is_text = isinstance(entry[3], str)  # else it is for programs
-                if out is not None and is_text and (details or entry[2] != DETAIL):
+                if out is not None and (details or entry[2] != DETAIL):
                     print(paint_finding(prefix + format_log(entry), out), file=out, flush=True)
         status = info[0] if info else ""
         if status in ("success", "error", "canceled"):

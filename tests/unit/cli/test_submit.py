@@ -472,6 +472,16 @@ def test_details_are_for_those_who_ask(run: Run, coordinator: ScriptedCoordinato
         assert "why" in run(f"{line} -v").out
 
 
+def test_what_is_for_programs_is_not_spelled_out(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    told = {"disks": [["192.0.2.1", 4711, "a word", "", ""]], "x509_ca": "PEM"}
+    coordinator.script_job([["running"], [[1, [0, 5], "remote-import", told]]])
+    ran = run("gnt-job watch 2")
+    assert "(for programs: remote-import)" in ran.out
+    assert "a word" not in ran.out
+
+
 def test_ctrl_c_leaves_the_job_running(run: Run, coordinator: ScriptedCoordinator,
                                        monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     coordinator.script_job([["running"], [[1, [0, 0], "message", "on the way"]]])
