@@ -99,7 +99,7 @@ def _connect(nic: NicSpec) -> None:
     with open_netlink(f"plug in the tap {name}") as netlink:
         if nic.mode == "bridged":
             bridge = _bridge(netlink, nic.link)
-            _plug_in(netlink, _tap(netlink, name, nic), bridge, nic)
+            _plug_in(netlink, _tap(netlink, name, nic), bridge)
         else:
             _route_to(netlink, _tap(netlink, name, nic), nic)
 
@@ -156,18 +156,18 @@ def _tap(netlink: Netlink, name: str, nic: NicSpec) -> Link:
     return tap
 
 
-def _plug_in(netlink: Netlink, tap: Link, bridge: Link, nic: NicSpec) -> None:
+def _plug_in(netlink: Netlink, tap: Link, bridge: Link) -> None:
     # The host shall have no address of its own on the guest's wire.
     _turn_on("ipv6", tap, "disable_ipv6")
     # With the bridge's MTU: a bridge may shrink to the smallest of its ports.
-    netlink.set(tap, address=host_mac(nic.mac), mtu=bridge.mtu)
+    netlink.set(tap, address=host_mac(tap.address), mtu=bridge.mtu)
     netlink.set(tap, master=bridge.number)
     netlink.set(tap, state="up")
 
 
 def _route_to(netlink: Netlink, tap: Link, nic: NicSpec) -> None:
     """Lead traffic for the nic's address to its tap, and answer for it on the guest's wire."""
-    netlink.set(tap, address=host_mac(nic.mac), master=0)
+    netlink.set(tap, address=host_mac(tap.address), master=0)
     netlink.set(tap, state="up")
     family, proxy = ("ipv6", "proxy_ndp") if ":" in nic.ip else ("ipv4", "proxy_arp")
     for setting in (proxy, "forwarding"):

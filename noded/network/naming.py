@@ -29,13 +29,14 @@ def read_alias(text: str | None) -> tuple[NicId, InstanceId] | None:
     return (NicId(match["nic"]), InstanceId(match["instance"])) if match else None
 
 
-def host_mac(mac: str) -> str:
-    """Return the address for the host's end of a guest's card.
+def host_mac(random: str) -> str:
+    """Return the address for the host's end of a guest's card, from one that the kernel chose.
 
     High, since a bridge takes the lowest address among its ports for itself, and would change
-    it whenever a guest with a lower one comes or goes.
+    it whenever a guest with a lower one comes or goes. By chance, and not from the guest's: a guest
+    that moves leaves a port behind for a moment, and two bridges with one address lose each other.
     """
-    return ("fa" if mac.startswith("fe") else "fe") + mac[2:]
+    return "fe" + random[2:]
 
 
 def host_route(nic: NicSpec) -> str:

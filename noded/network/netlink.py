@@ -21,6 +21,7 @@ class Link:
     name: str
     kind: str  # "bridge", "tun" (which taps are, too), …
     alias: str
+    address: str  # MAC
     mtu: int
     bridge: int  # number of the one it is plugged into, or 0
 
@@ -142,6 +143,7 @@ def _read(message: Any) -> Link:
         name=message.get("ifname") or "",
         kind=message.get(("linkinfo", "kind")) or "",
         alias=message.get("ifalias") or "",
+        address=message.get("address") or "",
         mtu=message.get("mtu") or 0,
         bridge=message.get("master") or 0,
     )
