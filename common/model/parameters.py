@@ -20,6 +20,7 @@ from msgspec import Meta
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.names import MiB
+from common.vlans import parse_vlans
 
 P = TypeVar("P", bound=Order)
 Layer = dict[str, Any]
@@ -53,6 +54,7 @@ class NicMode(StrEnum):
 
     BRIDGED = "bridged"
     ROUTED = "routed"
+    OPENVSWITCH = "openvswitch"
 
 
 class NicParameters(Order):
@@ -60,12 +62,13 @@ class NicParameters(Order):
 
     mode: NicMode = NicMode.BRIDGED
     link: str = "br0"
-    vlan: str = ""
+    vlan: str = ""  # as .10, :10:20 or .10:20
     guarded: bool = True  # ours: the guest can send with the nic's own addresses only
 
     def __post_init__(self) -> None:
-        if self.vlan:
-            raise ValueError("VLANs cannot be made yet: give the link of a bridge that is in it")
+        parse_vlans(self.vlan)
+        if self.vlan and self.mode is NicMode.ROUTED:
+            raise ValueError("a routed nic is in no VLAN: leave vlan empty, or give another mode")
         if not _LINK.fullmatch(self.link):
             raise ValueError(f"“{self.link}” cannot be the name of a link")
 

@@ -55,4 +55,4 @@ class Network(NodeService, prefix="network"):
     @rpc(timeout=10, safe_to_repeat=True, looks=True, one_for_each="names")
     @abstractmethod
     async def links(self, *, names: tuple[str, ...]) -> tuple[bool, ...]:
-        """Tell for each name whether it is a bridge of this node."""
+        """Tell for each name whether it is a bridge, or a switch, of this node."""

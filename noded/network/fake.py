@@ -29,9 +29,10 @@ class FakeNetwork(NetworkDriver):
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         for nic in nics:
             check_nic(nic)
-            if nic.mode == "bridged" and nic.link not in self.bridges:
+            if nic.mode != "routed" and nic.link not in self.bridges:
+                kind = "bridge" if nic.mode == "bridged" else "switch"
                 raise NodeFailure(
-                    f"The bridge {nic.link!r} does not exist on this node; create it, or give "
+                    f"The {kind} {nic.link!r} does not exist on this node; create it, or give "
                     "the nic another link.",
                     link=nic.link,
                 )
@@ -44,7 +45,7 @@ class FakeNetwork(NetworkDriver):
                 name=name,
                 nic=nic.id,
                 instance=nic.instance,
-                link=nic.link if nic.mode == "bridged" else "",
+                link="" if nic.mode == "routed" else nic.link,
             )
         return tuple(tap_name(nic.id) for nic in nics)
 

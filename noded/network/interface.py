@@ -43,7 +43,7 @@ class NetworkDriver(Protocol):
         """Return all taps this node made for guests, by name."""
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
-        """Tell for each name whether it is a bridge of this node."""
+        """Tell for each name whether it is a bridge, or a switch, of this node."""
 
     async def hold(self, address: MasterAddress, for_s: int) -> None:
         """Have an address for some seconds from now; it is taken away when they are over.

@@ -22,6 +22,7 @@ from noded.network.naming import (
     tap_name,
 )
 from noded.network.netlink import Link, Netlink, open_netlink
+from noded.network.switch import Switches
 from noded.network.tuntap import make_tap
 from noded.system.threads import in_thread
 
@@ -29,7 +30,8 @@ _SETTINGS = Path("/proc/sys/net")
 
 
 class LinuxNetwork(NetworkDriver):
-    def __init__(self) -> None:
+    def __init__(self, switches: Switches | None = None) -> None:
+        self._switches = switches or Switches()
         # So that a tap without a label is one whose making was cut short, not one being made.
         self._changing = asyncio.Lock()
         self._guard = Guard()
@@ -43,6 +45,8 @@ class LinuxNetwork(NetworkDriver):
 
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         await in_thread(_check, nics)
+        for name in {nic.link for nic in nics if nic.mode == "openvswitch"}:
+            await self._switches.check(name)
 
     async def ensure_taps(self, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
         for nic in nics:
@@ -52,17 +56,30 @@ class LinuxNetwork(NetworkDriver):
             # Before they are plugged in, so that no guest is ever without.
             await self._guard.protect(zip(names, nics, strict=True))
             await in_thread(_connect_all, nics)
+            for name, nic in zip(names, nics, strict=True):
+                if nic.mode == "openvswitch":
+                    await self._switches.plug(name, nic)
+                elif nic.vlan:
+                    await self._switches.tag(name, nic)
             return names
 
     async def remove_taps(self, nics: tuple[NicId, ...]) -> None:
         async with self._changing:
-            await self._guard.forget(await in_thread(_remove, frozenset(nics)))
+            removed = await in_thread(_remove, frozenset(nics))
+            await self._guard.forget(removed)
+            await self._switches.unplug(removed)
 
     async def taps(self) -> tuple[TapReport, ...]:
         return await in_thread(_list_taps)
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
-        return await in_thread(_tell_bridges, names)
+        bridges = await in_thread(_tell_bridges, names)
+        if all(bridges):
+            return bridges
+        switches = await self._switches.names()
+        return tuple(
+            is_bridge or name in switches for name, is_bridge in zip(names, bridges, strict=True)
+        )
 
     async def hold(self, address: MasterAddress, for_s: int) -> None:
         async with self._changing:
@@ -84,7 +101,9 @@ def _make(nic: NicSpec) -> str:
     name = tap_name(nic.id)
     with open_netlink(f"make the tap {name}") as netlink:
         if nic.mode == "bridged":
-            _bridge(netlink, nic.link)  # without one, there shall be no tap either
+            _bridge(
+                netlink, nic.link, filters=bool(nic.vlan)
+            )  # without one, there shall be no tap either
         _tap(netlink, name, nic)
     return name
 
@@ -98,8 +117,12 @@ def _connect(nic: NicSpec) -> None:
     name = tap_name(nic.id)
     with open_netlink(f"plug in the tap {name}") as netlink:
         if nic.mode == "bridged":
-            bridge = _bridge(netlink, nic.link)
+            bridge = _bridge(netlink, nic.link, filters=bool(nic.vlan))
             _plug_in(netlink, _tap(netlink, name, nic), bridge)
+        elif nic.mode == "openvswitch":
+            tap = _tap(netlink, name, nic)
+            _turn_on("ipv6", tap, "disable_ipv6")
+            netlink.set(tap, address=host_mac(tap.address), state="up")
         else:
             _route_to(netlink, _tap(netlink, name, nic), nic)
 
@@ -119,23 +142,30 @@ def _remove(nics: frozenset[NicId]) -> tuple[str, ...]:
 def _check(nics: tuple[NicSpec, ...]) -> None:
     for nic in nics:
         check_nic(nic)
-    bridges = {nic.link for nic in nics if nic.mode == "bridged"}
-    if bridges:
+    bridged = [nic for nic in nics if nic.mode == "bridged"]
+    if bridged:
         with open_netlink("look at the links of this node") as netlink:
-            for name in bridges:
-                _bridge(netlink, name)
+            for nic in bridged:
+                _bridge(netlink, nic.link, filters=bool(nic.vlan))
 
 
 def _may_be_ours(link: Link) -> bool:
     return link.kind == "tun" and link.name.startswith(PREFIX)
 
 
-def _bridge(netlink: Netlink, name: str) -> Link:
+def _bridge(netlink: Netlink, name: str, *, filters: bool) -> Link:
+    """Return a bridge of this node, which filters VLANs if it has to."""
     link = netlink.find(name)
     if link is None or link.kind != "bridge":
         problem = "is no bridge" if link else "does not exist"
         raise NodeFailure(
             f"The bridge {name!r} {problem} on this node; create it, or give the nic another link.",
+            link=name,
+        )
+    if filters and not link.filters_vlans:
+        raise NodeFailure(
+            f"The bridge {name!r} does not tell VLANs apart; “ip link set {name} type bridge "
+            "vlan_filtering 1” has it do so, where the kernel can.",
             link=name,
         )
     return link

@@ -3,9 +3,10 @@
 import ipaddress
 import re
 
-from common.errors import InvalidRequest, NodeFailure
+from common.errors import InvalidRequest
 from common.names import InstanceId, NicId, is_uuid
 from common.noderpc.network import NicSpec
+from common.vlans import parse_vlans
 
 PREFIX = "gnt"
 _LONGEST = 15  # IFNAMSIZ less its closing zero
@@ -76,7 +77,6 @@ def check_nic(nic: NicSpec) -> None:
 
     Raises:
         InvalidRequest: it makes no sense.
-        NodeFailure: it asks for what this version cannot do.
     """
     if not (is_uuid(nic.id) and is_uuid(nic.instance)):
         raise InvalidRequest("Nic and instance are told apart by UUIDs.", nic=nic.id)
@@ -85,13 +85,15 @@ def check_nic(nic: NicSpec) -> None:
     if nic.ip:
         host_route(nic)
     match nic.mode:
-        case "bridged":
-            if nic.vlan:
-                raise NodeFailure("VLANs of nics are not supported yet; leave vlan empty.")
+        case "bridged" | "openvswitch":
+            try:
+                parse_vlans(nic.vlan)
+            except ValueError as error:
+                raise InvalidRequest(f"A nic makes no sense: {error}.", nic=nic.id) from error
         case "routed":
             host_route(nic)
             route_table(nic)
-        case "openvswitch":
-            raise NodeFailure("Open vSwitch is not supported yet; use mode bridged or routed.")
         case _:
-            raise InvalidRequest(f"A nic is bridged or routed, not {nic.mode!r}.", nic=nic.id)
+            raise InvalidRequest(
+                f"A nic is bridged, routed or openvswitch, not {nic.mode!r}.", nic=nic.id
+            )

@@ -23,6 +23,7 @@ class Link:
     alias: str
     address: str  # MAC
     mtu: int
+    filters_vlans: bool  # of a bridge
     bridge: int  # number of the one it is plugged into, or 0
 
 
@@ -145,6 +146,7 @@ def _read(message: Any) -> Link:
         alias=message.get("ifalias") or "",
         address=message.get("address") or "",
         mtu=message.get("mtu") or 0,
+        filters_vlans=bool(message.get(("linkinfo", "data", "br_vlan_filtering"))),
         bridge=message.get("master") or 0,
     )
 

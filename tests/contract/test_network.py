@@ -17,6 +17,7 @@ from noded.network.linux import LinuxNetwork
 from noded.network.naming import host_mac, read_alias, tap_name
 from noded.network.netlink import Link, Netlink, open_netlink
 from noded.network.tuntap import make_tap
+from noded.system.execute import execute
 from tests.support.namespace import in_new_network
 
 T = TypeVar("T")
@@ -137,9 +138,9 @@ def test_missing_bridge_is_told_and_leaves_nothing(run: Run, link: str) -> None:
 @pytest.mark.parametrize(
     ("bad", "kind", "words"),
     [
-        (nic(mode="openvswitch"), NodeFailure, "not supported yet"),
-        (nic(vlan="10"), NodeFailure, "not supported yet"),
-        (nic(mode="wireless"), InvalidRequest, "bridged or routed"),
+        (nic(vlan=".5000"), InvalidRequest, "its numbers are from 1 to 4094"),
+        (nic(mode="openvswitch", vlan="x"), InvalidRequest, "vlan cannot be “x”"),
+        (nic(mode="wireless"), InvalidRequest, "bridged, routed or openvswitch"),
         (nic(mac="aa:00:00:12:34"), InvalidRequest, "no MAC address"),
         (nic(mac="AA:00:00:12:34:56"), InvalidRequest, "no MAC address"),
         (nic(NicId("../x")), InvalidRequest, "UUID"),
@@ -286,6 +287,46 @@ def test_refusal_of_the_kernel_is_a_sentence() -> None:
         open_netlink("plug in") as netlink,
     ):
         netlink.set(
-            Link(number=99999999, name="x", kind="tun", alias="", address="", mtu=0, bridge=0),
+            Link(
+                number=99999999,
+                name="x",
+                kind="tun",
+                alias="",
+                address="",
+                mtu=0,
+                filters_vlans=False,
+                bridge=0,
+            ),
             state="up",
         )
+
+
+def test_a_bridge_that_does_not_tell_vlans_apart_is_named() -> None:
+    async def scenario(network: NetworkDriver) -> None:
+        with pytest.raises(NodeFailure, match="ip link set br0 type bridge vlan_filtering 1"):
+            await network.check((nic(vlan=".10"),))
+        with pytest.raises(NodeFailure, match="does not tell VLANs apart"):
+            await network.ensure_taps((nic(vlan=".10"),))
+        assert await network.taps() == ()
+
+    run_real(scenario)
+
+
+def test_a_port_of_a_bridge_is_in_its_vlans_and_in_no_others() -> None:
+    def filter_vlans(netlink: Netlink) -> bool:
+        try:
+            netlink._socket.link("set", ifname="br0", kind="bridge", br_vlan_filtering=1)
+        except Exception:  # noqa: BLE001 -- whatever the kernel has against it
+            return False
+        return link_named(netlink, "br0").filters_vlans
+
+    async def scenario(network: NetworkDriver) -> None:
+        if not await on_kernel(filter_vlans):
+            pytest.skip("NO VLAN TESTED: this kernel's bridges do not filter them")
+        for _ in range(2):
+            await network.ensure_taps((nic(vlan=".10:20"),))
+            shown = await execute("bridge", "vlan", "show", "dev", tap_name(NIC_A), timeout_s=10)
+            words = shown.stdout.decode().split()
+            assert [word for word in words if word.isdecimal()] == ["10", "20"]
+
+    run_real(scenario)

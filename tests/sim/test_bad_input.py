@@ -68,8 +68,8 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"nics": [{"ip": "300.1.1.1"}]}, InvalidRequest, "“300.1.1.1” is no IP address"),
         (CREATE | {"nics": [{}] * 9}, InvalidRequest, "at most 8 nics; 9 were asked for"),
         (CREATE | {"disks": [{"size": 1}] * 17}, InvalidRequest, "at most 16 disks; 17 were"),
-        (CREATE | {"nics": [{"mode": "openvswitch"}]}, InvalidRequest, "'openvswitch'"),
-        (CREATE | {"nics": [{"vlan": ".7"}]}, InvalidRequest, "VLANs cannot be made yet"),
+        (CREATE | {"nics": [{"mode": "macvtap"}]}, InvalidRequest, "'macvtap'"),
+        (CREATE | {"nics": [{"vlan": ".7:7"}]}, InvalidRequest, "each once"),
         (
             CREATE | {"beparams": {"vcpus": -3}, "ignore_ipolicy": True},
             InvalidRequest, "vcpus is a whole number, at least 1",

@@ -111,7 +111,7 @@ def test_each_can_be_put_right_while_the_others_are_bad(field: str) -> None:
         ({"hvparams": {"kvm": {"floppy_image_path": "/x"}}}, "floppy_image_path"),
         ({"hvparams": {"vmware": {"a": 1}}}, "no hypervisor “vmware”"),
         ({"nicparams": {"lnk": "br0"}}, "lnk"),
-        ({"nicparams": {"mode": "openvswitch"}}, "openvswitch"),
+        ({"nicparams": {"mode": "macvtap"}}, "macvtap"),
         ({"ndparams": {"foo": 1}}, "foo"),
         ({"diskparams": {"drbd": {"foo": 1}}}, "disk parameters (drbd): there is no “foo”"),
         ({"diskparams": {"tape": {"reels": 2}}}, "no disk template “tape”; known are diskless"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, InvalidRequest, NotFound
+from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.names import GroupName, InstanceName, NetworkName
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
@@ -338,3 +338,27 @@ def test_addresses_of_nodes_are_reserved_in_a_network_that_has_them() -> None:
             assert cluster.config.get(NETWORK, wan).reserved == ()
 
     simulate(scenario())
+
+
+def test_nics_are_put_into_switches_and_vlans_as_asked() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        nic = NicRequest(mode="openvswitch", link="ovs0", vlan=".10:20")
+        name = InstanceName("web9")
+        order = replace(create("web9", "gamma"), nics=(nic,))
+        with pytest.raises(NodeFailure, match="The switch 'ovs0' does not exist"):
+            await cluster.run(order)
+        cluster.machines["gamma"].network.bridges.add("ovs0")
+        await cluster.run(order)
+        (tap,) = [t for t in await cluster.machines["gamma"].network.taps() if t.link == "ovs0"]
+        assert tap.instance == cluster.config.instance(name).uuid
+        with pytest.raises(InvalidRequest, match="a routed nic is in no VLAN"):
+            change = changed(0, {"mode": "routed", "ip": "192.0.2.9"})
+            await cluster.run(ModifyInstance(instance_name=name, nics=(change,)))
+        change = changed(0, {"mode": "bridged", "link": "br0", "vlan": "none"})
+        await cluster.run(ModifyInstance(instance_name=name, nics=(change,), hotplug=True))
+        (nic_after,) = nics_of(cluster, "web9")
+        assert nic_after.nicparams == {"mode": "bridged", "link": "br0", "vlan": ""}
+        taps = {tap.nic: tap.link for tap in await cluster.machines["gamma"].network.taps()}
+        assert taps[nic_after.uuid] == "br0"
+
+    play(story)

@@ -164,12 +164,12 @@ async def _files(cluster: Cluster, node: Node) -> dict[str, str]:
 
 
 def _links(config: Config, name: NodeName) -> set[str]:
-    """Return the bridges that instances of this node are plugged into."""
+    """Return the bridges and switches that instances of this node are plugged into."""
     node = config.node(name)
     return {
         parameters.link
         for instance in config.instances_on(node.uuid)
         for nic in config.nics_of(instance)
         for parameters in [settled(NicParameters, *config.nic_layers(nic, node.uuid))]
-        if parameters.mode == "bridged"
+        if parameters.mode != "routed"
     }

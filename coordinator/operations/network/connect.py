@@ -40,7 +40,8 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
     network_name: NetworkArgument
     group_name: Annotated[str, argument("name of the group")]
     network_mode: Annotated[
-        NicMode | None, option("--mode", help="bridged or routed (as nics are by default)")
+        NicMode | None,
+        option("--mode", help="bridged, routed or openvswitch (as nics are by default)"),
     ] = None
     network_link: Annotated[
         str | None, option("--link", help="bridge or routing table (as nics have by default)")
