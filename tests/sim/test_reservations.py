@@ -1,5 +1,6 @@
 """What is only reserved counts in full, and no node knows of it until it is made."""
 
+import asyncio
 from random import Random
 from typing import Any
 
@@ -36,7 +37,7 @@ from tests.sim.stories.reserved import COMMIT, reserved
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
-from tests.support.faults import Watching
+from tests.support.faults import Failing, Slow, Watching
 from tests.support.network import Trip
 from tests.support.seeds import seeds
 
@@ -487,3 +488,53 @@ def test_a_node_is_not_left_by_what_has_its_room_there_alone() -> None:
                 await cluster.run(MigrateNode(node_name=GAMMA))
 
     simulate(scenario())
+
+
+def test_room_is_kept_while_what_is_reserved_is_made_as_that_may_fail() -> None:
+    """Also for one that is not going to be started: if it fails, it is reserved as before."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].shrink_memory(OWN_MIB + 512)
+            await web1(cluster, order("web1", 512, pnode="gamma"))
+            cluster.network.faults += [Slow(_makes_disks, 5.0), Failing(_makes_disks)]
+            making = await cluster.submit(commit("web1", start=False))
+            await asyncio.sleep(2.0)
+            with pytest.raises(NoCapacity, match="gamma has 0 MiB"):
+                await cluster.run(
+                    order("web2", 512, pnode="gamma", disk_template=DiskTemplate.SHAREDFILE)
+                )
+            with pytest.raises(GntError):
+                outcome(await cluster.finished(making))
+            assert cluster.config.instance("web1").forthcoming
+
+    simulate(scenario())
+
+
+def _makes_disks(trip: Trip) -> bool:
+    return trip.call.name == "disks.ensure_present"
+
+
+def test_what_a_change_gives_back_is_given_to_others_when_it_is_recorded() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].shrink_memory(OWN_MIB + 512)
+            await web1(cluster, order("web1", 512, pnode="gamma"))
+            cluster.network.faults.append(
+                Slow(lambda trip: trip.call.name.startswith("hooks."), 5.0)
+            )
+            less = ModifyInstance(instance_name=WEB1, beparams={"memory": 128})
+            changing = await cluster.submit(less)
+            await asyncio.sleep(2.0)
+            web2 = replace(create("web2", "gamma"), beparams={"memory": 384})
+            with pytest.raises(NoCapacity, match="gamma has 0 MiB"):
+                await cluster.run(web2)
+            outcome(await cluster.finished(changing))
+            cluster.network.faults.clear()
+            await cluster.run(web2)
+
+    simulate(scenario())
+
+
+def _asks_for_hooks(trip: Trip) -> bool:
+    return trip.call.name.startswith("hooks.")

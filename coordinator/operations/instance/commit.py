@@ -91,6 +91,9 @@ class CommitInstance(CreateInstance, kw_only=True):
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:  # noqa: ARG002
         return ()  # its room is kept already
 
+    def promises(self, plan: CreatePlan) -> Iterable[Promise]:  # noqa: ARG002
+        return ()  # until it is recorded that it is there, and if all is undone
+
     def _find(self, config: Config) -> Instance:
         instance = config.instance(self.instance_name)
         reservation_of(instance)

@@ -34,7 +34,7 @@ NEVER = "never"
 
 
 class ReservedDisks(Order, kw_only=True):
-    """The disks of a reserved instance before and after, and the memory it takes then."""
+    """The disks of a reserved instance before and after, and the memory it takes meanwhile."""
 
     before: tuple[Disk, ...]
     after: tuple[Disk, ...]
@@ -103,11 +103,13 @@ async def plan_reserved(
     if after.disk_template.traits.is_mirrored and not disks:
         raise InvalidRequest("What is mirrored has disks: add them in the same order, with --disk.")
     after = replace(after, disks=tuple(disk.uuid for disk in disks))
-    change = ReservedDisks(before=present, after=disks, memory=backend(config, after).maxmem)
+    had, takes = backend(config, before).maxmem, backend(config, after).maxmem
+    # What is given back is given back when that is recorded: until then it may all be as before.
+    change = ReservedDisks(before=present, after=disks, memory=max(had, takes))
     promise = promise_of_change(after, change, nics)
     cluster.promise(promise)
     takes_space = any(disk not in present for disk in disks)
-    if takes_space or change.memory > backend(config, before).maxmem:
+    if takes_space or takes > had:
         await take_room(cluster, promise, [config.nodes[uuid] for uuid in nodes])
     return after, change
 
