@@ -16,6 +16,8 @@ from coordinator.operations.base import REGISTRY, read_operation
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.group.assign_nodes import AssignNodes
+from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.create_many import CreateInstances
@@ -32,7 +34,8 @@ from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
-from tests.sim.settings import GAMMA, WEB1, added, create, disk, mirrored
+from tests.sim.settings import DELTA, GAMMA, WEB1, added, create, disk, mirrored
+from tests.sim.stories.group import OTHER, another_group
 from tests.sim.stories.reserved import COMMIT, reserved
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
@@ -538,3 +541,18 @@ def test_what_a_change_gives_back_is_given_to_others_when_it_is_recorded() -> No
 
 def _asks_for_hooks(trip: Trip) -> bool:
     return trip.call.name.startswith("hooks.")
+
+
+def test_what_is_reserved_goes_to_another_group_with_all_its_room() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=4) as cluster:
+            await another_group(cluster)
+            await cluster.run(AssignNodes(group_name=OTHER, nodes=(GAMMA, DELTA)))
+            await web1(cluster, mirrored("web1", "alpha", "beta"))
+            told = await cluster.run(ChangeGroup(instance_name=WEB1, target_groups=("other",)))
+            for _, number in told["jobs"]:
+                outcome(await cluster.finished(JobId(number)))
+            assert sorted(nodes_of(cluster)) == ["delta", "gamma"]
+            assert cluster.config.instance(WEB1).forthcoming
+
+    simulate(scenario())
