@@ -1,6 +1,7 @@
 """Each of Debian's gnt-* commands, on our socket: it works, or is refused by name."""
 
 import shlex
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -204,3 +205,19 @@ def test_it_works_or_is_refused_by_name(told: dict[str, Said], line: str) -> Non
         assert name in opcodes().keys() - CATALOGUE.keys(), "it is supported now; have it work"
         name += " is Ganeti's; it is known, and not supported yet"
     assert name in said.text
+
+
+def test_what_became_of_each_is_told_in_a_table(
+    told: dict[str, Said], capsys: pytest.CaptureFixture[str]
+) -> None:
+    became = {command: f"not given here: it {why}" for command, why in NOT_GIVEN.items()}
+    for line, said in told.items():
+        command = " ".join(shlex.split(line.rpartition(":")[0])[:2])
+        works = said.code == 0 or became.get(command) == "works"
+        last = (said.text.strip().splitlines() or [""])[-1]
+        became[command] = "works" if works else f"refused: {last[:100]}"
+    working = sum(what == "works" for what in became.values())
+    rows = [f"  {command:32} {what}" for command, what in sorted(became.items())]
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", *rows, f"  {working} of {len(became)} work", ""]))
+    assert became.keys() == options_of_commands().keys()
