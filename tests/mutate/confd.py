@@ -58,19 +58,19 @@ CONFD = (
     Fault(
         "confd is not told again", "a change is told within a second",
         "coordinator/master/confd.py",
-        "return self.config is state.config and", "return",
+        "return news.config is state.config and", "return",
         (SIM,),
     ),
     Fault(
         "confd goes on where it should not", "a node that is not to answer tells nothing",
-        "coordinator/master/confd.py",
-        "return self._news if is_told else None", "return self._news",
+        "coordinator/master/news.py",
+        "return news if news is not None and self.is_for(news, node) else None", "return news",
         (SIM,),
     ),
     Fault(
         "confd keeps its key", "a node that leaves has no key of the cluster any more",
         "noded/handlers/identity.py",
-        "            await self._confd.withdraw()\n", "",
+        "                await each.withdraw()\n", "                pass\n",
         (SIM,),
     ),
 )  # fmt: skip
