@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from common.names import NodeName
+from common.names import NodeName, Sentence
 from common.rpc.declare import NodeService, rpc
 
 LONGEST_S = 600  # that a program may take
@@ -47,6 +47,11 @@ class Programs(NodeService, prefix="programs"):
             NodeFailure: it is not where such programs are, or is not root's alone; or it failed,
                 with the end of what it said.
         """
+
+    @rpc(timeout=15, safe_to_repeat=True, fenced=False, looks=True, one_for_each="programs")
+    @abstractmethod
+    async def problems(self, *, programs: tuple[ProgramPath, ...]) -> tuple[Sentence, ...]:
+        """Say of each program why ``out_of_band`` would not run it; nothing if it would."""
 
     @rpc(timeout=RESTRICTED_S + 15, safe_to_repeat=False)
     @abstractmethod

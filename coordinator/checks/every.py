@@ -21,6 +21,7 @@ from coordinator.checks.nodes import (
     check_files,
     check_master_address,
     check_obedience,
+    check_programs,
     check_rosters,
     check_setup,
     check_versions,
@@ -58,6 +59,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_clocks,
         check_certificates,
         check_setup,
+        check_programs,
         check_systems,
     ),
     "Verifying mastership and copies of the state": (

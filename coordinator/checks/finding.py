@@ -57,6 +57,7 @@ class NodeReport(NamedTuple):
     systems: Sequence[DefinitionReport]
     master_device: str  # which has the address that goes with the mastership; "": none
     files: Mapping[str, str]  # digests of those that are to be the same on all nodes, by path
+    programs: Mapping[str, str]  # why those that switch nodes would not be run, by path
     asked_at: float  # our clock, half-way between question and answer
 
 

@@ -183,3 +183,10 @@ def check_master_address(seen: Seen) -> Iterator[Finding]:
             whose = f"{master.name} alone is to have" if wanted else "nobody is to have"
             message = f"has the address {cluster.master_ip}, which {whose} now"
             yield Finding("ENODENET", "node", node.name, message)
+
+
+def check_programs(seen: Seen) -> Iterator[Finding]:
+    """Name programs that switch nodes, and would not be run if a candidate were the master."""
+    for node, report in seen.answered():
+        for problem in filter(None, report.programs.values()):
+            yield Finding("ENODEOOBPATH", "node", node.name, problem)

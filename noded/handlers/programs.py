@@ -15,5 +15,8 @@ class ProgramHandlers(Programs):
         check_name(node, "node")
         return await self._runner.out_of_band(program, command, node, timeout_s)
 
+    async def problems(self, *, programs: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([await self._runner.problem(each) for each in programs])
+
     async def restricted(self, *, command: str) -> str:
         return await self._runner.restricted(command)

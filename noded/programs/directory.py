@@ -30,15 +30,25 @@ class ProgramDirectory(ProgramRunner):
         self, program: str, command: OobCommand, node: NodeName, timeout_s: float
     ) -> str:
         path = Path(program)
-        if path.parent != self._out_of_band or path.name in ("", ".", ".."):
-            raise NodeFailure(
-                f"{program} is not in {self._out_of_band}, and programs that are elsewhere are not "
-                "run as root; put it there, or a link to it.",
-                path=program,
-            )
-        await in_thread(_check, path)
+        await in_thread(self._check_place, path)
         said = await execute(str(path), command, node, timeout_s=timeout_s, environment=SEARCH_PATH)
         return said.stdout.decode(errors="replace")[-SAID:]
+
+    async def problem(self, program: str) -> str:
+        try:
+            await in_thread(self._check_place, Path(program))
+        except NodeFailure as error:
+            return error.message
+        return ""
+
+    def _check_place(self, path: Path) -> None:
+        if path.parent != self._out_of_band or path.name in ("", ".", ".."):
+            raise NodeFailure(
+                f"{path} is not in {self._out_of_band}, and programs that are elsewhere are not "
+                "run as root; put it there, or a link to it.",
+                path=str(path),
+            )
+        _check(path)
 
     async def restricted(self, command: str) -> str:
         path = self._restricted / command

@@ -14,11 +14,13 @@ class FakePrograms(ProgramRunner):
 
     Attributes:
         answers: what a program writes, by command and node; None: it fails.
+        problems: why a program would not be run, by its path.
         commands: what restricted commands write, by their names.
         asked: commands and nodes, in the order asked.
     """
 
     answers: dict[tuple[OobCommand, str], str | None] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[OobCommand, str]] = field(default_factory=list)
 
@@ -30,6 +32,9 @@ class FakePrograms(ProgramRunner):
         if said is None:
             raise NodeFailure(f"{program} {command} {node} failed with status 1 ({timeout_s} s).")
         return said
+
+    async def problem(self, program: str) -> str:
+        return self.problems.get(program, "")
 
     async def restricted(self, command: str) -> str:
         if command not in self.commands:

@@ -14,5 +14,8 @@ class ProgramRunner(Protocol):
     ) -> str:
         """Run a program about a machine; return what it wrote."""
 
+    async def problem(self, program: str) -> str:
+        """Say why a program about machines would not be run; nothing if it would."""
+
     async def restricted(self, command: str) -> str:
         """Run a command; return what it wrote."""

@@ -93,6 +93,14 @@ def test_a_program_that_fails_says_so(rig: Rig) -> None:
         run(rig.programs.out_of_band(rig.switch, OobCommand.POWER_OFF, BETA, 10))
 
 
+def test_whether_a_program_would_be_run_is_told_beforehand(tmp_path: Path) -> None:
+    rig = RealRig(tmp_path)
+    put(rig.out_of_band / "switch", "echo ran")
+    assert run(rig.programs.problem(rig.switch)) == ""
+    assert "Cannot run" in run(rig.programs.problem(f"{rig.out_of_band}/other"))
+    assert "is not in" in run(rig.programs.problem("/bin/true"))
+
+
 def test_a_command_is_run_by_its_name(rig: Rig) -> None:
     rig.allow("tell", "well")
     assert run(rig.programs.restricted("tell")).strip() == "well"

@@ -5,6 +5,7 @@ import pytest
 from common.errors import Conflict, GntError, InvalidRequest
 from common.names import NodeName
 from common.noderpc.programs import OobCommand
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.power import PowerNodes
 from coordinator.operations.node.restricted import RunRestricted
@@ -134,5 +135,19 @@ def test_a_restricted_command_tells_for_each_node_how_it_went() -> None:
                     await cluster.run(RunRestricted(command=bad, nodes=(BETA,)))
             with pytest.raises(InvalidRequest, match="on which nodes"):
                 await cluster.run(RunRestricted(command="tell", nodes=()))
+
+    simulate(scenario())
+
+
+def test_verify_names_candidates_that_could_not_switch_nodes_as_masters() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            await with_program(cluster, GAMMA)
+            for name in ("beta", "gamma"):
+                missing = {SWITCH["oob_program"]: "It is not there."}
+                cluster.machines[name].programs.problems |= missing
+            found = await cluster.run(VerifyGroup(group_name="default", findings=True))
+            told = [(f["name"], f["message"]) for f in found if f["code"] == "ENODEOOBPATH"]
+            assert told == [("beta", "It is not there.")]
 
     simulate(scenario())

@@ -19,6 +19,7 @@ from common.noderpc.mastership import Mastership
 from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
 from common.noderpc.operating_systems import OperatingSystems
+from common.noderpc.programs import Programs
 from common.noderpc.remote import Remote
 from common.noderpc.roster import Rosters
 from common.version import VERSION
@@ -38,6 +39,7 @@ from coordinator.operations.fields import (
     ToldChecks,
 )
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.power import program_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
 from coordinator.operations.steps.mirrors import ask_mirrors
@@ -146,8 +148,20 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         systems=await cluster.call(OperatingSystems, node).definitions(),
         master_device=await _master_device(cluster, node),
         files=await _files(cluster, node),
+        programs=await _programs(cluster, node),
         asked_at=(before + after) / 2,
     )
+
+
+async def _programs(cluster: Cluster, node: Node) -> dict[str, str]:
+    """Ask a candidate, which may become the master, for the programs that switch nodes."""
+    config = cluster.config
+    paths = {program_of(config, each) for each in config.sorted_nodes()} - {""}
+    if not paths or not node.master_candidate:
+        return {}
+    ordered = tuple(sorted(paths))
+    told = await cluster.call(Programs, node).problems(programs=ordered)
+    return dict(zip(ordered, told, strict=True))
 
 
 async def _master_device(cluster: Cluster, node: Node) -> str:

@@ -81,7 +81,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
-        systems=(DEBIAN,), master_device="", files={"/etc/hosts": "usual"},
+        systems=(DEBIAN,), master_device="", files={"/etc/hosts": "usual"}, programs={},
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -427,6 +427,10 @@ FLAWS = {
     ),
     "a tap is left": Flaw(
         "ENODENET", "the tap gntnic is left from a guest that is gone", beta={"taps": (TAP,)}
+    ),
+    "a program that switches nodes is not there": Flaw(
+        "ENODEOOBPATH", "Cannot run /etc/gantry/out-of-band/ipmi",
+        beta={"programs": {"/a": "", "/b": "Cannot run /etc/gantry/out-of-band/ipmi: not there."}},
     ),
     "a disk is missing": Flaw(
         "EINSTANCEMISSINGDISK", f"disk 0 ({PATH}) is missing on alpha", alpha={"disk_files": ()}
