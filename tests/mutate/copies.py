@@ -9,7 +9,10 @@ TARGET, CHUNKS = (
 )
 DOOR = "tests/contract/test_copy_door.py"  # what a process does is not in a copy of the tree
 EXPORTS = "tests/contract/test_exports.py"
-BRINGING = "tests/contract/test_copy_bringing.py"
+BRINGING, EXPECTING = (
+    "tests/contract/test_copy_bringing.py",
+    "tests/contract/test_copy_expecting.py",
+)
 BETWEEN, MOVES = (
     "tests/contract/test_copies_between_clusters.py",
     "tests/sim/test_moves_between_clusters.py",
@@ -125,5 +128,17 @@ OF_COPIES = (
         "noded/copies/bringing.py",
         "            if verdict.problem:\n", "            if False:\n",
         (BRINGING,),
+    ),
+    Fault(
+        "end not confirmed", "who did not hear that all is there is told again",
+        "noded/copies/expecting.py",
+        "            line.hear(Heard)\n", "",
+        (EXPECTING,),
+    ),
+    Fault(
+        "half a disk complete", "a disk that is begun anew is not complete before its end",
+        "noded/copies/expecting.py",
+        "        self._is_there = False  # until this visit has shown it: it may begin anew\n", "",
+        (EXPECTING,),
     ),
 )  # fmt: skip
