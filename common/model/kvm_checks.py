@@ -11,6 +11,7 @@ from common.model.kvm_words import Accelerator, BootOrder, DiskAio, DiskCache, F
 
 # Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
 _MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle"})
+_POST_COPY = "postcopy-ram"
 USB_DEVICES = ("keyboard", "mouse", "tablet", "wacom-tablet")
 LOOPBACK = ("127.0.0.1", "::1")
 
@@ -89,7 +90,13 @@ def _of_disks(parameters: KvmDeclared) -> Iterator[str]:
 
 
 def _of_devices(parameters: KvmDeclared) -> Iterator[str]:
-    if unknown := set(filter(None, parameters.migration_caps.split(":"))) - _MIGRATION_CAPS:
+    unknown = set(filter(None, parameters.migration_caps.split(":"))) - _MIGRATION_CAPS
+    if _POST_COPY in unknown:
+        yield (
+            f"migration_caps cannot have “{_POST_COPY}”: a guest that has half of its memory on "
+            "either node would be lost with any of them"
+        )
+    elif unknown:
         yield (
             f"migration_caps cannot have “{min(unknown)}”: there are "
             f"{', '.join(sorted(_MIGRATION_CAPS))}, with colons between"

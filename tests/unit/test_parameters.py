@@ -93,6 +93,8 @@ DECLARED = (
         (GlusterParameters, {"volume": "../x"}, "volume cannot be “../x”"),
         (GlusterParameters, {"port": 0}, "port"),
         (KvmParameters, {"migration_bandwidth": 0}, "migration_bandwidth"),
+        (KvmParameters, {"migration_caps": "xbzrle:postcopy-ram"}, "lost with any of them"),
+        (KvmParameters, {"migration_caps": "multifd"}, "there are auto-converge, xbzrle"),
         (KvmParameters, {"migration_downtime": -1}, "migration_downtime"),
     ],
 )
