@@ -1,6 +1,9 @@
 """What a node can be asked to do with its network."""
 
 from abc import abstractmethod
+from typing import Annotated
+
+from msgspec import Meta
 
 from common.messages import Order, Report
 from common.names import InstanceId, NicId, Word
@@ -17,7 +20,9 @@ class NicSpec(Order, kw_only=True):
     mode: str  # bridged, routed, openvswitch
     link: str
     vlan: str = ""
-    queues: int = 1  # how many of its processors the guest can have send and receive at once
+    queues: Annotated[int, Meta(ge=1, le=8)] = (
+        1  # how many of its processors the guest can have send and receive at once
+    )
     guarded: bool = True  # the guest can send with this MAC, and this IP if there is one, only
 
 

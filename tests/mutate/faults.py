@@ -7,6 +7,7 @@ from tests.mutate.copies import OF_COPIES
 from tests.mutate.disks import DISKS as OF_DISKS
 from tests.mutate.fault import Fault
 from tests.mutate.filters import FILTERS
+from tests.mutate.machines import OF_MACHINES
 from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 from tests.mutate.nodes import OF_NODES
@@ -393,6 +394,7 @@ FAULTS = (
     *CLUSTER,
     *CONFD,
     *FILTERS,
+    *OF_MACHINES,
     *CLIENTS,
     *RESERVATIONS,
     *REST,

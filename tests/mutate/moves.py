@@ -60,7 +60,7 @@ MOVES = (
     Fault(
         "guest moved as it is configured", "a guest arrives in the way it runs, whatever is set",
         "coordinator/operations/instance/as_it_runs.py",
-        "parameters=guest.parameters | pinned,", "parameters=pinned | guest.parameters,",
+        "guest.parameters, pinned, what=what", "pinned, guest.parameters, what=what",
         (HALF_MOVED,),
     ),
     Fault(

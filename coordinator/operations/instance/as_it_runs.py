@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from common.errors import Conflict
-from common.model.hypervisors import HYPERVISORS, fingerprint, queues_of
+from common.messages import to_builtins
+from common.model.hypervisors import HYPERVISORS, fingerprint, hypervisor_parameters, queues_of
 from common.noderpc.instances import GuestReport, GuestSpec
 
 
@@ -43,10 +44,17 @@ def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
 
 
 def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
-    """Have the target run it in the way the source does, whatever it would choose by itself."""
+    """Have the target run it in the way the source does, whatever it would choose by itself.
+
+    Raises:
+        InvalidRequest: what its node tells of it makes no sense.
+    """
     names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
-    parameters = guest.parameters | pinned
+    what = f"what its node tells of {guest.name}"
+    parameters = to_builtins(
+        hypervisor_parameters(guest.hypervisor, guest.parameters, pinned, what=what)
+    )
     return replace(
         guest,
         parameters=parameters,
