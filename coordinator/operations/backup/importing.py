@@ -39,7 +39,8 @@ from coordinator.operations.fields import (
     SecondaryNodeField,
     TagsOption,
 )
-from coordinator.operations.instance.create import CreateInstance, CreatePlan
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.new_instance import CreatePlan
 from coordinator.operations.instance.place import Place
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option

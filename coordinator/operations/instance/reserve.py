@@ -16,7 +16,8 @@ from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.operations.base import variant
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest
-from coordinator.operations.instance.create import CreateInstance, CreatePlan
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.new_instance import CreatePlan
 from coordinator.operations.instance.place import Place
 from coordinator.operations.step import Step, record
 from coordinator.state.config import Config
