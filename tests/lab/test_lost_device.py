@@ -47,7 +47,7 @@ def test_a_guest_loses_a_device_of_its_second_copy_and_gets_another_without_a_pa
     ledger.becomes("degraded")
     ledger.goes_on(beta)
     assert "gnt-node repair-storage NODE lvm-vg gantry" in two.verify()
-    assert "exit 0" in said(alpha, "gnt-node repair-storage gamma lvm-vg gantry")
+    assert "exit 0" in said(alpha, "gnt-node repair-storage --force gamma lvm-vg gantry")
     alpha.run(f"gnt-node modify-storage --allocatable yes {USUAL}")
     ledger.order("replace-disks --auto")
     ledger.becomes("whole")
