@@ -17,6 +17,7 @@ from tests.mutate.rest import REST
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
+ACKNOWLEDGED, MAJORITIES = "tests/sim/test_acknowledged.py", "tests/sim/test_majorities.py"
 QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
 UPGRADE = "tests/sim/test_rolling_upgrade.py"
 BAD_PARAMETERS = "tests/sim/test_bad_parameters.py"
@@ -118,7 +119,7 @@ FAULTS = (
         "        mastership = self.call(Mastership, node)\n",
         "        mastership = self.call(Mastership, node)\n"
         "        before = await mastership.vote()\n",
-        (MASTERSHIP,),
+        (ACKNOWLEDGED,),
         also=((
             "        return await mastership.vote()",
             "        from msgspec.structs import replace\n"
@@ -135,7 +136,7 @@ FAULTS = (
         "a refusal counts as silence", "no word goes below a node that knows better",
         "coordinator/quorum/state_choice.py",
         "        if told.may_know_more(stamp):", "        if False:",
-        (MASTERSHIP, "tests/unit/quorum/test_decide.py"),
+        (MAJORITIES, "tests/unit/quorum/test_decide.py"),
     ),
     Fault(
         "newer lists not asked", "those are asked whom the newest state names",
