@@ -41,10 +41,6 @@ class KnownOs:
     os_hvp: Mapping[str, Mapping[str, Any]]
     osparams: Mapping[str, str]
 
-    @property
-    def is_offered(self) -> bool:
-        return self.valid and not (self.hidden or self.blacklisted)
-
     def names(self) -> Iterator[str]:
         """Yield it with each of its variants, as instances name it."""
         yield from (str(OsName(self.name, variant)) for variant in self.variants or ("",))

@@ -139,9 +139,7 @@ def _report(said: Message, state: Attributes, progress: Progress) -> MirrorRepor
         percent=equal if progress.verified is None else progress.verified,
         behind_kib=behind * KIB_PER_BIT,
         rate_kib=progress.rate_kib,
-        generations=tuple(
-            f"{each & ~1:016X}" for (each,) in struct.iter_unpack("=Q", state.get(7, b""))
-        ),
+        generations=_generations(state.get(7, b"")),
     )
 
 
