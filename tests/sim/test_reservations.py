@@ -556,3 +556,19 @@ def test_what_is_reserved_goes_to_another_group_with_all_its_room() -> None:
             assert cluster.config.instance(WEB1).forthcoming
 
     simulate(scenario())
+
+
+def test_a_display_that_is_told_later_has_a_port_of_its_own() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            display = {"vnc_bind_address": "127.0.0.1"}
+            for name in ("web1", "web2", "web3"):
+                await cluster.run(reserved(create(name, "gamma")))
+            change = ModifyInstance(instance_name=WEB1, hvparams=display)
+            orders = (change, *(commit(name, hvparams=display) for name in ("web2", "web3")))
+            for job in [await cluster.submit(each) for each in orders]:
+                outcome(await cluster.finished(job))
+            ports = {each.network_port for each in cluster.config.instances.values()}
+            assert len(ports - {0}) == 3
+
+    simulate(scenario())

@@ -16,7 +16,8 @@ from coordinator.operations.addresses import networks_of
 from coordinator.operations.base import variant
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import POOL, NicRequest
-from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.create import CreateInstance, CreatePlan
+from coordinator.operations.instance.display_port import with_port
 from coordinator.operations.instance.new_instance import CreatePlan
 from coordinator.operations.instance.place import Place, place_of
 from coordinator.operations.instance.reserve import reservation_of
@@ -72,6 +73,7 @@ class CommitInstance(CreateInstance, kw_only=True):
             mtime=cluster.now(),
             serial_no=reserved.serial_no + 1,
         )
+        instance = with_port(cluster, instance)
         nodes = [config.nodes[uuid] for uuid in config.nodes_of(reserved)]
         for each in nodes:
             check_online(each)
@@ -87,13 +89,16 @@ class CommitInstance(CreateInstance, kw_only=True):
             attach=kind_of(instance.disk_template).before_start((node, *others)),
             reserved=reserved,
         )
+        cluster.promise(*self.promises(plan))
         return await self._startable(cluster, plan)
 
     def intends(self, cluster: Cluster, place: Place) -> Iterable[Promise]:  # noqa: ARG002
         return ()  # its room is kept already
 
-    def promises(self, plan: CreatePlan) -> Iterable[Promise]:  # noqa: ARG002
-        return ()  # until it is recorded that it is there, and if all is undone
+    def promises(self, plan: CreatePlan) -> Iterable[Promise]:
+        """Return the memory that is kept already, as it is if all is undone; and a new port."""
+        instance, memory = plan.instance, plan.guest.memory
+        return [Promise(instance.uuid, plan.node.uuid, memory, port=instance.network_port)]
 
     def _find(self, config: Config) -> Instance:
         instance = config.instance(self.instance_name)

@@ -117,7 +117,8 @@ async def plan_reserved(
 def promise_of_change(after: Instance, disks: ReservedDisks, nics: tuple[Nic, ...]) -> Promise:
     """Return what makes others count with a reserved instance as it will be."""
     planned = PlannedInstance(after, disks.after)
-    return Promise(after.uuid, after.primary_node, disks.memory, planned, nics=nics)
+    home, port = after.primary_node, after.network_port
+    return Promise(after.uuid, home, disks.memory, planned, nics=nics, port=port)
 
 
 def _kept_as(
