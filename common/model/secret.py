@@ -2,6 +2,8 @@
 
 from common.model.stored import Stored
 
+AUTHORITY_KEY, AUTHORITY_CERTIFICATE = "authority-key", "authority-certificate"
+NEXT_KEY, NEXT_CERTIFICATE = "next-authority-key", "next-authority-certificate"  # while replaced
 CONFD_KEY = "confd-key"  # by which programs ask about the configuration; the master makes it
 DOMAIN_KEY = "cluster-domain-secret"  # what clusters know that move instances to one another
 

@@ -87,8 +87,13 @@ class Identity(NodeService, prefix="identity"):
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod
-    async def renew(self, *, certificate: str) -> None:
+    async def renew(self, *, certificate: str, authority: str = "") -> None:
         """Use a new certificate for all connections from now on.
+
+        Args:
+            certificate: PEM.
+            authority: whose signatures to trust from now on, PEM, one after the other; empty: as
+                before. Who shows another one has to leave.
 
         Raises:
             InvalidRequest: it is not for this node's key, or not of this cluster.

@@ -111,10 +111,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
     },
     "gnt-cluster renew-crypto": {
-        "--new-cluster-certificate": Refused(
-            "The cluster's authority cannot be replaced; --new-node-certificates renews what it "
-            "has signed, and removed nodes are revoked."
-        ),
         "--new-rapi-certificate": Refused(
             "gantry-rapi of each node has a certificate of its own; delete "
             "/var/lib/gantry/rapi/rapi.pem there and restart it."

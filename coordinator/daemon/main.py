@@ -22,6 +22,7 @@ from coordinator.master.local import calling, this_node
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.master.master import Master, Outside
 from coordinator.master.reign import reign
+from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from coordinator.operations.placement.allocators import search_path_of
 from coordinator.quorum.question import Mode, Word
@@ -116,8 +117,14 @@ async def _serve(paths: Paths, arguments: argparse.Namespace, supervisor: Superv
     word = word_of(arguments)
     try:
         async with calling(paths) as nodes:
-            path = search_path_of(paths)
-            outside = Outside(nodes, stranger, time.time, SystemRandom(), path)
+            outside = Outside(
+                nodes,
+                stranger,
+                time.time,
+                SystemRandom(),
+                line=nodes.dial if isinstance(nodes.dial, HttpsDial) else None,
+                search_path=search_path_of(paths),
+            )
             await _be_master(paths, me, outside, mode, word, supervisor)
     except (asyncio.CancelledError, GntError, BaseExceptionGroup) as error:
         if not stopping.is_set():

@@ -17,7 +17,7 @@ from common.model.parameters import Layer
 from common.model.policy import InstancePolicy
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
-from common.model.secret import Secret
+from common.model.secret import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, Secret
 from common.model.settings import Settings
 from common.model.stamp import Stamp
 from common.names import (
@@ -40,7 +40,7 @@ from common.tls.certificate import read_pem
 from common.tls.token import JoinToken, read_token
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.volume_groups import check_has_group
-from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, StateAuthority
+from coordinator.master.authority import StateAuthority
 from coordinator.master.confd import new_confd_key
 from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid

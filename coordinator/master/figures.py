@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from common.errors import NoCapacity
 from common.figures import Figures, Outlook
+from common.model.secret import AUTHORITY_CERTIFICATE
 from common.noderpc.facts import NodeFacts
 from common.tls.certificate import read_pem
 from coordinator.locks.manager import LockManager
-from coordinator.master.authority import AUTHORITY_CERTIFICATE
 from coordinator.nodes.reports import Reports
 from coordinator.operations.placement.look import Look
 from coordinator.state.store import Store

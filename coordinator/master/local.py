@@ -11,7 +11,7 @@ from common.messages import Report, from_json
 from common.model.node import Node
 from common.names import Epoch, GroupId, NodeId, NodeName
 from common.paths import Paths
-from common.tls.context import client_context
+from common.tls.context import KEY, client_context
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.https import HttpsDial
 
@@ -66,5 +66,6 @@ async def calling(paths: Paths) -> AsyncIterator[Nodes]:
     Raises:
         InvalidRequest: the certificate or key is missing or damaged.
     """
-    async with HttpsDial(client_context(identity_directory(paths))) as dial:
+    identity = identity_directory(paths)
+    async with HttpsDial(client_context(identity), identity / KEY) as dial:
         yield Nodes(dial, Epoch(0), SystemRandom())

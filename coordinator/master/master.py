@@ -26,7 +26,7 @@ from coordinator.jobs.queue import JobQueue
 from coordinator.jobs.running import ended
 from coordinator.locks.manager import LockManager
 from coordinator.master.address import AddressKeeper
-from coordinator.master.authority import StateAuthority
+from coordinator.master.authority import OwnLine, StateAuthority
 from coordinator.master.confd import ConfdPublisher
 from coordinator.master.confirm import Confirmed, NotMaster, become_master
 from coordinator.master.figures import FigureTeller
@@ -68,6 +68,7 @@ class Outside:
     strangers: Callable[[Node, bytes], Transport]
     now: Callable[[], float]
     random: Random
+    line: OwnLine | None = None  # by which ``nodes`` calls, where that is TLS
     search_path: SearchPath = (None,)
     run_program: RunProgram = run_program
 
@@ -105,7 +106,7 @@ class Master:
             self._nodes.heeding(self._heed),
             now=outside.now,
             new_uuid=outside.new_uuid,
-            authority=lambda now: StateAuthority(now, outside.now),
+            authority=lambda now: StateAuthority(now, outside.now, me=me.name, line=outside.line),
             strangers=outside.strangers,
             run_program=outside.run_program,
             search_path=outside.search_path,

@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Self
 
 from common.model.node import Node
@@ -20,9 +22,12 @@ _Place = tuple[str, str, int, str]  # name, address, port, key
 class HttpsDial:
     """Opens connections as needed; one of them carries one call at a time."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        """Use ``context``, which has this node's certificate and the cluster's authority."""
-        self._context = context
+    def __init__(self, context: ssl.SSLContext, key: Path | None = None) -> None:
+        """Use ``context``, which has this node's certificate and the cluster's authority.
+
+        ``key`` is the file with this node's key, for who is going to show another certificate.
+        """
+        self._context, self._key = context, key
         self._idle: dict[_Place, list[Connection]] = {}  # the last used one last
 
     async def __aenter__(self) -> Self:
@@ -34,6 +39,17 @@ class HttpsDial:
                 connection.abort()
         self._idle.clear()
         await asyncio.sleep(0)  # the loop closes them in its next turn
+
+    def trust(self, authorities: str) -> None:
+        """Take certificates, too, that these have signed; PEM, one after the other."""
+        self._context.load_verify_locations(cadata=authorities)
+
+    def show(self, certificate: str) -> None:
+        """Show another certificate for the same key on connections from now on; PEM."""
+        with NamedTemporaryFile("w", encoding="ascii") as file:
+            file.write(certificate)
+            file.flush()
+            self._context.load_cert_chain(file.name, self._key)
 
     async def send(self, node: Node, call: CallSpec, envelope: Envelope, body: bytes) -> Reply:
         """Carry one call to ``node``; see ``Dial``.

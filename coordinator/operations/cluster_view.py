@@ -25,12 +25,21 @@ T = TypeVar("T")
 class Authority(Protocol):
     """Issues certificates; the cluster's certificate authority."""
 
-    def certificate(self, csr: str, node: Node, *, also: NodeName | None = None) -> str:
-        """Return a PEM certificate for ``node``; good for another name as well, if one is given."""
+    def certificate(
+        self, csr: str, node: Node, *, also: NodeName | None = None, by_next: bool = False
+    ) -> str:
+        """Return a PEM certificate for ``node``; good for another name as well, if one is given.
+
+        ``by_next`` has the authority sign it that is to take this one's place.
+        """
 
     @property
     def pem(self) -> str:
         """The authority's own certificate."""
+
+    @property
+    def trusted(self) -> str:
+        """The same, and while it is being replaced that of the next one."""
 
 
 class Cluster(Protocol):

@@ -11,7 +11,7 @@ from common.rpc.clock import SHOWN
 from common.rpc.envelope import read_headers
 from common.rpc.server import Reply, refusal
 from common.tasks import Background
-from common.tls.context import Peer, load_identity, read_peer
+from common.tls.context import AUTHORITY, Peer, load_identity, read_peer
 from noded.daemon.gate import Gate
 from noded.daemon.node import Node
 from noded.handlers.console import PREFIX as CONSOLE_PREFIX
@@ -34,6 +34,7 @@ class Server:
         self._background = Background()
         self._context: ssl.SSLContext | None = None
         self._is_member = False
+        self._trusted = self._read_trusted()
 
     async def open(self) -> None:
         """Begin to answer, and follow the node's identity from now on."""
@@ -51,12 +52,20 @@ class Server:
         await self._gate.close()
 
     def _follow(self) -> None:
-        if self._is_member and self._node.identity.member and self._context:
+        known, self._trusted = self._trusted, self._read_trusted()
+        if self._is_member and self._node.identity.member and known in self._trusted:
+            assert self._context
             # Handshakes from now on use the new certificate; connections just go on.
             load_identity(self._context, self._paths.identity)
         else:
-            # At once: whoever is told that this node has joined may call it in the next moment.
+            # At once: whoever is told that this node has joined may call it in the next moment. And
+            # a context goes on trusting whom it once did, so those who are out need another.
             self._replace()
+
+    def _read_trusted(self) -> str:
+        """Return the authorities whose signatures count, PEM; nothing in no cluster."""
+        file = self._paths.identity / AUTHORITY
+        return file.read_text(encoding="ascii") if file.exists() else ""
 
     def _end_consoles(self) -> None:
         self._background.start(self._consoles.end_refused(), name="end consoles")

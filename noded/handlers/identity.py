@@ -42,9 +42,9 @@ class IdentityHandlers(Identity):
     async def request(self) -> Request:
         return Request(csr=await self._identity.renewal_request())
 
-    async def renew(self, *, certificate: str) -> None:
+    async def renew(self, *, certificate: str, authority: str = "") -> None:
         async with self._changing:
-            await self._identity.renew(certificate)
+            await self._identity.renew(certificate, authority)
 
     async def rename(self, *, node: NodeName) -> None:
         check_name(node, "node")

@@ -134,14 +134,17 @@ class IdentityStore:
         key = (self._identity / KEY).read_text(encoding="ascii")
         return (await self._keys.request(self._as_member().node, key)).csr
 
-    async def renew(self, certificate: str) -> None:
-        """Use another certificate for the same key from now on.
+    async def renew(self, certificate: str, authority: str = "") -> None:
+        """Use another certificate for the same key from now on, and trust others if so told.
 
         Raises:
-            InvalidRequest: it is not for our key and name, or not of our cluster.
+            InvalidRequest: it is not for our key and name, or not of those that we are to trust.
         """
-        await in_thread(self._replace_certificate, self._as_member().node, certificate)
-        self.valid_until = self._read_end()
+        node = self._as_member().node
+        try:
+            await in_thread(self._replace_certificate, node, certificate, authority)
+        finally:  # a disk may fail after it has taken the change
+            self.valid_until = self._read_end()
         self.on_change()
 
     async def rename(self, node: NodeName) -> None:
@@ -222,11 +225,17 @@ class IdentityStore:
         self._forget_joining()
         return member
 
-    def _replace_certificate(self, node: NodeName, certificate: str) -> None:
+    def _replace_certificate(self, node: NodeName, certificate: str, authority: str) -> None:
         key = (self._identity / KEY).read_bytes()
-        authority = (self._identity / AUTHORITY).read_text(encoding="ascii")
-        check_identity(self._write_new(key, certificate, authority), node)
-        write_durably(self._identity / CERTIFICATE, certificate.encode())
+        known = (self._identity / AUTHORITY).read_text(encoding="ascii")
+        wanted = authority or known
+        check_identity(self._write_new(key, certificate, wanted), node)
+        # Whichever of the two files a crash leaves as it was, they fit together: while we come to
+        # trust more the old certificate will do, and while we trust less the new one does.
+        files = [(AUTHORITY, wanted)] if wanted != known else []
+        files.insert(len(files) if known in wanted else 0, (CERTIFICATE, certificate))
+        for name, text in files:
+            write_durably(self._identity / name, text.encode())
         self._remove_unfinished()
 
     def _keep_name(self, member: Member) -> None:

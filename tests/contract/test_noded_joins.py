@@ -5,11 +5,12 @@ import ssl
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 import pytest
 
-from common.errors import Conflict, GntError, InvalidRequest
+from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import to_builtins
 from common.names import ClusterName, Epoch, NodeName
 from common.noderpc.disks import Disks
@@ -18,7 +19,10 @@ from common.noderpc.identity import Identity, Join
 from common.noderpc.mastership import Mastership
 from common.rpc.client import stub
 from common.tasks import Background
-from common.tls.context import client_context
+from common.tls.context import KEY, client_context
+from common.tls.keys import make_request
+from coordinator.nodes.calls import Nodes
+from coordinator.nodes.https import HttpsDial
 from coordinator.nodes.stranger import stranger
 from tests.support.https_node import (
     DISK,
@@ -248,6 +252,50 @@ def test_a_node_is_reached_by_both_its_names_while_it_is_renamed_and_by_the_new_
             assert await reached(node) == ["bernd"]
         async with served(root) as node:  # after a restart
             assert await reached(node) == ["bernd"]
+
+    run(scenario())
+
+
+def test_an_authority_is_replaced_without_a_moment_in_which_nodes_are_strangers(
+    root: Path, cluster: TestCluster, tmp_path: Path
+) -> None:
+    following = TestCluster(tmp_path / "following")
+    former = cluster.authority.certificate
+    both = former + following.authority.certificate
+    key = (cluster.identity("alpha") / KEY).read_text()
+    after = following.issue(make_request(key, NodeName("alpha")), "alpha")
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            context = client_context(cluster.identity("alpha"))
+            async with HttpsDial(context, cluster.identity("alpha") / KEY) as dial:
+                nodes = Nodes(dial, Epoch(1), Random(1))
+                identity = beta(node, nodes, Identity)
+
+                async def ask_anew() -> None:
+                    for connection in node_connections(nodes):
+                        connection.abort()
+                    await beta(node, nodes, Mastership).vote()
+
+                csr = (await identity.request()).csr
+                await identity.renew(certificate=cluster.issue(csr, "beta"), authority=both)
+                await ask_anew()
+                dial.trust(both)
+                await identity.renew(certificate=following.issue(csr, "beta"), authority=both)
+                await ask_anew()
+                dial.show(after)
+                await ask_anew()
+                with pytest.raises(InvalidRequest):  # it would not trust itself
+                    await identity.renew(certificate=following.issue(csr, "beta"), authority=former)
+                only = following.authority.certificate
+                await identity.renew(certificate=following.issue(csr, "beta"), authority=only)
+                await ask_anew()
+            context = client_context(cluster.identity("alpha"))
+            context.load_verify_locations(cadata=both)
+            async with HttpsDial(context) as old:
+                with pytest.raises(Unreachable):
+                    await beta(node, Nodes(old, Epoch(1), Random(1)), Mastership).vote()
 
     run(scenario())
 

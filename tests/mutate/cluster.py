@@ -20,6 +20,24 @@ CLUSTER = (
         ("tests/sim/test_membership.py revoked",),
     ),
     Fault(
+        "former authority trusted on", "who shows a certificate of a replaced authority is out",
+        "noded/daemon/server.py",
+        "and known in self._trusted:", "and True:",
+        ("tests/contract/test_noded_joins.py authority",),
+    ),
+    Fault(
+        "replaced without a node", "the authority is replaced on all nodes or on none",
+        "coordinator/operations/cluster/new_authority.py",
+        "if node.offline]:", "if False]:",
+        ("tests/sim/test_new_authority.py",),
+    ),
+    Fault(
+        "signed by the former", "all nodes show what the new authority has signed",
+        "coordinator/operations/cluster/new_authority.py",
+        "by_next=by_next)", "by_next=False)",
+        ("tests/sim/test_new_authority.py",),
+    ),
+    Fault(
         "address without certainty", "a master that is not certain goes without its address",
         "coordinator/master/address.py",
         "obeyed_s > CERTAIN_S:", "obeyed_s > 1e9:",

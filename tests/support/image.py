@@ -1,21 +1,24 @@
 """A cluster as it is on its nodes' disks, made without running anything."""
 
 import os
+import ssl
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 
 from common.messages import from_json, to_json
 from common.model.cluster import Cluster
 from common.model.commit import Commit, next_commit
 from common.model.group import Group
 from common.model.node import Node
-from common.model.secret import CONFD_KEY, Secret
+from common.model.secret import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CONFD_KEY, Secret
 from common.model.stamp import Stamp
 from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
 from common.paths import Paths
@@ -23,7 +26,6 @@ from common.tls.authority import issue, make_authority
 from common.tls.certificate import read_pem
 from common.tls.context import AUTHORITY, CERTIFICATE, KEY, Peer, check_identity
 from common.tls.keys import KeyPair, make_key, make_request
-from coordinator.master.authority import AUTHORITY_CERTIFICATE, AUTHORITY_KEY
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
@@ -154,7 +156,8 @@ class Identity(NamedTuple):
 
     peer: Peer
     names: frozenset[str]  # for which its certificate is good
-    authority: str
+    issuer: str  # PEM of the authority that signed it
+    trusted: str  # PEM of the authorities whose signature it takes
 
 
 def read_identity(directory: Path) -> Identity | None:
@@ -162,9 +165,22 @@ def read_identity(directory: Path) -> Identity | None:
     if not directory.exists():
         return None
     member = from_json((directory / MEMBER).read_bytes(), Member, what=MEMBER)
-    authority = (directory / AUTHORITY).read_text()
-    names = _names((directory / CERTIFICATE).read_bytes())
-    return Identity(check_identity_once(directory, member.node), names, authority)
+    trusted = (directory / AUTHORITY).read_text()
+    certificate = (directory / CERTIFICATE).read_bytes()
+    peer = check_identity_once(directory, member.node)
+    return Identity(peer, _names(certificate), _issuer(certificate, trusted), trusted)
+
+
+@cache
+def _issuer(certificate: bytes, authorities: str) -> str:
+    """Return which of several authorities has signed a certificate."""
+    shown = x509.load_pem_x509_certificate(certificate)
+    for pem in authorities.split(ssl.PEM_FOOTER + "\n"):
+        whole = f"{pem}{ssl.PEM_FOOTER}\n"
+        with suppress(InvalidSignature, ValueError):
+            shown.verify_directly_issued_by(x509.load_pem_x509_certificate(whole.encode()))
+            return whole
+    raise AssertionError("no authority that this node trusts has signed its own certificate")
 
 
 @cache

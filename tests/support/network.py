@@ -301,7 +301,8 @@ def _shake_hands(source: Place, target: Place, name: str, key: str) -> Peer:
         mine is None
         or theirs is None
         or name not in theirs.names
-        or theirs.authority != mine.authority
+        or theirs.issuer not in mine.trusted
+        or mine.issuer not in theirs.trusted
         or key not in ("", theirs.peer.key)
     ):
         raise ssl.SSLCertVerificationError(f"the certificate is not {name}'s of this cluster")

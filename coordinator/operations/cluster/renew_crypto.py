@@ -10,6 +10,7 @@ from common.model.secret import CONFD_KEY, DOMAIN_KEY, Secret
 from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster.new_authority import check_all_in_service, replace_authority
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import LOST, Syntax, option
@@ -24,6 +25,8 @@ SHORTEST_SECRET = 20  # characters: what is signed with it may be seen, and be t
 class RenewPlan(Order):
     nodes: tuple[Node, ...]  # the master last: with a new certificate its coordinator restarts
     confd_hmac_key: bool = False
+    authority: tuple[Node, ...] = ()  # the nodes that get another one, in the same order
+    now: float = 0.0
     trust: str = ""  # what becomes of that of other clusters: "given" or "ended"
 
 
@@ -34,6 +37,14 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
     node_certificates: Annotated[
         bool,
         option("--new-node-certificates", help="for all nodes in service", syntax=Syntax.FLAG),
+    ] = False
+    new_cluster_certificate: Annotated[
+        bool,
+        option(
+            "--new-cluster-certificate",
+            help="another authority for all nodes, which have to be in service",
+            syntax=Syntax.FLAG,
+        ),
     ] = False
     nodes: Annotated[
         tuple[str, ...],
@@ -67,15 +78,29 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         ),
     ] = False
 
+    def is_for_root(self) -> bool:
+        return self.new_cluster_certificate
+
     def locks(self, config: Config, _: None) -> Wanted:
-        return wanted(nodes=[node.uuid for node in config.sorted_nodes()])
+        nodes = [node.uuid for node in config.sorted_nodes()]
+        if self.new_cluster_certificate:
+            return wanted(nodes_exclusive=nodes)
+        return wanted(nodes=nodes)
 
     async def prepare(self, cluster: Cluster, _: None) -> RenewPlan:
         given, ended = self.cluster_domain_secret, self.new_cluster_domain_secret
-        if not (self.node_certificates or self.confd_hmac_key or given or ended):
+        if self.new_cluster_certificate:
+            check_all_in_service(cluster.config)
+            if self.node_certificates:
+                raise InvalidRequest(
+                    "With --new-cluster-certificate all nodes get certificates anyway; leave "
+                    "--new-node-certificates out."
+                )
+        wishes = (self.new_cluster_certificate, self.node_certificates, self.confd_hmac_key)
+        if not (any(wishes) or given or ended):
             raise InvalidRequest(
-                "Say what to renew: --new-node-certificates, --new-confd-hmac-key, "
-                "--cluster-domain-secret or --new-cluster-domain-secret."
+                "Say what to renew: --new-cluster-certificate, --new-node-certificates, "
+                "--new-confd-hmac-key, --cluster-domain-secret or --new-cluster-domain-secret."
             )
         if given and ended:
             raise InvalidRequest("Share the secret that is in the file, or none: not both.")
@@ -96,8 +121,11 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
             if self.node_certificates and not node.offline and (not named or node.uuid in named)
         ]
         nodes.sort(key=lambda node: node.uuid == config.cluster.master)
+        every = sorted(config.sorted_nodes(), key=lambda node: node.uuid == config.cluster.master)
         return RenewPlan(
             nodes=tuple(nodes),
+            authority=tuple(every) if self.new_cluster_certificate else (),
+            now=cluster.now(),
             confd_hmac_key=self.confd_hmac_key,
             trust="given" if given else "ended" if ended else "",
         )
@@ -111,6 +139,8 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         elif plan.trust == "ended":
             title = "forget the secret that other clusters know"
             yield record(title, lambda state: _without(state, DOMAIN_KEY))
+        if plan.authority:
+            yield from replace_authority(cluster, plan.authority, plan.now)
         for node in plan.nodes:
             yield _renew(cluster, node)
 
@@ -135,7 +165,10 @@ def _renew(cluster: Cluster, node: Node) -> Step:
         identity = cluster.call(Identity, node)
         try:
             request = await identity.request()
-            await identity.renew(certificate=cluster.authority.certificate(request.csr, node))
+            authority = cluster.authority
+            await identity.renew(
+                certificate=authority.certificate(request.csr, node), authority=authority.trusted
+            )
         except GntError as error:
             cluster.log(f"Node {node.name} keeps its old certificate: {error}")
 

@@ -78,7 +78,7 @@ async def _join(cluster: Cluster, node: Node, text: str) -> None:
         cluster_uuid=config.cluster.uuid,
         node=node.name,
         node_uuid=node.uuid,
-        authority=cluster.authority.pem,
+        authority=cluster.authority.trusted,
         certificate=certificate,
         roster=roster_of(cluster.state),
         ssconf=ssconf_files(config),

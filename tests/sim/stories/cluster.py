@@ -15,6 +15,7 @@ from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from tests.sim.settings import DISTRIBUTED, distribute, web1_on
 from tests.support.cluster import SimulatedCluster
+from tests.support.seeds import is_thorough
 from tests.support.story import Story
 
 
@@ -69,3 +70,8 @@ STORIES = {
         uncertain=frozenset({"members beta", "members gamma"}),
     ),
 }  # fmt: skip
+
+if (
+    is_thorough()
+):  # it has many steps that are alike; tests/sim/test_new_authority.py has the others
+    STORIES["replace the authority"] = Story(RenewCrypto(new_cluster_certificate=True))
