@@ -565,8 +565,9 @@ def test_a_display_that_is_told_later_has_a_port_of_its_own() -> None:
             for name in ("web1", "web2", "web3"):
                 await cluster.run(reserved(create(name, "gamma")))
             change = ModifyInstance(instance_name=WEB1, hvparams=display)
-            orders = (change, *(commit(name, hvparams=display) for name in ("web2", "web3")))
-            for job in [await cluster.submit(each) for each in orders]:
+            made = [commit(name, hvparams=display) for name in ("web2", "web3")]
+            jobs = [await cluster.submit(change), *[await cluster.submit(each) for each in made]]
+            for job in jobs:
                 outcome(await cluster.finished(job))
             ports = {each.network_port for each in cluster.config.instances.values()}
             assert len(ports - {0}) == 3

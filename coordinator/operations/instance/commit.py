@@ -16,7 +16,7 @@ from coordinator.operations.addresses import networks_of
 from coordinator.operations.base import variant
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import POOL, NicRequest
-from coordinator.operations.instance.create import CreateInstance, CreatePlan
+from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.display_port import with_port
 from coordinator.operations.instance.new_instance import CreatePlan
 from coordinator.operations.instance.place import Place, place_of
