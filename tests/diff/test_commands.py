@@ -182,7 +182,6 @@ def guest(served: Served) -> None:
         (("gnt-instance", "startup", "--ignore-offline", "guest"), "ignore_offline_nodes"),
         (("gnt-instance", "change-group", "--to", "elsewhere", "guest"), "one group of nodes"),
         (("gnt-node", "modify", "--node-powered", "yes", "-D", "no", "beta"), "oob_program"),
-        (("gnt-cluster", "verify", "--debug-simulate-errors"), "debug_simulate_errors"),
         (("gnt-job", "cancel", "--kill", "--yes-do-it", "1"), "can be killed"),
     ],
 )
