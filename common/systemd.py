@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Mapping
 
-from common.log_lines import LineFormatter
+from common.log_lines import formatter, warn_of_unknown_format
 
 PINGS = 3  # in the time after which systemd takes us for dead
 
@@ -75,12 +75,17 @@ class Supervisor:
             await asyncio.sleep(self.patience_s / PINGS)
 
 
-class JournalFormatter(LineFormatter):
+class JournalFormatter(logging.Formatter):
     """Marks each line with its priority; the journal adds the time and the program by itself."""
+
+    def __init__(self, lines: logging.Formatter) -> None:
+        """Mark what ``lines`` writes."""
+        super().__init__()
+        self._lines = lines
 
     def format(self, record: logging.LogRecord) -> str:
         mark = next((rank for level, rank in _PRIORITIES if record.levelno >= level), _DEBUG)
-        return "\n".join(f"<{mark}>{line}" for line in super().format(record).split("\n"))
+        return "\n".join(f"<{mark}>{line}" for line in self._lines.format(record).split("\n"))
 
 
 def is_journalled(environment: Mapping[str, str] = os.environ) -> bool:
@@ -92,17 +97,28 @@ def is_journalled(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("JOURNAL_STREAM") == f"{here.st_dev}:{here.st_ino}"
 
 
-def log_to_standard_error(form: str = "%(asctime)s %(levelname)s %(message)s") -> None:
-    """Have this process log to its standard error output: to the journal, or for people to read.
+def standard_error_handler(program: str, form: str) -> logging.Handler:
+    """Return what writes to the standard error output: to the journal, or for people to read.
 
     Args:
+        program: whose log it is.
         form: of a line for people; see ``logging.Formatter``.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(
-        JournalFormatter("%(message)s") if is_journalled() else LineFormatter(form)
+        JournalFormatter(formatter(program, "%(message)s"))
+        if is_journalled()
+        else formatter(program, form)
     )
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    return handler
+
+
+def log_to_standard_error(
+    program: str, form: str = "%(asctime)s %(levelname)s %(message)s"
+) -> None:
+    """Have this process log to its standard error output; see ``standard_error_handler``."""
+    logging.basicConfig(level=logging.INFO, handlers=[standard_error_handler(program, form)])
+    warn_of_unknown_format()
 
 
 def _patience(environment: Mapping[str, str]) -> float | None:

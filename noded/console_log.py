@@ -9,12 +9,12 @@ import logging
 import logging.handlers
 import os
 import queue
-import sys
 from pathlib import Path
 
-from common.log_lines import LineFormatter
-from common.systemd import JournalFormatter, is_journalled
+from common.log_lines import formatter, warn_of_unknown_format
+from common.systemd import is_journalled, standard_error_handler
 
+PROGRAM = "gantry-noded"
 CONSOLE = Path("/dev/console")
 MOST_WAITING = 10_000  # records; beyond, the newest are dropped
 
@@ -29,7 +29,7 @@ class FileOrConsole(logging.Handler):
 
     def __init__(self, file: Path, console: Path = CONSOLE) -> None:
         super().__init__()
-        self.setFormatter(LineFormatter(FORMAT))
+        self.setFormatter(formatter(PROGRAM, FORMAT))
         self._path = file
         self._file: int | None = None
         self._console = _open(console, os.O_WRONLY | os.O_NOCTTY)
@@ -90,14 +90,13 @@ def begin_logging(file: Path, *, verbose: bool = False) -> logging.handlers.Queu
     root = logging.getLogger()
     root.setLevel(logging.DEBUG if verbose else logging.INFO)
     root.handlers = [_Dropping(records)]
-    visible = logging.StreamHandler(sys.stderr)
-    journalled = is_journalled()
-    visible.setLevel(logging.NOTSET if journalled else logging.WARNING)
-    visible.setFormatter((JournalFormatter if journalled else LineFormatter)("%(message)s"))
+    visible = standard_error_handler(PROGRAM, "%(message)s")
+    visible.setLevel(logging.NOTSET if is_journalled() else logging.WARNING)
     listener = logging.handlers.QueueListener(
         records, FileOrConsole(file), visible, respect_handler_level=True
     )
     listener.start()
+    warn_of_unknown_format()
     return listener
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.errors import GntError, NodeFailure
+from common.log_lines import message_of
 from common.luxi.client import Client
 from common.paths import Paths
 from common.ports import port
@@ -185,8 +186,8 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _tail(log: Path, begin: int) -> str:
-    """Return the last line of what was logged since ``begin``."""
+    """Return what the last line says that was logged since ``begin``."""
     with log.open("rb") as file:
         file.seek(begin)
         lines = file.read()[-4000:].decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"it said nothing ({log})"
+    return message_of(lines[-1]) if lines else f"it said nothing ({log})"

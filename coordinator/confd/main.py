@@ -28,7 +28,7 @@ log = logging.getLogger("gantry.confd")
 def main() -> int:
     """Run the daemon until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    log_to_standard_error()
+    log_to_standard_error("gantry-confd")
     try:
         asyncio.run(_serve(Paths(), options))
     except GntError as error:

@@ -33,7 +33,7 @@ log = logging.getLogger("gantry.coordinator")
 def main() -> None:
     """Run until stopped or deposed; exits with 11 when another node is master."""
     arguments = _parser().parse_args()
-    log_to_standard_error()
+    log_to_standard_error("gantry-coordinator")
     supervisor = Supervisor()
     try:
         uvloop.run(_serve(Paths(), arguments, supervisor))

@@ -46,7 +46,7 @@ log = logging.getLogger("gantry.rapi")
 def main() -> int:
     """Run the daemon until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    log_to_standard_error()
+    log_to_standard_error("gantry-rapi")
     try:
         uvloop.run(_serve(Paths(), options))
     except GntError as error:

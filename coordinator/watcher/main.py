@@ -21,7 +21,7 @@ _LEVELS = {Weight.WARNING: logging.WARNING, Weight.INFO: logging.INFO}
 def main() -> int:
     """Hold one round with this node's coordinator; return the exit code, 11 if there is none."""
     options = _parser().parse_args()
-    log_to_standard_error("%(message)s")
+    log_to_standard_error("gantry-watcher", "%(message)s")
     try:
         with Client(str(Paths().luxi_socket)) as client:
             told = hold(one_round(time.time(), heed_pause=not options.ignore_pause), client)

@@ -122,6 +122,12 @@ def _tail(program: str, codes: Callable[[], Iterator[tuple[str, str]]]) -> str:
         (roff.bold("GANTRY_DEBUG"), "If set, a command that hits a bug shows where."),
         (roff.bold("NO_COLOR"), "If set, nothing is coloured, on a terminal neither."),
     ]
+    if program in daemons():
+        told = (
+            "If it is json, the log has an object a line, for programs. /etc/default/gantry is the "
+            "place to say so for all daemons of the machine."
+        )
+        environment.append((roff.bold("GANTRY_LOG_FORMAT"), told))
     if program in ("gnt-instance", "gnt-node"):
         name = program.upper().replace("-", "_") + "_LIST"
         environment.append((roff.bold(name), "The fields that list shows without -o."))

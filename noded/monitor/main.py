@@ -17,12 +17,11 @@ import msgspec
 from common import web
 from common.errors import GntError, NodeFailure
 from common.exposition import MEDIA, exposition
-from common.log_lines import LineFormatter
 from common.places import Places, source_of
 from common.ports import own_port
 from common.printable import printable
 from common.process_figures import process_figures
-from common.systemd import Supervisor
+from common.systemd import Supervisor, log_to_standard_error
 from common.version import VERSION
 from noded.monitor.cpu_load import Samples, parse_stat
 from noded.monitor.metrics import node_figures
@@ -44,9 +43,7 @@ log = logging.getLogger(__name__)
 def main() -> int:
     """Run the agent until SIGTERM or SIGINT; return the exit status."""
     options = _parser().parse_args()
-    handler = logging.StreamHandler()
-    handler.setFormatter(LineFormatter("%(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_to_standard_error("gantry-monitor", "%(message)s")
     try:
         asyncio.run(_serve(options.address, options.port, options.every))
     except GntError as error:

@@ -53,11 +53,14 @@ def test_colours_reach_a_terminal_and_nothing_else_does(monkeypatch: pytest.Monk
         assert written.getvalue() == f"{red} {HARMLESS}"
 
 
-@pytest.mark.parametrize("formatter", [LineFormatter, JournalFormatter])
-def test_lines_of_a_log_cannot_be_forged(formatter: type[logging.Formatter]) -> None:
+PLAIN = LineFormatter("%(message)s")
+
+
+@pytest.mark.parametrize("formatter", [PLAIN, JournalFormatter(PLAIN)])
+def test_lines_of_a_log_cannot_be_forged(formatter: logging.Formatter) -> None:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
-    handler.setFormatter(formatter("%(message)s"))
+    handler.setFormatter(formatter)
     log = logging.getLogger("tests.forged")
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO)

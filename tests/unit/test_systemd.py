@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from common.log_lines import LineFormatter
 from common.systemd import PINGS, JournalFormatter, Supervisor, is_journalled
 from tests.support.clock import simulate
 
@@ -82,7 +83,7 @@ def test_the_watchdog_hears_from_us_several_times_in_its_patience(tmp_path: Path
 
 
 def test_lines_for_the_journal_begin_with_their_priority() -> None:
-    formatter = JournalFormatter("%(message)s")
+    formatter = JournalFormatter(LineFormatter("%(message)s"))
 
     def line(level: int, text: str) -> str:
         return formatter.format(logging.LogRecord("x", level, "x", 1, text, None, None))
