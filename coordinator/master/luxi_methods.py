@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import GntError, InvalidRequest, NotSupported
+from common.errors import GntError, InvalidRequest
 from common.luxi.answers import Request
 from common.model.job import Job
 from common.names import JobId
@@ -36,8 +36,6 @@ from coordinator.state.store import Store
 END_OF_TIME = 2.0**35  # year 3058
 ARCHIVE_PATIENCE_S = 30.0
 LONGEST_WAIT_S = 89.0  # less than any client's patience with the socket
-
-_NOT_YET = frozenset({"PickupJob"})
 
 Method = Callable[..., Awaitable[Any]]
 
@@ -82,6 +80,7 @@ class LuxiMethods:
             "CancelJob": self._cancel_job,
             "ArchiveJob": self._archive_job,
             "AutoArchiveJobs": self._auto_archive_jobs,
+            "PickupJob": self._pick_up_job,
             "ChangeJobPriority": self._change_job_priority,
             "WhyJob": self._why_job,
             "ReplaceFilter": self._replace_filter,
@@ -104,10 +103,6 @@ class LuxiMethods:
             Deposed: this node turns out to be master no more.
             GntError: as the method says.
         """
-        if request.method in _NOT_YET:
-            raise NotSupported(
-                f"The LUXI method {request.method} is Ganeti's; it is known, and not supported yet."
-            )
         if request.method not in self._methods:
             raise InvalidRequest(f"There is no LUXI method “{request.method}”.")
         await self._check_master()
@@ -182,6 +177,10 @@ class LuxiMethods:
     async def _auto_archive_jobs(self, age_s: Any, timeout_s: Any = ARCHIVE_PATIENCE_S) -> Any:
         patience_s = max(0.0, min(float(timeout_s), ARCHIVE_PATIENCE_S))
         return await self._queue.auto_archive(None if age_s is None else float(age_s), patience_s)
+
+    async def _pick_up_job(self, number: Any) -> None:
+        """Be told of a job in files of the queue: every job is known here once it is stored."""
+        await self._queue.explain(_job_id(number))
 
     async def _change_job_priority(self, number: Any, priority: Any) -> Any:
         return await self._queue.change_priority(_job_id(number), int(priority))

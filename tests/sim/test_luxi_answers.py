@@ -55,6 +55,7 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("QueryFilters", [[], ["uuid", "watermark", "priority", "predicates", "action"]]),
     ("DeleteFilter", [RULE]),
     ("PickupJob", [1]),
+    ("PickupJob", [99]),
     ("Subscribe", [{"group": ["name", "node_list"]}]),
     ("NextChanges", [1, 10]),
     ("Figures", []),
