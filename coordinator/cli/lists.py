@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_list_options, add_table_options
 from coordinator.cli.table import table
 from coordinator.cli.telling import write
+
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 86_400.0  # between two lists
 
 
 class UnknownField(GntError):
@@ -119,8 +122,23 @@ def list_exports(command: str, words: Sequence[str]) -> int:
 def list_locks(command: str, words: Sequence[str]) -> int:
     """``gnt-debug locks``."""
     parser = Parser(command, "List the locks that jobs hold or wait for.")
+    parser.add_argument(
+        "--interval", type=_pause, metavar="SECONDS", help="list them again and again, so far apart"
+    )
     add_list_options(parser)
-    return _show(_LISTINGS["gnt-debug"], None, parser.parse_args(words))
+    options = parser.parse_args(words)
+    code = _show(_LISTINGS["gnt-debug"], None, options)
+    while options.interval is not None and code == 0:
+        time.sleep(options.interval)  # noqa: TID251 -- a command has no loop
+        print()
+        code = _show(_LISTINGS["gnt-debug"], None, options)
+    return code
+
+
+def _pause(text: str) -> float:
+    if not SHORTEST_PAUSE_S <= (seconds := float(text)) <= LONGEST_PAUSE_S:
+        raise ValueError
+    return seconds
 
 
 def list_fields(command: str, words: Sequence[str]) -> int:

@@ -128,11 +128,21 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
 }
 """By command, then by option."""
 
+_ONE_PROCESS = (
+    "The coordinator keeps the configuration and the locks itself: “gnt-debug locks” lists them, "
+    "what a job has locked ends with it, and each change is on disk before it is told."
+)
+
 COMMANDS: Mapping[str, str] = {
     "gnt-cluster upgrade": (
         "Nodes are upgraded one after the other, the master last, by the means of your "
         "distribution, or with “deploy/install”; docs/howto/install.md tells how."
     ),
+    "gnt-debug metad": (
+        "No daemon tells guests about themselves: what is installed from an image reads its "
+        "NoCloud data, and scripts of operating systems are told by their environment."
+    ),
+    "gnt-debug wconfd": _ONE_PROCESS,
 }
 """Commands that are not there, and what is done instead."""
 

@@ -72,6 +72,30 @@ def test_tables(run: Run, line: str, out: str) -> None:
     assert run(line) == (0, out, "")
 
 
+def test_locks_are_listed_again_and_again_until_somebody_interrupts(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", sleep)
+    assert run("gnt-debug locks --interval 2") == (
+        130,
+        f"{LOCKS}\n{LOCKS}\n{LOCKS}",
+        "Interrupted.\n",
+    )
+    assert slept == [2, 2, 2]
+    slept.clear()
+    assert run("gnt-debug locks --interval 2 -o name,nope").code == 14
+    assert slept == []
+    for odd in ("0", "-1", "nan", "inf", "soon", "1e9"):
+        assert run(f"gnt-debug locks --interval={odd}").code == 2
+
+
 def test_json_is_for_programs(run: Run) -> None:
     ran = run("gnt-instance list --json -o name,oper_ram,tags,admin_up")
     assert json.loads(ran.out)[:2] == [

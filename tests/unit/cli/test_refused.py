@@ -31,7 +31,19 @@ def test_what_asks_for_nothing_is_taken(run: Run, coordinator: ScriptedCoordinat
     assert run("gnt-cluster info --roman").code == 0
 
 
-def test_a_command_that_is_not_there_tells_what_is_done_instead(run: Run) -> None:
-    ran = run("gnt-cluster upgrade --to 3.1")
-    assert ran.code
-    assert "“gnt-cluster upgrade” is Ganeti's and not there. Nodes are upgraded" in ran.err
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("gnt-cluster upgrade --to 3.1", "Nodes are upgraded one after the other"),
+        ("gnt-debug metad echo hello", "reads its NoCloud data"),
+        ("gnt-debug wconfd listalllocks", "“gnt-debug locks” lists them"),
+    ],
+)
+def test_a_command_that_is_not_there_tells_what_is_done_instead(
+    run: Run, line: str, instead: str
+) -> None:
+    ran = run(line)
+    name = " ".join(line.split()[:2])
+    assert (ran.code, ran.out) == (2, "")
+    assert f"“{name}” is Ganeti's and not there. " in ran.err
+    assert instead in ran.err
