@@ -98,8 +98,8 @@ def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any
         if not hasattr(options, name) and parameter.instead is None:
             continue
         word = getattr(options, name, list(parameter.instead or ()))
-        if isinstance(word, bool):
-            given[name] = word
+        if isinstance(word, bool) or parameter.syntax is Syntax.FLAG:
+            given[name] = bool(word)  # a flag that is not there instead of one that is left out
             continue
         try:
             given |= _read(name, parameter, hints[name], word)

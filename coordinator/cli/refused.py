@@ -106,6 +106,9 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
             "give your word with --no-voting."
         ),
     },
+    "gnt-debug delay": {
+        "--interruptible": Refused("“gnt-job cancel” ends a delay at any time."),
+    },
     **{
         command: {"--disk-state": _STATES, "--hypervisor-state": _STATES}
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")

@@ -524,6 +524,12 @@ _ENTRIES = (
         command="gnt-debug delay",
         help="run a job that only waits",
     ),
+    Entry(
+        "OP_TEST_OS_PARAMS",
+        "test.os_parameters",
+        command="gnt-debug test-osparams",
+        help="tell whether secret parameters arrive",
+    ),
 )
 
 CATALOGUE: Mapping[str, Entry] = {entry.opcode: entry for entry in _ENTRIES}

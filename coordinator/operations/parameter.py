@@ -60,7 +60,10 @@ class Shorthand(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """``instead`` is what a command gives when its words do not; programs say it themselves."""
+    """``instead`` is what a command gives when its words do not; programs say it themselves.
+
+    Of a flag, an empty one stands for False.
+    """
 
     help: str
     flags: tuple[str, ...] = ()  # of an option

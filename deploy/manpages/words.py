@@ -204,7 +204,8 @@ EXAMPLES = {
     ],
     "gnt-debug": [
         ("gnt-debug locks -o name,mode,owner,pending", "See who holds what, and who waits."),
-        ("gnt-debug delay 10", "Keep the queue busy for ten seconds."),
+        ("gnt-debug delay --no-locks 10", "Keep the queue busy for ten seconds."),
+        ("gnt-debug delay --no-master -n beta 60", "Keep beta locked for a minute."),
     ],
 }
 

@@ -45,11 +45,11 @@ gnt-cluster verify:
 gnt-cluster verify-disks:
 gnt-cluster version:
 gnt-cluster watcher info:
-gnt-debug delay 0:
+gnt-debug delay -n beta --no-locks 0:
 gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new: OP_TEST_ALLOCATOR
 gnt-debug locks:
 gnt-debug submit-job job.json: OP_TEST_DUMMY
-gnt-debug test-osparams --os-parameters-secret a=b: OP_TEST_OS_PARAMS
+gnt-debug test-osparams --os-parameters-secret a=b:
 gnt-filter add --action 'RATE_LIMIT 5' --predicates '[["opcode", ["=", "OP_ID", "none"]]]':
 gnt-filter replace --action CONTINUE --reason tried 00000000-0000-4000-8000-000000000000:
 gnt-filter info 00000000-0000-4000-8000-000000000000:

@@ -54,7 +54,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
     "OP_NODE_ADD": {"node_setup": (True,)},  # the token proves who it is, and nothing goes over ssh
     "OP_NODE_MIGRATE": {"allow_runtime_changes": (False,), "ignore_ipolicy": (True,)},
-    "OP_TEST_DELAY": {"no_locks": (False,)},  # it takes none
 }
 
 
