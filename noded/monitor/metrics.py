@@ -34,6 +34,10 @@ _MIRRORS = Family("gantry_node_drbd_devices", Kind.GAUGE,
                   ("connection", "disk"))
 _BEHIND = Family("gantry_node_drbd_out_of_sync_bytes", Kind.GAUGE,
                  "What DRBD devices have on one side alone, of all of them together.")
+_RESYNC = Family("gantry_node_drbd_resync_bytes", Kind.GAUGE,
+                 "What the resyncs under way copy from their beginning to their end, all together.")
+_RESYNC_LEFT = Family("gantry_node_drbd_resync_left_bytes", Kind.GAUGE,
+                      "What the resyncs under way have still to copy, all together.")
 # fmt: on
 _MEMORY_KINDS = (
     "MemTotal",
@@ -75,3 +79,6 @@ def _of_mirrors(mirrors: Mirrors | None) -> Iterator[Figures]:
     yield _MIRRORS, states
     behind_kib = sum(each.counters.get("oos", 0) for each in devices)
     yield single(_BEHIND, behind_kib * 1024 if mirrors else None)
+    resyncs = [each.sync for each in devices if each.sync]
+    yield single(_RESYNC, sum(each.whole_bytes for each in resyncs) if mirrors else None)
+    yield single(_RESYNC_LEFT, sum(each.rest_bytes for each in resyncs) if mirrors else None)

@@ -20,6 +20,8 @@ _SPEED = re.compile(
 )
 _VERSION = re.compile(r"version: (\S+) \(api:(\S+)/proto:(\S+)\)(?:\nsrcversion: *(\S+))?")
 
+_BYTES = {"K": 1024, "M": 1024**2}
+
 
 class Sync(NamedTuple):
     """A copy under way; the rest and the whole are in K or M, as ``unit`` says."""
@@ -31,6 +33,14 @@ class Sync(NamedTuple):
     finish: tuple[int, int, int] | None  # hours, minutes, seconds
     speed_kib: int | None
     wanted_kib: int | None
+
+    @property
+    def rest_bytes(self) -> int:
+        return self.rest * _BYTES[self.unit]
+
+    @property
+    def whole_bytes(self) -> int:
+        return self.whole * _BYTES[self.unit]
 
 
 class Mirror(NamedTuple):

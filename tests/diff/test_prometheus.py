@@ -110,3 +110,30 @@ def test_who_is_behind_full_or_about_to_expire_is_told(tmp_path: Path) -> None:
     test = {"interval": "1m", "input_series": series, "promql_expr_test": questions}
     code, said = tried(tmp_path, test)
     assert code == 0, said
+
+
+def test_a_resync_has_a_percentage_and_one_that_stands_still_is_told(tmp_path: Path) -> None:
+    (panel,) = [
+        target["expr"].replace("$job", ".*")
+        for each in json.loads(DASHBOARD.read_text())["panels"]
+        for target in each["targets"]
+        if "resync" in target["expr"]
+    ]
+    nodes = {"still": "75x90", "goes on": "75-0.5x90", "equal": "0x90"}
+    series = [
+        {"series": f'gantry_node_drbd_resync{kind}_bytes{{instance="{node}"}}', "values": values}
+        for node, left in nodes.items()
+        for kind, values in (("_left", left), ("", "0x90" if node == "equal" else "100x90"))
+    ]
+    alert = 'ALERTS{alertname="GantryResyncStandsStill",alertstate="firing"}'
+    questions = [
+        {"expr": panel, "eval_time": "30m", "exp_samples": [
+            {"labels": '{instance="still"}', "value": 0.25},
+            {"labels": '{instance="goes on"}', "value": 0.4},
+        ]},
+        {"expr": f"count by (instance) ({alert})", "eval_time": "1h",
+         "exp_samples": [{"labels": '{instance="still"}', "value": 1}]},
+    ]  # fmt: skip
+    test = {"interval": "1m", "input_series": series, "promql_expr_test": questions}
+    code, said = tried(tmp_path, test)
+    assert code == 0, said

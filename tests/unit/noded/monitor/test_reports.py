@@ -168,6 +168,25 @@ def test_metrics_tell_what_was_seen_in_bytes_and_seconds(tmp_path: Path) -> None
     assert told["gantry_node_drbd_out_of_sync_bytes"] == 991240 * 1024
 
 
+def test_the_share_of_resyncs_that_is_copied_follows_from_their_metrics(tmp_path: Path) -> None:
+    large = """\
+ 5: cs:SyncTarget ro:Secondary/Primary ds:Inconsistent/UpToDate C r-----
+    ns:0 nr:7 dw:7 dr:0 al:0 bm:3 lo:0 pe:2 ua:0 ap:0 ep:1 wo:f oos:5242880
+\t[=========>..........] sync'ed: 50.0% (5120/10240)M
+"""
+    told = figures(seen(tmp_path, drbd=DRBD + large))
+    assert told["gantry_node_drbd_resync_bytes"] == (1024 + 10240) * 1024**2
+    assert told["gantry_node_drbd_resync_left_bytes"] == (968 + 5120) * 1024**2
+
+
+def test_nothing_is_resynced_where_devices_are_equal_or_not_connected(tmp_path: Path) -> None:
+    lines = DRBD.splitlines(keepends=True)
+    told = figures(seen(tmp_path, drbd="".join(lines[:4] + lines[8:])))
+    assert told["gantry_node_drbd_out_of_sync_bytes"] == 8192
+    assert told["gantry_node_drbd_resync_bytes"] == 0
+    assert told["gantry_node_drbd_resync_left_bytes"] == 0
+
+
 def test_what_cannot_be_read_has_no_figures(tmp_path: Path) -> None:
     assert {name.partition("{")[0] for name in figures(seen(tmp_path))} == {
         "gantry_monitor_info", "gantry_node_processors", "gantry_node_processors_busy",
