@@ -1,6 +1,7 @@
 """An instance gets another name, and is the same one in everything else."""
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NotFound
 from common.model.job import Status
@@ -54,6 +55,20 @@ def test_a_name_that_is_none_or_another_instances_is_refused() -> None:
                 await cluster.run(
                     RenameInstance(instance_name=WEB1, new_name=InstanceName("No good"))
                 )
+
+    simulate(scenario())
+
+
+def test_its_own_name_is_none_that_is_taken() -> None:
+    """Who sends that wants the script of its operating system to run, as Ganeti's burn-in does."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            before = cluster.config.instance("web1")
+            assert await cluster.run(RenameInstance(instance_name=WEB1, new_name=WEB1)) == "web1"
+            after = cluster.config.instance("web1")
+            assert after == replace(before, mtime=after.mtime, serial_no=after.serial_no)
 
     simulate(scenario())
 

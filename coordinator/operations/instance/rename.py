@@ -66,7 +66,8 @@ class RenameInstance(Operation[None, RenamePlan], kw_only=True):
         config = cluster.config
         check_name(self.new_name, "instance")
         before = config.instance(self.instance_name)
-        if config.find_instance(self.new_name):
+        namesake = config.find_instance(self.new_name)
+        if namesake and namesake.uuid != before.uuid:
             raise Conflict(f"There is an instance {self.new_name} already.", instance=self.new_name)
         if before.forthcoming:
             after = replace(before, name=self.new_name)
