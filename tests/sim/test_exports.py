@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity, NotFound
+from common.model.instance import AdminState
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB, NetworkName
@@ -21,6 +22,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.network.connect import ConnectNetwork
+from coordinator.operations.specs import disk_spec
 from tests.sim.settings import WEB1, create, mirrored, web1_with_data
 from tests.sim.stories.snapshots import written as written_by_guest
 from tests.support.clock import simulate
@@ -114,6 +116,27 @@ def test_an_instance_that_was_removed_is_made_anew_as_it_was() -> None:
                 for c, i in ((config, before), (cluster.config, after))]  # fmt: skip
         assert macs[0] == macs[1]
         assert not any((await cluster.snapshot()).guests.values())
+
+    tell(story)
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.FILE, DiskTemplate.DRBD])
+def test_what_is_made_from_an_export_is_started_with_its_data_if_that_is_said(
+    template: DiskTemplate,
+) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        snode = "gamma" if template is DiskTemplate.DRBD else None
+        await cluster.run(ImportInstance(
+            instance_name=SHOP, src_node="beta", src_path="web1", pnode="alpha", snode=snode,
+            disk_template=template, start=True,
+        ))  # fmt: skip
+        config = cluster.config
+        shop = config.instance("shop")
+        assert shop.admin_state is AdminState.UP
+        assert (await cluster.snapshot()).guests["alpha"] == {"shop": "running"}
+        (spec,) = (disk_spec(config, shop, disk) for disk in config.disks_of(shop))
+        assert cluster.machines["alpha"].written.read(spec) == DATA
 
     tell(story)
 

@@ -59,7 +59,7 @@ class ImportPlan(Order):
 
 @operation("OP_BACKUP_IMPORT")
 class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
-    """Make an instance from an export, ours or another cluster's; it is not started."""
+    """Make an instance from an export, ours or another cluster's; it is started if that is said."""
 
     instance_name: Annotated[InstanceName, argument("name of the new instance")]
     src_node: Annotated[str, option("--src-node", help="node that has the export")]
@@ -94,6 +94,9 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     beparams: BackendParameters = {}
     osparams: OsParameters = {}
     osparams_private: PrivateOsParameters = {}
+    start: Annotated[
+        bool, option("--start", help="start it when its disks are filled", syntax=Syntax.FLAG)
+    ] = False
     tags: TagsOption = ()
     conflicts_check: ConflictsCheck = True
     compress: CompressionOption = Compression.NONE
@@ -202,7 +205,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             osparams=dict(was.osparams) | self.osparams,
             osparams_private=self.osparams_private,
             no_install=True,
-            start=False,
+            start=self.start,
             tags=self.tags or was.tags,
             conflicts_check=self.conflicts_check,
             ignore_ipolicy=self.ignore_ipolicy,

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from common.errors import InvalidRequest
 from coordinator.operations.ganeti.parameters import known_parameters
 
 CREATE, IMPORT = "OP_INSTANCE_CREATE", "OP_BACKUP_IMPORT"
 # What tells an import from a creation, and what it does in any case.
-_SAID = ("mode", "start", "identify_defaults")
+_SAID = ("mode", "identify_defaults")
 
 
 def is_import(opcode: str, given: Mapping[str, Any]) -> bool:
@@ -18,6 +17,8 @@ def is_import(opcode: str, given: Mapping[str, Any]) -> bool:
 def import_parameters(given: Mapping[str, Any], ours: tuple[str, ...]) -> dict[str, Any]:
     """Return the parameters of an import from those of Ganeti's creation.
 
+    As with all that is created, it is started unless that is said not to be.
+
     Args:
         given: by a client.
         ours: the names of the parameters of an import.
@@ -25,10 +26,5 @@ def import_parameters(given: Mapping[str, Any], ours: tuple[str, ...]) -> dict[s
     Raises:
         InvalidRequest: one asks for what an import does not do.
     """
-    if given.get("start"):
-        raise InvalidRequest(
-            "What is made from an export is not started: leave start out, or say false, and start "
-            "it when it is there."
-        )
-    known = known_parameters(CREATE, given, (*ours, *_SAID))
+    known = {"start": True} | known_parameters(CREATE, given, (*ours, *_SAID))
     return {name: value for name, value in known.items() if name not in _SAID}

@@ -23,7 +23,8 @@ STORIES = {
         uncertain=frozenset({"disks gamma", "contents gamma"}),
     ),
     "import": Story(
-        ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma"), web1_exported_to_beta
+        ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma", start=True),
+        web1_exported_to_beta,
     ),
     "remove an export": Story(
         RemoveExport(instance_name=WEB1), web1_exported_to_beta,

@@ -34,10 +34,17 @@ def test_a_creation_by_import_is_an_import() -> None:
     )
 
 
+def test_it_is_started_if_that_is_said_or_nothing_is_as_for_all_that_is_created() -> None:
+    unsaid = {name: value for name, value in GANETIS.items() if name != "start"}
+    for given, starts in ((GANETIS, False), (GANETIS | {"start": True}, True), (unsaid, True)):
+        order = read_operation(given)
+        assert isinstance(order, ImportInstance)
+        assert order.start is starts
+
+
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"start": True}, "is not started: leave start out"),
         ({"group_name": "default"}, "group_name of OP_INSTANCE_CREATE is Ganeti's"),
         ({"os_type": "debian"}, "os_type of OP_INSTANCE_CREATE is Ganeti's"),
         ({"colour": "blue"}, "no parameter “colour”"),
