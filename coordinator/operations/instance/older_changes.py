@@ -17,7 +17,7 @@ def in_three_parts(changes: Any) -> Any:
 
 def _in_three_parts(change: Any) -> Any:
     match change:
-        case ["add" | "remove" as action, dict() as values]:
+        case ["add" | "remove" | "attach" | "detach" as action, dict() as values]:
             return [action, LAST, values]
         case [int() as which, dict() as values]:
             return ["modify", which, values]

@@ -219,6 +219,13 @@ def test_changes_of_devices_are_read_in_the_older_form_too(
     assert read_operation(wire | {device: [older]}) == read_operation(wire | {device: [now]})
 
 
+@pytest.mark.parametrize("action", ["attach", "detach"])
+def test_a_disk_comes_and_goes_as_it_is_in_the_older_form_too(action: str) -> None:
+    wire = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1"}
+    older, now = ({"disks": [[action, *which, {"name": "x"}]]} for which in ((), (-1,)))
+    assert read_operation(wire | older) == read_operation(wire | now)
+
+
 @pytest.mark.parametrize("change", [["add"], ["swap", {}], [{}, {}], [1.5, {}], "add", [[], {}]])
 def test_changes_of_devices_in_no_form_are_refused(change: Any) -> None:
     wire = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1"}
