@@ -1,7 +1,7 @@
 """Debian's own Ganeti commands, unpacked by deploy/setup, and a cluster of ours to talk to.
 
-The cluster is one of the simulation, run by an ordinary event loop in a thread, since programs
-outside of this process have no part in virtual time.
+The cluster is one of the simulation, run in a thread by an event loop that skips time while a job
+is under way only, since programs outside of this process have no part in virtual time.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import pytest
 from coordinator.master.luxi_server import LuxiServer
 from noded.copies.fake_between import FakeBridge
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.hurried import HurriedLoop
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "ganeti"
 COMMANDS = UNPACKED / "usr/share/ganeti/3.0"
@@ -127,6 +128,11 @@ class Served:
         assert done.returncode == 0, done.stdout
         return [Said(*said) for said in json.loads(done.stdout)]
 
+    def python(self, program: str, *words: str) -> Said:
+        """Run a program of Debian's Python, with its libraries to import."""
+        done = self._run([PYTHON, "-c", program, *words], "")
+        return Said(done.stdout, done.returncode)
+
     def _run(self, words: Sequence[str], given: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: TID251 - the other program, and no loop in this thread
             words,
@@ -147,8 +153,11 @@ class Served:
 
     def ask(self, method: str, *args: Any) -> Any:
         """Ask the coordinator as a client does, without a socket."""
-        asking = self.cluster.master.luxi(method, *args)
-        return asyncio.run_coroutine_threadsafe(asking, self.loop).result(60)
+        return self.wait_for(self.cluster.master.luxi(method, *args))
+
+    def wait_for(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Have the cluster's thread do something; return what comes of it."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
 
 @contextmanager
@@ -164,6 +173,7 @@ def served_clusters(*folders: Path) -> Iterator[list[Served]]:
     ready, over = threading.Event(), asyncio.Event()
     served: list[Served] = []
     failures: list[Exception] = []
+    loop = HurriedLoop()
 
     async def serve() -> None:
         bridge = FakeBridge()
@@ -171,12 +181,14 @@ def served_clusters(*folders: Path) -> Iterator[list[Served]]:
             for folder in folders:
                 cluster = await stack.enter_async_context(simulated_cluster(nodes=3, bridge=bridge))
                 served.append(await _serve(stack, folder / "alpha", cluster))
+            loop.is_busy = lambda: any(_has_work(each.cluster) for each in served)
             ready.set()
             await over.wait()
 
     def run() -> None:
         try:
-            asyncio.run(serve())
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(serve())
         except Exception as error:  # noqa: BLE001 - shown in the other thread
             failures.append(error)
         finally:
@@ -194,6 +206,11 @@ def served_clusters(*folders: Path) -> Iterator[list[Served]]:
         thread.join()
     if failures:
         raise failures[0]
+
+
+def _has_work(cluster: SimulatedCluster) -> bool:
+    """Tell whether any job of a cluster is under way."""
+    return any(not job.status.is_final for job in cluster.state.jobs.values())
 
 
 async def _serve(stack: AsyncExitStack, root: Path, cluster: SimulatedCluster) -> Served:

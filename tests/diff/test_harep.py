@@ -1,10 +1,7 @@
 """Debian's harep repairs instances of ours, by the jobs and tags that it is made for."""
 
-import asyncio
 import subprocess
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,10 +11,6 @@ from tests.diff.debian_ganeti import Served, needs_ganeti, served_cluster
 from tests.sim.settings import mirrored
 
 pytestmark = [needs_ganeti, needs("harep")]
-
-
-def done(served: Served, work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run_coroutine_threadsafe(work, served.loop).result(60)
 
 
 def harep(served: Served) -> str:
@@ -44,16 +37,16 @@ def test_what_has_lost_a_node_is_repaired(
 ) -> None:
     with served_cluster(tmp_path) as served:
         cluster = served.cluster
-        done(served, cluster.run(mirrored("web1", "beta", "gamma")))
+        served.wait_for(cluster.run(mirrored("web1", "beta", "gamma")))
         tag = "ganeti:watcher:autorepair:failover"
         assert served.gnt("gnt-instance", "add-tags", "web1", tag).code == 0
-        done(served, cluster.lose_power(dead))
+        served.wait_for(cluster.lose_power(dead))
         offline = served.gnt("gnt-node", "modify", "-O", "yes", "--auto-promote", "--force", dead)
         assert offline.code == 0, offline.text
         assert f"Executing {repair} repair on web1" in harep(served)
         for number, job in cluster.state.jobs.items():
             if not job.status.is_final:
-                done(served, cluster.finished(number))
+                served.wait_for(cluster.finished(number))
         (repaired,) = [
             job
             for job in cluster.state.jobs.values()

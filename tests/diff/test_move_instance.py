@@ -1,12 +1,9 @@
 """Debian's move-instance moves an instance from one cluster of ours to another one."""
 
-import asyncio
 import os
 import subprocess
-from collections.abc import Coroutine
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +14,6 @@ from tests.diff.debian_ganeti import (
     COMMANDS,
     LIBRARIES,
     PYTHON,
-    Served,
     needs_ganeti,
     served_clusters,
 )
@@ -25,10 +21,6 @@ from tests.sim.settings import WEB1, mirrored
 from tests.support.rapi import WRITER, RapiProcess, rapi_process
 
 pytestmark = needs_ganeti
-
-
-def done(served: Served, work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run_coroutine_threadsafe(work, served.loop).result(60)
 
 
 def moved(folder: Path, here: RapiProcess, there: RapiProcess, *options: str) -> str:
@@ -69,9 +61,9 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
         ]
         for each in clusters:
             secret = "known to both clusters"
-            done(each, each.cluster.run(RenewCrypto(cluster_domain_secret=secret)))
-        done(here, here.cluster.run(mirrored()))
-        done(here, here.cluster.run(ModifyInstance(instance_name=WEB1, beparams={"vcpus": 2})))
+            each.wait_for(each.cluster.run(RenewCrypto(cluster_domain_secret=secret)))
+        here.wait_for(here.cluster.run(mirrored()))
+        here.wait_for(here.cluster.run(ModifyInstance(instance_name=WEB1, beparams={"vcpus": 2})))
         config = here.cluster.config
         web1 = config.instance("web1")
         nics = config.nics_of(web1)
@@ -92,4 +84,4 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
         assert [nic.mac for nic in config.nics_of(web1)] == [nic.mac for nic in nics]
         assert [each.name for each in config.disks_of(web1)] == [""]
         assert list(there.cluster.machines["beta"].contents.values()) == ["data of web1"]
-        assert done(there, there.cluster.snapshot()).guests["beta"] == {"web1": "running"}
+        assert there.wait_for(there.cluster.snapshot()).guests["beta"] == {"web1": "running"}

@@ -60,13 +60,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     _ready: deque[asyncio.Handle]  # asyncio's own name: all that is to be run next goes through it
 
     def __init__(self, limit_s: float = DAY_S) -> None:
-        self._waits = _Waits(self, limit_s)
+        self._waits = self._new_waits(limit_s)
         self._complaints: list[dict[str, Any]] = []
         self._tasks: list[weakref.ref[asyncio.Task[Any]]] = []  # a WeakSet is ten times slower
         self._most_tasks = FEW_TASKS  # until those that are gone are forgotten
         super().__init__(self._waits)
         self.set_exception_handler(lambda _loop, context: self._complaints.append(context))
         self.set_task_factory(self._remember)
+
+    def _new_waits(self, limit_s: float) -> "Waits":
+        return Waits(self, limit_s)
 
     def time(self) -> float:
         return self._waits.now_s
@@ -148,7 +151,7 @@ class _Due(deque[asyncio.Handle]):
             super().append(handle)
 
 
-class _Waits(selectors.DefaultSelector):
+class Waits(selectors.DefaultSelector):
     """Where the loop would sleep: moves the clock instead."""
 
     def __init__(self, loop: VirtualLoop, limit_s: float) -> None:
