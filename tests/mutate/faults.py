@@ -201,8 +201,8 @@ FAULTS = (
     ),
     Fault(
         "hypervisor disabled that is in use", "what instances have stays enabled",
-        "coordinator/operations/cluster/modify.py",
-        '            ("enabled_hypervisors", "hypervisor"),\n', "",
+        "coordinator/operations/cluster/in_use.py",
+        '        ("enabled_hypervisors", "hypervisor"),\n', "",
         (BAD_PARAMETERS,),
     ),
     Fault(

@@ -13,7 +13,8 @@ from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId
 from common.noderpc.operating_systems import Script, ScriptOrder
-from coordinator.operations.cluster.modify import ModifyCluster, OsListing
+from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.os_settings import OsListing
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.modify import ModifyInstance

@@ -1,31 +1,33 @@
 """Change the cluster's parameters."""
 
-import re
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
 from common.durations import parse_duration
-from common.errors import Conflict, GntError, InvalidRequest
+from common.errors import InvalidRequest
 from common.messages import Order, from_builtins, to_builtins
 from common.model.cluster import Cluster as ClusterRecord
 from common.model.os_name import read_os_name
 from common.model.parameters import edited, edited_layers
 from common.model.policy import edited_policy
-from common.model.pool import Pool
-from common.model.pool_kind import PoolKind
 from common.model.settings import Settings, read_settings
 from common.natural import natural_key
-from common.noderpc.facts import Facts
 from coordinator.checks.parameters import bad_parameters, check_parameters
-from coordinator.disks.kinds import pools_of
 from coordinator.disks.volume_groups import check_has_group
 from coordinator.locks.names import Wanted
-from coordinator.operating_systems.parameters import edited as edited_parameters
 from coordinator.operating_systems.parameters import keep_for_cluster, read_parameters
 from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster.default_allocators import edited_options, edited_requests
+from coordinator.operations.cluster.in_use import check_enabled, check_pools
+from coordinator.operations.cluster.new_volume_group import check_volume_group
+from coordinator.operations.cluster.os_settings import (
+    OsListing,
+    edited_hypervisor_parameters,
+    edited_names,
+    edited_os_parameters,
+)
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     BackendDefaults,
@@ -50,7 +52,7 @@ from coordinator.operations.fields import (
 )
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, confidential, hidden, option
-from coordinator.operations.placement.allocators import RequestType, find_program
+from coordinator.operations.placement.allocators import find_program
 from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Edit, Step, record
 from coordinator.operations.steps.scripts import lost_parameters
@@ -58,17 +60,7 @@ from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
-DEFAULT, NONE, NEVER = "default", "none", "never"  # words that stand for values
-SEPARATOR = ":"  # between allocators, as between directories of a search path
-
-_MEMORY = re.compile(r"[0-9]{1,10}")  # in MiB; what is longer is no machine's
-
-
-class OsListing(StrEnum):
-    """What becomes of a name on a list."""
-
-    ADD = "add"
-    REMOVE = "remove"
+NEVER = "never"
 
 
 class ModifyClusterPlan(Order, kw_only=True):
@@ -194,17 +186,17 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         names += [each for many in after.get("default_iallocators", {}).values() for each in many]
         for name in names:
             find_program(name, cluster.placing.search_path)
-        self._check_used(cluster.config, after)
+        check_enabled(cluster.config, after)
         if not isinstance(self.osparams_private_cluster, str):
             for name, given in self.osparams_private_cluster.items():
                 read_os_name(name)
                 read_parameters(given, what=f"the private parameters of {name}")
         changed = cluster.config.apply([Put(_with(present, after))])
-        _check_pools(cluster.config, changed)
+        check_pools(cluster.config, changed)
         if {"volume_group_name", "enabled_disk_templates"} & after.keys():
             check_has_group(changed.cluster)
         if self.vg_name:
-            await _check_group(cluster, self.vg_name)
+            await check_volume_group(cluster, self.vg_name)
         check_parameters(bad_parameters(changed), known=bad_parameters(cluster.config))
         if lost := sorted(_outside(changed) - _outside(cluster.config), key=natural_key):
             cluster.log(
@@ -246,15 +238,11 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         if self.default_iallocator is not None:
             changes["default_iallocator"] = self.default_iallocator
         if self.default_iallocators is not None:
-            by_request = {_request(k): _allocators(v) for k, v in self.default_iallocators.items()}
-            changes["default_iallocators"] = _merged(present.default_iallocators, by_request)
+            requests = edited_requests(present, self.default_iallocators)
+            changes["default_iallocators"] = requests
         if self.default_iallocator_params is not None:
-            given_params = {
-                key: None if value == DEFAULT else _option(key, value)
-                for key, value in self.default_iallocator_params.items()
-            }
-            params = _merged(present.default_iallocator_params, given_params)
-            changes["default_iallocator_params"] = params
+            options = edited_options(present, self.default_iallocator_params)
+            changes["default_iallocator_params"] = options
         if self.self_repair is not None:
             changes["self_repair"] = self.self_repair
         if self.confd_everywhere is not None:
@@ -271,22 +259,12 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         """Return what changes about operating systems, as it will be."""
         changes: dict[str, Any] = {}
         if self.os_hvp is not None:
-            after = {
-                name: edited_layers(present.os_hvp.get(name, {}), layers)
-                for name, layers in self.os_hvp.items()
-            }
-            changes["os_hvp"] = _with_names(present.os_hvp, after)
+            changes["os_hvp"] = edited_hypervisor_parameters(present, self.os_hvp)
         if self.osparams is not None:
-            values = {
-                name: edited_parameters(
-                    present.osparams.get(name, {}), given, what=f"the parameters of {name}"
-                )
-                for name, given in self.osparams.items()
-            }
-            changes["osparams"] = _with_names(present.osparams, values)
+            changes["osparams"] = edited_os_parameters(present, self.osparams)
         for field in ("hidden_os", "blacklisted_os"):
             if (listed := getattr(self, field)) is not None:
-                changes[field] = _listed(getattr(present, field), listed)
+                changes[field] = edited_names(getattr(present, field), listed)
         return changes
 
     def _keep_private(self, state: State) -> list[Update]:
@@ -311,83 +289,12 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
                 changes[field] = edited(getattr(present, field), given)
         return changes
 
-    def _check_used(self, config: Config, after: dict[str, Any]) -> None:
-        """Refuse to do without what instances have."""
-        for field, trait in (
-            ("enabled_hypervisors", "hypervisor"),
-            ("enabled_disk_templates", "disk_template"),
-        ):
-            given = after.get(field)
-            lost = () if given is None else set(getattr(config.cluster, field)) - set(given)
-            for instance in config.sorted_instances() if lost else ():
-                if getattr(instance, trait) in lost:
-                    raise Conflict(
-                        f"Instance {instance.name} has the {trait.replace('_', ' ')} "
-                        f"{getattr(instance, trait)}; it has to stay enabled.",
-                        instance=instance.name,
-                    )
-
-
-def _with_names(present: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Lay what names of operating systems have over what they had; empty ones are dropped."""
-    for name in after:
-        read_os_name(name)
-    merged = present | after
-    return {name: merged[name] for name in sorted(merged) if merged[name]}
-
-
-def _listed(
-    present: tuple[str, ...], changes: tuple[tuple[OsListing, str], ...]
-) -> tuple[str, ...]:
-    names = set(present)
-    for action, name in changes:
-        if read_os_name(name).variant:
-            raise InvalidRequest(f"“{name}” has a variant; name an operating system as a whole.")
-        names = names | {name} if action is OsListing.ADD else names - {name}
-    return tuple(sorted(names))
-
-
-async def _check_group(cluster: Cluster, name: str) -> None:
-    """Refuse a volume group that a node has not got; one that does not answer is not waited for.
-
-    Raises:
-        InvalidRequest: names the nodes, and what is wrong there.
-    """
-    pool = Pool(kind=PoolKind.VOLUME_GROUP, name=name)
-    nodes = [node for node in cluster.config.sorted_nodes() if node.vm_capable and not node.offline]
-    told = await cluster.each(
-        {node.uuid: cluster.call(Facts, node).facts(storage=(pool,)) for node in nodes}
-    )
-    problems = []
-    for node in nodes:
-        answer = told[node.uuid]
-        if isinstance(answer, GntError):
-            cluster.log(f"{node.name} cannot say whether it has {pool}: {answer.message}")
-            continue
-        problems += [f"{node.name}: {each.problem}" for each in answer.storage if not each.usable]
-    if problems:
-        raise InvalidRequest(f"Not all nodes have {pool}. {' '.join(problems)}")
-
 
 def _outside(config: Config) -> set[str]:
     """Return the names of instances that the policies of their groups do not allow."""
     from coordinator.operations.placement.fit import outside_policy  # commands have no use for it
 
     return set(outside_policy(config))
-
-
-def _check_pools(config: Config, after: Config) -> None:
-    """Refuse to give up a pool that disks are in: nodes would take them for none of theirs."""
-    # A volume group that disks name themselves stays known by them.
-    lost = set(pools_of(config)) - set(pools_of(after))
-    for instance in config.sorted_instances() if lost else ():
-        for disk in config.disks_of(instance):
-            for pool in lost:
-                if disk.takes(pool):
-                    raise Conflict(
-                        f"A disk of {instance.name} is in {pool}; it has to stay the cluster's.",
-                        instance=instance.name,
-                    )
 
 
 def _set(fields: dict[str, Any], now: float) -> Edit:
@@ -403,36 +310,3 @@ def _with(present: ClusterRecord, fields: dict[str, Any]) -> ClusterRecord:
     """Return the record with some fields changed; from the journal, lists come for tuples."""
     values: dict[str, Any] = to_builtins(present) | to_builtins(fields)
     return from_builtins(values, ClusterRecord, what="the cluster's record")
-
-
-def _merged(present: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Lay values over the present ones; None takes one away."""
-    merged = {**present, **given}
-    return {key: merged[key] for key in sorted(merged) if merged[key] is not None}
-
-
-def _request(name: str) -> str:
-    try:
-        return str(RequestType(name))
-    except ValueError as error:
-        kinds = ", ".join(RequestType)
-        raise InvalidRequest(f"Allocators are not asked for “{name}”, but for {kinds}.") from error
-
-
-def _allocators(value: str | list[str]) -> tuple[str, ...] | None:
-    if value == DEFAULT:
-        return None
-    if isinstance(value, str):
-        value = [] if value in (NONE, "") else value.split(SEPARATOR)
-    return tuple(value)
-
-
-def _option(key: str, value: Any) -> Any:
-    """Refuse what could not be one word of a command line, or be taken for another option."""
-    if not key.replace("-", "").isalnum() or key.startswith("-"):
-        raise InvalidRequest(f"“{key}” is no option: give its name without the dashes before it.")
-    if not isinstance(value, str | int | float | bool) or "\0" in str(value):
-        raise InvalidRequest(f"The option “{key}” of allocators takes a text or a number.")
-    if key == "static-kvm-node-memory" and not _MEMORY.fullmatch(str(value)):
-        raise InvalidRequest(f"static-kvm-node-memory is a number of MiB, not “{value}”.")
-    return value

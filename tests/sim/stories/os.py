@@ -5,7 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.names import InstanceName
-from coordinator.operations.cluster.modify import ModifyCluster, OsListing
+from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.os_settings import OsListing
 from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.os.diagnose import DiagnoseOperatingSystems
