@@ -12,7 +12,7 @@ from coordinator.operations.catalogue import Entry, commands_of
 class Command(NamedTuple):
     """A command that is a function.
 
-    ``run`` is a function of ``coordinator.cli``, as ``file:function``; it gets the command's
+    ``run`` is a function of ``coordinator.cli``, as ``module:function``; it gets the command's
     name, as "gnt-instance list", and the words after it, and returns the exit code.
     """
 
@@ -50,7 +50,7 @@ AREAS = dict(
             {
                 **_TAGS,
                 "init": Command("make a cluster of this node", "init:init"),
-                "info": Command("show the cluster's parameters", "info:cluster_info"),
+                "info": Command("show the cluster's parameters", "info.cluster:cluster_info"),
                 "epo": Command("switch nodes off in order, or on again", "epo:epo"),
                 "getmaster": Command("print the name of the master", "cluster:getmaster"),
                 "master-ping": Command("tell whether the master answers", "cluster:master_ping"),
@@ -63,7 +63,7 @@ AREAS = dict(
                 "queue": Command("close the job queue, open it, or tell", "cluster:queue"),
                 "watcher": Command("have the watcher pause or go on, or tell", "watcher:watcher"),
                 "show-ispecs-cmd": Command(
-                    "print the command that makes a cluster of this policy", "info:show_specs"
+                    "print the command that makes a cluster of this policy", "show_specs:show_specs"
                 ),
                 "search-tags": Command("find tags of all objects", "tags:search_tags"),
                 "version": Command("print the version", "cluster:version"),
@@ -78,7 +78,7 @@ AREAS = dict(
                 **_TAGS,
                 "list": Command("list nodes", "lists:list_objects"),
                 "list-fields": _FIELDS,
-                "info": Command("show all about nodes", "info:node_info"),
+                "info": Command("show all about nodes", "info.node:node_info"),
                 "volumes": Command("list logical volumes", "storage:list_volumes"),
                 "list-storage": Command("list what disks are kept in", "storage:list_storage"),
                 "list-drbd": Command("list a node's mirrored disks", "storage:list_mirrors"),
@@ -97,9 +97,10 @@ AREAS = dict(
                 **_TAGS,
                 "list": Command("list groups", "lists:list_objects"),
                 "list-fields": _FIELDS,
-                "info": Command("show all about groups", "info:group_info"),
+                "info": Command("show all about groups", "info.group:group_info"),
                 "show-ispecs-cmd": Command(
-                    "print the command that makes a group of this policy", "info:show_group_specs"
+                    "print the command that makes a group of this policy",
+                    "show_specs:show_group_specs",
                 ),
             },
             {},
@@ -111,7 +112,7 @@ AREAS = dict(
                 **_TAGS,
                 "list": Command("list networks", "lists:list_objects"),
                 "list-fields": _FIELDS,
-                "info": Command("show all about networks", "info:network_info"),
+                "info": Command("show all about networks", "info.network:network_info"),
             },
             {},
         ),
@@ -122,7 +123,7 @@ AREAS = dict(
                 **_TAGS,
                 "list": Command("list instances", "lists:list_objects"),
                 "list-fields": _FIELDS,
-                "info": Command("show all about instances", "info:instance_info"),
+                "info": Command("show all about instances", "info.instance:instance_info"),
                 "batch-create": Command("create the instances in a file", "batch:create_many"),
                 "why": Command("tell how instances are and what to do", "why_instance:why"),
                 "console": Command("use an instance's serial console", "console:console"),
