@@ -45,7 +45,7 @@ RESERVATIONS = (
     ),
     Fault(
         "growth of reservations free", "what a reservation takes more has to be there",
-        "coordinator/operations/instance/reserved_changes.py",
+        "coordinator/operations/instance/reserved_disks.py",
         "        check_free_space(look, node, promise.planned)\n", "",
         (STORIES,),
     ),

@@ -17,7 +17,7 @@ from coordinator.operations.instance.modified import (
     nics_in_words,
 )
 from coordinator.operations.instance.nic_steps import NicPlan, plug_nics
-from coordinator.operations.instance.reserved_changes import ReservedDisks, promise_of_change
+from coordinator.operations.instance.reserved_disks import ReservedDisks, promise_of_change
 from coordinator.operations.instance.runtime_memory import MemoryPlan, set_memory
 from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise

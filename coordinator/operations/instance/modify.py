@@ -42,7 +42,7 @@ from coordinator.operations.instance.nic_changes import NicChange, changed_nics,
 from coordinator.operations.instance.nic_steps import plan_nics
 from coordinator.operations.instance.older_changes import in_three_parts
 from coordinator.operations.instance.reserve import reservation_of
-from coordinator.operations.instance.reserved_changes import changed_expiry, plan_reserved
+from coordinator.operations.instance.reserved_changes import plan_reserved
 from coordinator.operations.instance.runtime_memory import plan_memory
 from coordinator.operations.instance.which import LAST
 from coordinator.operations.locking import wanted
@@ -282,30 +282,26 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     async def _of_reserved(
         self, cluster: Cluster, before: Instance, after: Instance, nics: tuple[Nic, ...]
     ) -> Modification:
-        """Plan to change what is only reserved."""
-        config = cluster.config
         if self.offline is not None or self.osparams_private or self.runtime_mem is not None:
             raise InvalidRequest(
                 f"{before.name} is only reserved: --offline, --online, private parameters and "
                 "memory of what runs are for when it is there."
             )
-        after = changed_expiry(after, self.expires, cluster.now())
-        after, disks = await plan_reserved(
-            cluster, before, after, self.disk_template, self.remote_node, self.disks, nics
+        modification = await plan_reserved(
+            cluster,
+            before,
+            after,
+            nics,
+            expires=self.expires,
+            template=self.disk_template,
+            second=self.remote_node,
+            disks=self.disks,
         )
-        nics_before = config.nics_of(before)
-        if not differing(before, after) and nics == nics_before and disks.before == disks.after:
-            raise InvalidRequest(f"Nothing to change on instance {before.name}.")
-        planned = PlannedInstance(after, disks.after)
-        self._check_fits(config, planned, nics, config.nodes[after.primary_node])
-        return Modification(
-            before=before,
-            after=after,
-            reserved=disks,
-            nics_before=nics_before,
-            nics_after=nics,
-            now=cluster.now(),
-        )
+        assert modification.reserved
+        planned = PlannedInstance(modification.after, modification.reserved.after)
+        home = cluster.config.nodes[modification.after.primary_node]
+        self._check_fits(cluster.config, planned, nics, home)
+        return modification
 
     def _addresses(
         self, before: Instance, after: Instance, nics: tuple[Nic, ...]

@@ -15,7 +15,7 @@ from coordinator.disks.drbd import again_on
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.addresses import check_connected
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.reserved_changes import take_room
+from coordinator.operations.instance.reserved_disks import take_room
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
