@@ -16,11 +16,10 @@ from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.refused import add_refused
 from coordinator.cli.telling import tell
-from coordinator.operations.fields import (
+from coordinator.operations.cluster.fields import (
     BackendDefaults,
     ClusterPolicyOption,
     DefaultAllocator,
-    DiskParametersOption,
     EnabledHypervisors,
     EnabledTemplates,
     FileDirectory,
@@ -33,10 +32,10 @@ from coordinator.operations.fields import (
     NicDefaults,
     NodeDefaults,
     PoolSize,
-    SecondaryAddress,
     SharedFileDirectory,
     VolumeGroup,
 )
+from coordinator.operations.fields import DiskParametersOption, SecondaryAddress
 from coordinator.operations.parameter import Syntax, argument, option
 
 if TYPE_CHECKING:

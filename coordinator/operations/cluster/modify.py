@@ -20,20 +20,10 @@ from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import keep_for_cluster, read_parameters
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.default_allocators import edited_options, edited_requests
-from coordinator.operations.cluster.in_use import check_enabled, check_pools
-from coordinator.operations.cluster.new_volume_group import check_volume_group
-from coordinator.operations.cluster.os_settings import (
-    OsListing,
-    edited_hypervisor_parameters,
-    edited_names,
-    edited_os_parameters,
-)
-from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import (
+from coordinator.operations.cluster.fields import (
     BackendDefaults,
     ClusterPolicyOption,
     DefaultAllocator,
-    DiskParametersOption,
     DistributedFiles,
     EnabledHypervisors,
     EnabledTemplates,
@@ -50,6 +40,16 @@ from coordinator.operations.fields import (
     SharedFileDirectory,
     VolumeGroup,
 )
+from coordinator.operations.cluster.in_use import check_enabled, check_pools
+from coordinator.operations.cluster.new_volume_group import check_volume_group
+from coordinator.operations.cluster.os_settings import (
+    OsListing,
+    edited_hypervisor_parameters,
+    edited_names,
+    edited_os_parameters,
+)
+from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.fields import DiskParametersOption
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, confidential, hidden, option
 from coordinator.operations.placement.allocators import find_program

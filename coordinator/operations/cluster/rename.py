@@ -11,8 +11,8 @@ from common.names import ClusterName, check_name
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
+from coordinator.operations.cluster.fields import MasterIp
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import MasterIp
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
 from coordinator.operations.step import Edit, Step, record

@@ -7,9 +7,9 @@ from coordinator.checks.report import check_codes
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.cluster.verify_fields import ResultIsFindings
 from coordinator.operations.cluster.verify_group import VerifyGroup, check_skipped
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import ResultIsFindings
 from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Shorthand, Syntax, option

@@ -8,14 +8,14 @@ from coordinator.checks.finding import Seen
 from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
-from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import (
+from coordinator.operations.cluster.verify_fields import (
     IgnoredCodes,
     NamedCodes,
     ResultIsFindings,
     SimulatedErrors,
     ToldChecks,
 )
+from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.state.config import Config
 

@@ -29,8 +29,7 @@ from coordinator.checks.report import VerifyPlan, check_codes, report
 from coordinator.disks.kinds import pools_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
-from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import (
+from coordinator.operations.cluster.verify_fields import (
     IgnoredCodes,
     NamedCodes,
     ResultIsFindings,
@@ -38,6 +37,7 @@ from coordinator.operations.fields import (
     SkippedChecks,
     ToldChecks,
 )
+from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.power import program_of
 from coordinator.operations.node.ssconf import ssconf_files
