@@ -18,8 +18,9 @@ from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.disk_plugging import settle_disks
 from noded.hypervisor.kvm.ending import clear, let_end, power_off
+from noded.hypervisor.kvm.guest_parameters import parameters_of, running_parameters
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
-from noded.hypervisor.kvm.launch import Launcher, parameters_of, running_parameters
+from noded.hypervisor.kvm.launch import Launcher
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.memory import set_memory
 from noded.hypervisor.kvm.monitor import monitor

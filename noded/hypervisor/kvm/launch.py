@@ -3,48 +3,33 @@
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.messages import from_builtins
-from common.model.kvm import KvmParameters
 from common.model.kvm_words import Accelerator
 from common.names import TaskId
 from common.noderpc.instances import GuestSpec
-from common.noderpc.network import NicSpec
 from noded.hypervisor.interface import OpenDisk
-from noded.hypervisor.kvm import commands, drives
+from noded.hypervisor.kvm import drives
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.after_start import Passwords, finish
-from noded.hypervisor.kvm.commands import Handed
-from noded.hypervisor.kvm.disk_source import source_of
 from noded.hypervisor.kvm.displays import card
-from noded.hypervisor.kvm.firmware_files import check_firmware, open_firmware
+from noded.hypervisor.kvm.firmware_files import check_firmware
+from noded.hypervisor.kvm.guest_parameters import parameters_of
+from noded.hypervisor.kvm.handing_over import Resources, find_program, hand_over, huge_page
 from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.nic_devices import Tap
 from noded.hypervisor.kvm.parse import explain
 from noded.hypervisor.kvm.processors import check_processors, pinning
-from noded.hypervisor.kvm.ram import find_huge_page
-from noded.hypervisor.kvm.taps import take_tap
 from noded.hypervisor.kvm.user import find_user, run_as
-from noded.hypervisor.rules import (
-    Rules,
-    check_extra,
-    check_program,
-    open_image,
-    read_password,
-    read_rules,
-)
+from noded.hypervisor.rules import check_extra
 from noded.hypervisor.slots import disk_slots, nic_slots
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
-_MOUNTS = Path("/proc/mounts")
 START_S = 30.0
 LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
 
@@ -72,9 +57,7 @@ class Launcher:
         """
         self._instances = instances
         self._accelerators = accelerators
-        self._rules = rules
-        self._open_disk = open_disk
-        self._never = never
+        self._resources = Resources(rules, never, open_disk)
         self._choosing = asyncio.Lock()  # a user, until it is written down
 
     async def check_startable(self, guest: GuestSpec) -> Accelerator:
@@ -87,19 +70,19 @@ class Launcher:
         """
         parameters = parameters_of(guest)
         with _about(guest):
-            rules = await in_thread(read_rules, self._rules)
-            program = await in_thread(_find_program, rules, parameters)
+            rules = await in_thread(self._resources.read_rules)
+            program = await in_thread(find_program, rules, parameters)
             for path in (
                 parameters.kernel_path,
                 parameters.initrd_path,
                 *drives.images(parameters),
             ):
                 if path:
-                    os.close(await in_thread(self._open_image, rules, path))
-            await in_thread(self._passwords, rules, parameters)
+                    os.close(await in_thread(self._resources.open_image, rules, path))
+            await in_thread(self._resources.read_passwords, rules, parameters)
             check_processors(parameters, guest.vcpus, guest.name)
             pinning(parameters, range(guest.vcpus), frozenset(os.sched_getaffinity(0)))
-            await in_thread(_huge_page, guest, parameters)
+            await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
             check_firmware(parameters.firmware)
             if parameters.spice_bind and not guest.port:
@@ -153,7 +136,14 @@ class Launcher:
                 passwords = await in_thread(self._find_passwords, guest)
                 record = await self._settle(home, guest, accelerator, receives)
                 argv, handed = await in_thread(
-                    self._hand_over, ours, home, guest, taps, accelerator, bool(receives)
+                    hand_over,
+                    self._resources,
+                    ours,
+                    home,
+                    guest,
+                    taps,
+                    accelerator,
+                    bool(receives),
                 )
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
                 started = start(run_as(record.user, groups, argv), home.log, handed.all)
@@ -192,82 +182,10 @@ class Launcher:
     def _find_user(self, guest: GuestSpec) -> int:
         records = (home.record() for home in homes(self._instances))
         taken = [record.user for record in records if record and record.id != guest.id]
-        return find_user(read_rules(self._rules), guest.id, taken)
-
-    def _hand_over(
-        self,
-        ours: contextlib.ExitStack,
-        home: Home,
-        guest: GuestSpec,
-        taps: tuple[str, ...],
-        accelerator: Accelerator,
-        incoming: bool,
-    ) -> tuple[tuple[str, ...], Handed]:
-        """Open all that QEMU needs; ``ours`` closes it here. Return how it is started."""
-
-        def keep(descriptor: int) -> int:
-            ours.callback(os.close, descriptor)
-            return descriptor
-
-        def image(path: str) -> int | None:
-            return keep(self._open_image(rules, path)) if path else None
-
-        rules, parameters = read_rules(self._rules), parameters_of(guest)
-        disks = [keep(self._open_disk(disk)) for disk in guest.disks]
-
-        def listen(path: Path) -> int:
-            return ours.enter_context(home.listen(path)).fileno()
-
-        def tap(nic: NicSpec, name: str) -> Tap:
-            taken = take_tap(name, queues=nic.queues, vhost=parameters.vhost_net)
-            for descriptor in (*taken.queues, *taken.vhosts):
-                keep(descriptor)
-            return taken
-
-        firmware = open_firmware(parameters.firmware)
-        for descriptor in firmware or ():
-            keep(descriptor)
-        handed = Handed(
-            qmp=listen(home.qmp_socket),
-            news=listen(home.news_socket),
-            serial=listen(home.serial_socket),
-            serial_log=keep(home.open_serial_log()),
-            agent=listen(home.agent_socket) if parameters.use_guest_agent else None,
-            firmware=firmware,
-            kernel=image(parameters.kernel_path),
-            initrd=image(parameters.initrd_path),
-            disks=tuple(source_of(disk, parameters) for disk in disks),
-            images=tuple(keep(self._open_image(rules, path)) for path in drives.images(parameters)),
-            taps=tuple(tap(nic, name) for nic, name in zip(guest.nics, taps, strict=True)),
-        )
-        argv = commands.guest(
-            guest,
-            parameters,
-            program=_find_program(rules, parameters),
-            accelerator=accelerator,
-            handed=handed,
-            home=str(home.directory),
-            huge_page=_huge_page(guest, parameters),
-            incoming=incoming,
-        )
-        return argv, handed
+        return find_user(self._resources.read_rules(), guest.id, taken)
 
     def _find_passwords(self, guest: GuestSpec) -> Passwords:
-        return self._passwords(read_rules(self._rules), parameters_of(guest))
-
-    def _passwords(self, rules: Rules, parameters: KvmParameters) -> Passwords:
-        """Return the passwords of a guest's displays; empty for what has none, or no display."""
-
-        def read(address: str, path: str) -> str:
-            return read_password(rules, path, never=self._never) if address and path else ""
-
-        return Passwords(
-            vnc=read(parameters.vnc_bind_address, parameters.vnc_password_file),
-            spice=read(parameters.spice_bind, parameters.spice_password_file),
-        )
-
-    def _open_image(self, rules: Rules, path: str) -> int:
-        return open_image(rules, path, never=self._never)
+        return self._resources.read_passwords(self._resources.read_rules(), parameters_of(guest))
 
 
 async def _until_up(home: Home, record: Record, started: Process) -> None:
@@ -310,36 +228,3 @@ def _about(guest: GuestSpec) -> Iterator[None]:
         raise NodeFailure(why(error.message), **error.detail) from error
     except OSError as error:
         raise NodeFailure(why(f"{error.strerror or error}.")) from error
-
-
-def running_parameters(record: Record, guest: GuestSpec) -> KvmParameters:
-    """Return the parameters that a guest was started with, whatever is configured by now.
-
-    An older version has not written them down; then they are taken to be as they are configured.
-    """
-    what = f"the hypervisor parameters with which {guest.name} was started"
-    return from_builtins(record.parameters or guest.parameters, KvmParameters, what=what)
-
-
-def parameters_of(guest: GuestSpec) -> KvmParameters:
-    """Return the parameters of a guest, checked.
-
-    Raises:
-        InvalidRequest: one makes no sense.
-    """
-    what = f"the hypervisor parameters of {guest.name}"
-    return from_builtins(guest.parameters, KvmParameters, what=what)
-
-
-def _huge_page(guest: GuestSpec, parameters: KvmParameters) -> int:
-    return find_huge_page(parameters.mem_path, guest.memory, _MOUNTS.read_text())
-
-
-def _find_program(rules: Rules, parameters: KvmParameters) -> str:
-    found = shutil.which(parameters.kvm_path)
-    if found is None:
-        raise NodeFailure(
-            f"There is no program {parameters.kvm_path}; install QEMU (Debian: qemu-system-x86).",
-            path=parameters.kvm_path,
-        )
-    return check_program(rules, found)

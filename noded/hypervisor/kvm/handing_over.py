@@ -1,0 +1,140 @@
+"""All that QEMU needs of its node is opened for it, and handed over when it is started."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from common.errors import NodeFailure
+from common.model.kvm import KvmParameters
+from common.model.kvm_words import Accelerator
+from common.noderpc.instances import GuestSpec
+from common.noderpc.network import NicSpec
+from noded.hypervisor.interface import OpenDisk
+from noded.hypervisor.kvm import commands, drives
+from noded.hypervisor.kvm.after_start import Passwords
+from noded.hypervisor.kvm.commands import Handed
+from noded.hypervisor.kvm.disk_source import source_of
+from noded.hypervisor.kvm.firmware_files import open_firmware
+from noded.hypervisor.kvm.guest_parameters import parameters_of
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.nic_devices import Tap
+from noded.hypervisor.kvm.ram import find_huge_page
+from noded.hypervisor.kvm.taps import take_tap
+from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
+
+_MOUNTS = Path("/proc/mounts")
+
+
+class Resources(NamedTuple):
+    """What of this node guests may be given.
+
+    ``rules`` is the file where its root says so, ``never`` the directories of which nothing is
+    given to a guest, whatever that says, and ``open_disk`` opens what disks are kept in.
+    """
+
+    rules: Path
+    never: tuple[Path, ...]
+    open_disk: OpenDisk
+
+    def read_rules(self) -> Rules:
+        return read_rules(self.rules)
+
+    def open_image(self, rules: Rules, path: str) -> int:
+        return open_image(rules, path, never=self.never)
+
+    def read_passwords(self, rules: Rules, parameters: KvmParameters) -> Passwords:
+        """Return the passwords of a guest's displays; empty for what has none, or no display."""
+
+        def read(address: str, path: str) -> str:
+            return read_password(rules, path, never=self.never) if address and path else ""
+
+        return Passwords(
+            vnc=read(parameters.vnc_bind_address, parameters.vnc_password_file),
+            spice=read(parameters.spice_bind, parameters.spice_password_file),
+        )
+
+
+def hand_over(
+    resources: Resources,
+    ours: contextlib.ExitStack,
+    home: Home,
+    guest: GuestSpec,
+    taps: tuple[str, ...],
+    accelerator: Accelerator,
+    incoming: bool,
+) -> tuple[tuple[str, ...], Handed]:
+    """Open all that QEMU needs, and say how it is started.
+
+    Args:
+        resources: of this node.
+        ours: closes here what was opened; QEMU has copies of its own.
+        home: the guest's directory.
+        guest: what to run.
+        taps: its network devices.
+        accelerator: which it runs with.
+        incoming: its memory comes from another node; else it is booted.
+    """
+
+    def keep(descriptor: int) -> int:
+        ours.callback(os.close, descriptor)
+        return descriptor
+
+    def image(path: str) -> int | None:
+        return keep(resources.open_image(rules, path)) if path else None
+
+    rules, parameters = resources.read_rules(), parameters_of(guest)
+    disks = [keep(resources.open_disk(disk)) for disk in guest.disks]
+
+    def listen(path: Path) -> int:
+        return ours.enter_context(home.listen(path)).fileno()
+
+    def tap(nic: NicSpec, name: str) -> Tap:
+        taken = take_tap(name, queues=nic.queues, vhost=parameters.vhost_net)
+        for descriptor in (*taken.queues, *taken.vhosts):
+            keep(descriptor)
+        return taken
+
+    firmware = open_firmware(parameters.firmware)
+    for descriptor in firmware or ():
+        keep(descriptor)
+    handed = Handed(
+        qmp=listen(home.qmp_socket),
+        news=listen(home.news_socket),
+        serial=listen(home.serial_socket),
+        serial_log=keep(home.open_serial_log()),
+        agent=listen(home.agent_socket) if parameters.use_guest_agent else None,
+        firmware=firmware,
+        kernel=image(parameters.kernel_path),
+        initrd=image(parameters.initrd_path),
+        disks=tuple(source_of(disk, parameters) for disk in disks),
+        images=tuple(keep(resources.open_image(rules, path)) for path in drives.images(parameters)),
+        taps=tuple(tap(nic, name) for nic, name in zip(guest.nics, taps, strict=True)),
+    )
+    argv = commands.guest(
+        guest,
+        parameters,
+        program=find_program(rules, parameters),
+        accelerator=accelerator,
+        handed=handed,
+        home=str(home.directory),
+        huge_page=huge_page(guest, parameters),
+        incoming=incoming,
+    )
+    return argv, handed
+
+
+def huge_page(guest: GuestSpec, parameters: KvmParameters) -> int:
+    """Return the size of the huge pages that a guest's memory is in, in bytes; 0 for none."""
+    return find_huge_page(parameters.mem_path, guest.memory, _MOUNTS.read_text())
+
+
+def find_program(rules: Rules, parameters: KvmParameters) -> str:
+    found = shutil.which(parameters.kvm_path)
+    if found is None:
+        raise NodeFailure(
+            f"There is no program {parameters.kvm_path}; install QEMU (Debian: qemu-system-x86).",
+            path=parameters.kvm_path,
+        )
+    return check_program(rules, found)
