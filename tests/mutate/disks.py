@@ -52,13 +52,13 @@ DISKS = (
         "space given away twice", "the space for copies beside others is nobody else's",
         "coordinator/operations/placement/room.py",
         "coming[promise.node] += self.taken(promise.beside)", "coming[promise.node] += Counter()",
-        ("tests/sim/test_mirrored_disks.py",),
+        ("tests/sim/test_replaced_copies.py",),
     ),
     Fault(
         "several nodes repaired", "only one node at a time is repaired by itself",
         "coordinator/operations/group/repair_storage.py",
         "if len(lacking) > 1:", "if len(lacking) > 9:",
-        ("tests/sim/test_mirrored_disks.py",),
+        ("tests/sim/test_replaced_copies.py",),
     ),
     Fault(
         "attached by two at once", "a detached disk goes to one instance",

@@ -6,7 +6,7 @@ CONTRACT = "tests/contract/test_mirrors.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
 MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
 
-SIM = "tests/sim/test_mirrored_disks.py"
+SIM = "tests/sim/test_mirrored_failovers.py"
 LEFTOVERS = "tests/sim/test_leftovers.py"
 
 MIRRORS = (

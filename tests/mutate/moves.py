@@ -67,7 +67,7 @@ MOVES = (
         "pair changed and not recorded", "a guest moves to a node that the configuration knows of",
         "coordinator/operations/instance/migrate.py",
         "    yield record_pair(anew)\n", "",
-        ("tests/sim/test_mirrored_disks.py",),
+        ("tests/sim/test_mirrored_anywhere.py",),
     ),
     Fault(
         "remnant told to go on", "what has left never runs again, whatever noded had it do before",
