@@ -76,7 +76,7 @@ MOVES = (
         "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
         "            case GuestState.RUNNING | GuestState.PAUSED | GuestState.MIGRATED:\n"
         "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
-        ("tests/contract/test_hypervisor_kvm.py comes_back",),
+        ("tests/contract/test_guest_moves_kvm.py comes_back",),
     ),
     Fault(
         "moved while it may be elsewhere", "what may be elsewhere is neither moved nor removed",
