@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+import pytest
 import uvloop
 
 from common.names import InstanceId, InstanceName, MiB, TaskId
@@ -34,6 +35,9 @@ PATIENCE_S = 30.0
 MOVE = TaskId("first move")
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 ADDRESSES = {"alpha": "127.0.0.1", "beta": "127.0.0.2"}
+
+NOBODY = Reception(port=1, secret="00" * 32)  # nobody listens there
+LONGER_THAN_A_COUNT_S = 0.2
 
 has_qemu = Path(PROGRAM).exists()
 
@@ -196,6 +200,16 @@ class KvmRig:
     async def restart_noded(self, node: str) -> None:
         await self.nodes[node].close()
         self.nodes[node] = self._new(node)
+
+
+Run = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+
+def runner(kind: str) -> Run:
+    """Return what runs a test on fakes (``fake``) or on real guests (``kvm``)."""
+    if kind == "kvm" and not has_qemu:
+        pytest.skip("QEMU IS NOT INSTALLED: the driver for real guests was not tested")
+    return {"fake": run_fake, "kvm": run_kvm}[kind]  # type: ignore[return-value]
 
 
 def run_fake(scenario: Callable[[FakeRig], Awaitable[None]]) -> None:
