@@ -18,7 +18,8 @@ from tests.mutate.rest import REST
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
 MASTERSHIP, OPERATIONS = "tests/sim/test_mastership.py", "tests/sim/test_operations.py"
 ACKNOWLEDGED, MAJORITIES = "tests/sim/test_acknowledged.py", "tests/sim/test_majorities.py"
-QUEUE, INVARIANTS = "tests/sim/test_queue.py", "tests/sim/test_invariants.py"
+INVARIANTS = "tests/sim/test_invariants.py"
+JOB_ORDER, CANCELLED_JOBS = "tests/sim/test_job_order.py", "tests/sim/test_cancelled_jobs.py"
 UPGRADE = "tests/sim/test_rolling_upgrade.py"
 BAD_PARAMETERS = "tests/sim/test_bad_parameters.py"
 REPLICA = "tests/contract/test_replica.py"
@@ -258,7 +259,7 @@ FAULTS = (
         "locks that are not those needed", "what was waited for is looked at again",
         "coordinator/jobs/preparation.py",
         "if operation.locks(self.store.state.config, choice) != wanted:", "if False:",
-        (QUEUE, "tests/unit/jobs"),
+        (JOB_ORDER, "tests/unit/jobs"),
     ),
     Fault(
         "locks released before the end", "a job has its locks until its end is durable",
@@ -336,7 +337,7 @@ FAULTS = (
         "shutdown that goes on", "a guest whose shutdown is undone stays",
         "coordinator/operations/steps/guests.py",
         '        await cluster.call(Tasks, node).cancel(task=cluster.task_id("shutdown"))\n', "",
-        (QUEUE,),
+        (CANCELLED_JOBS,),
     ),
     Fault(
         "move that cannot be undone", "a move is undone by asking its source",

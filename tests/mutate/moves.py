@@ -2,7 +2,8 @@
 
 from tests.mutate.fault import Fault
 
-OPERATIONS, QUEUE = "tests/sim/test_operations.py", "tests/sim/test_queue.py"
+OPERATIONS = "tests/sim/test_operations.py"
+CANCELLED_JOBS = "tests/sim/test_cancelled_jobs.py"
 CANCELLING = "tests/sim/test_cancelling.py"
 HALF_MOVED = "tests/sim/test_half_moved.py"
 MIGRATIONS, CANCELLED = "tests/sim/test_migrations.py", "tests/sim/test_cancelled_migrations.py"
@@ -147,6 +148,6 @@ MOVES = (
         "coordinator/jobs/recipe.py",
         "            await journal.fail(error)\n    if journal.failure:",
         "            pass\n    if journal.failure:",
-        (CANCELLING, "tests/unit/jobs", QUEUE),
+        (CANCELLING, "tests/unit/jobs", CANCELLED_JOBS),
     ),
 )  # fmt: skip
