@@ -306,7 +306,7 @@ FAULTS = (
         "promises not kept at a take-over", "a place that was promised is not given away",
         "coordinator/jobs/queue.py",
         "                self._executor.reserve(running)\n", "",
-        ("tests/sim/test_placement.py kept_at_a_take_over",),
+        ("tests/sim/test_placed_together.py kept_at_a_take_over",),
     ),
     Fault(
         "choice forgotten", "a choice that was stored is kept by the next master",
@@ -330,7 +330,7 @@ FAULTS = (
         "room not handed over", "jobs that another one has planned have their room",
         "coordinator/jobs/submission.py",
         "choice=to_values(choice, operation.choice_type),", "choice=None,",
-        ("tests/sim/test_placement.py kept_at_a_take_over",),
+        ("tests/sim/test_placed_together.py kept_at_a_take_over",),
     ),
     # coordinator: operations
     Fault(
