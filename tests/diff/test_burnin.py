@@ -84,6 +84,7 @@ def burnt_in(served: Served, *words: str) -> Said:
         ("--disk-template=rbd", *EXPORTING),
         ("--disk-template=file", *GROWING),
         ("--disk-template=sharedfile", *GROWING),
+        ("--disk-template=gluster", *GROWING),
     ],
     ids=" ".join,
 )
