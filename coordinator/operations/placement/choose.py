@@ -16,13 +16,12 @@ from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program, first_success
 from coordinator.operations.placement.built_in import place_here, request_for
-from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
-from coordinator.operations.placement.space import Shortage, nodes_but, shortages
+from coordinator.operations.placement.space import Shortage, shortages
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
@@ -82,13 +81,9 @@ async def place_new(
         return _Found(placement.nodes, tuple(_details(placement, parts, lacking)))
 
     def message(look: Look) -> dict[str, Any]:
-        from coordinator.iallocator.document import ask_for_place
-        from coordinator.operations.placement.message import full_nics
+        from coordinator.operations.placement.message import ask_to_place
 
-        among = nodes_but(look, shortages(look, planned.disks))
-        demand = demand_of(look.config, planned, look.pool)
-        wanted = full_nics(look.config, planned.nics)
-        return ask_for_place(planned.instance, demand, planned.disks, wanted, among=among)
+        return ask_to_place(look, planned)
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         return promise_of(look.config, planned, nodes)

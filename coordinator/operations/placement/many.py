@@ -13,7 +13,6 @@ from coordinator.operations.placement.external import check_usable, nonsense, ru
 from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise
-from coordinator.operations.placement.space import nodes_but, shortages
 
 if TYPE_CHECKING:
     from coordinator.iallocator.response import Response
@@ -82,19 +81,10 @@ def _place_here(
 
 
 def _ask(look: Look, wanted: Sequence[PlannedInstance]) -> dict[str, object]:
-    from coordinator.iallocator.document import ask_for_place, ask_for_places
-    from coordinator.operations.placement.message import full_nics
+    from coordinator.iallocator.document import ask_for_places
+    from coordinator.operations.placement.message import ask_to_place
 
-    return ask_for_places(
-        ask_for_place(
-            planned.instance,
-            demand_of(look.config, planned, look.pool),
-            planned.disks,
-            full_nics(look.config, planned.nics),
-            among=nodes_but(look, shortages(look, planned.disks)),
-        )
-        for planned in wanted
-    )
+    return ask_for_places(ask_to_place(look, planned) for planned in wanted)
 
 
 def _read(

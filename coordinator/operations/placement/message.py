@@ -10,14 +10,17 @@ from common.messages import to_builtins
 from common.model.nic import Nic
 from common.model.parameters import NicParameters, settled
 from coordinator.iallocator.document import (
+    ask_for_place,
     write_group,
     write_instance,
     write_message,
     write_node,
 )
+from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.snapshot import node_parameters
+from coordinator.operations.placement.space import nodes_but, shortages
 from coordinator.state.config import Config
 
 
@@ -50,6 +53,17 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
     }
     parts = {"nodegroups": groups, "nodes": nodes, "instances": instances}
     return write_message(config.cluster, parts, request)
+
+
+def ask_to_place(look: Look, planned: PlannedInstance) -> dict[str, Any]:
+    """Ask where a new instance may go, among the nodes that have room for its disks."""
+    return ask_for_place(
+        planned.instance,
+        demand_of(look.config, planned, look.pool),
+        planned.disks,
+        full_nics(look.config, planned.nics),
+        among=nodes_but(look, shortages(look, planned.disks)),
+    )
 
 
 def full_nics(config: Config, nics: Sequence[Nic]) -> tuple[Nic, ...]:
