@@ -204,6 +204,7 @@ AREAS = dict(
             "gnt-debug",
             "for those who look under the hood",
             {
+                "iallocator": Command("show what an allocator is asked", "try_allocator:ask"),
                 "locks": Command("list locks, held and wanted", "lists:list_locks"),
                 "submit-job": Command("submit jobs from files", "job_files:submit_job"),
             },

@@ -145,6 +145,10 @@ COMMANDS: Mapping[str, str] = {
         "No daemon tells guests about themselves: what is installed from an image reads its "
         "NoCloud data, and scripts of operating systems are told by their environment."
     ),
+    "gnt-debug test-jobqueue": (
+        "It tries what is particular to Ganeti's queue; “gnt-debug delay” and “gnt-debug "
+        "submit-job” have jobs wait, depend on each other and fail."
+    ),
     "gnt-debug wconfd": _ONE_PROCESS,
 }
 """Commands that are not there, and what is done instead."""

@@ -518,6 +518,7 @@ _ENTRIES = (
     Entry("OP_TAGS_GET", "tags.get", route="GET /2/tags"),
     Entry("OP_TAGS_SEARCH", "tags.search"),
     Entry("OP_TAGS_SET", "tags.add", route="PUT /2/tags"),
+    Entry("OP_TEST_ALLOCATOR", "test.allocator"),
     Entry(
         "OP_TEST_DELAY",
         "test.delay",

@@ -204,6 +204,10 @@ EXAMPLES = {
     ],
     "gnt-debug": [
         ("gnt-debug locks -o name,mode,owner,pending", "See who holds what, and who waits."),
+        (
+            "gnt-debug iallocator --dir out -I hail -m allocate -t sharedfile --disks 10G web9",
+            "See what the built-in allocator would answer.",
+        ),
         ("gnt-debug delay --no-locks 10", "Keep the queue busy for ten seconds."),
         ("gnt-debug delay --no-master -n beta 60", "Keep beta locked for a minute."),
     ],

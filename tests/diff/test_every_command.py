@@ -46,7 +46,9 @@ gnt-cluster verify-disks:
 gnt-cluster version:
 gnt-cluster watcher info:
 gnt-debug delay -n beta --no-locks 0:
-gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new: OP_TEST_ALLOCATOR
+gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new:
+gnt-debug iallocator --dir out -m multi-allocate -I hail --disks 1024 -t sharedfile new:
+gnt-debug iallocator --dir out -m node-evacuate -I hail guest:
 gnt-debug locks:
 gnt-debug submit-job job.json: OP_TEST_DUMMY
 gnt-debug test-osparams --os-parameters-secret a=b:
