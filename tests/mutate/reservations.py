@@ -3,6 +3,7 @@
 from tests.mutate.fault import Fault
 
 STORIES = "tests/sim/test_reservations.py"
+CHANGED = "tests/sim/test_changed_reservations.py"
 
 RESERVATIONS = (
     Fault(
@@ -10,7 +11,7 @@ RESERVATIONS = (
         "common/model/instance.py",
         "return self.forthcoming or self.admin_state is AdminState.UP",
         "return self.admin_state is AdminState.UP",
-        (STORIES,),
+        (CHANGED,),
     ),
     Fault(
         "space of reservations forgotten", "what is reserved takes space of its pools",
@@ -47,7 +48,7 @@ RESERVATIONS = (
         "growth of reservations free", "what a reservation takes more has to be there",
         "coordinator/operations/instance/reserved_disks.py",
         "        check_free_space(look, node, promise.planned)\n", "",
-        (STORIES,),
+        (CHANGED,),
     ),
     Fault(
         "reservation lost when it cannot be made", "a failure leaves what is reserved as it was",

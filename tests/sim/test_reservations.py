@@ -8,34 +8,25 @@ import pytest
 from msgspec.structs import fields, replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
-from common.model.disk import Disk, DrbdBacking
-from common.model.instance import Instance
 from common.model.template import DiskTemplate
-from common.names import InstanceName, JobId, MiB
+from common.names import InstanceName, JobId
 from coordinator.operations.base import REGISTRY, read_operation
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest, NicRequest
-from coordinator.operations.group.assign_nodes import AssignNodes
-from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.create_many import CreateInstances
-from coordinator.operations.instance.failover import FailOverInstance
-from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
-from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
-from coordinator.operations.node.evacuate import EvacuateNode
-from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.registry import load_all
 from coordinator.state.rows import Put
-from tests.sim.settings import DELTA, GAMMA, WEB1, added, create, disk, mirrored
-from tests.sim.stories.group import OTHER, another_group
+from tests.sim.reserving import OWN_MIB, commit, order, web1
+from tests.sim.settings import GAMMA, WEB1, create, mirrored
 from tests.sim.stories.reserved import COMMIT, reserved
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.clock import simulate
@@ -44,7 +35,6 @@ from tests.support.faults import Failing, Slow, Watching
 from tests.support.network import Trip
 from tests.support.seeds import seeds
 
-OWN_MIB = 1024  # what a simulated machine keeps for itself
 TAKE_RESERVATIONS = {
     "OP_BACKUP_REMOVE", "OP_INSTANCE_CHANGE_GROUP", "OP_INSTANCE_FAILOVER",
     "OP_INSTANCE_GROW_DISK", "OP_INSTANCE_REMOVE", "OP_INSTANCE_RENAME",
@@ -54,25 +44,6 @@ NEEDED = {
     "instance_name": "web1", "mode": "local", "target_node": "beta", "name": "s",
     "node_name": "beta", "src_node": "beta", "disk": 0, "amount": 64, "disk_template": "plain",
 }  # fmt: skip
-
-
-def order(name: str, memory: int = 256, **fields: Any) -> CreateInstance:
-    """Return an order for an instance that the allocator places."""
-    values: dict[str, Any] = {
-        "disk_template": DiskTemplate.PLAIN, "disks": (DiskRequest(size=64),),
-        "beparams": {"memory": memory},
-    } | fields  # fmt: skip
-    return CreateInstance(instance_name=InstanceName(name), **values)
-
-
-def commit(name: str, **fields: Any) -> CommitInstance:
-    return CommitInstance(instance_name=InstanceName(name), commit=True, **fields)
-
-
-async def web1(cluster: SimulatedCluster, order: CreateInstance) -> Instance:
-    """Reserve web1, and return it as it is in the configuration."""
-    uuid = await cluster.run(reserved(order))
-    return cluster.config.instances[uuid]
 
 
 @pytest.mark.parametrize("seed", seeds(usual=1))
@@ -314,145 +285,6 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(wire: dict[str, Any], why:
     simulate(scenario())
 
 
-def test_what_is_reserved_is_told_bit_by_bit_and_made_at_last() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            uuid = InstanceName(await cluster.run(ReserveInstance(forthcoming=True, pnode="gamma")))
-            change = ModifyInstance(instance_name=uuid)
-            with pytest.raises(InvalidRequest, match="Nothing to change"):
-                await cluster.run(change)
-            with pytest.raises(InvalidRequest, match="Name the node for the second copies"):
-                await cluster.run(replace(change, disk_template=DiskTemplate.DRBD))
-            drbd = replace(change, disk_template=DiskTemplate.DRBD, remote_node="beta")
-            with pytest.raises(InvalidRequest, match="What is mirrored has disks"):
-                await cluster.run(drbd)
-            await cluster.run(replace(drbd, disks=(disk("add", size=64), disk("add", size=32))))
-            numbers = [each.backing for each in disks_of(cluster, uuid)]
-            assert all(isinstance(each, DrbdBacking) for each in numbers)
-            assert len({each.port for each in numbers if isinstance(each, DrbdBacking)}) == 2
-            await cluster.run(replace(change, disks=(disk("remove", 0),), beparams={"vcpus": 2}))
-            await cluster.run(replace(change, nics=(added(-1),), os_name="noop", expires="never"))
-            await cluster.run(RenameInstance(instance_name=uuid, new_name=WEB1))
-            made = await cluster.run(replace(COMMIT, no_install=True))
-            assert made == ["gamma", "beta"]
-            assert [each.size for each in disks_of(cluster, WEB1)] == [32]
-            assert await cluster.run(VerifyGroup(group_name="default")) is True
-
-    simulate(scenario())
-
-
-def disks_of(cluster: SimulatedCluster, name: str) -> tuple[Disk, ...]:
-    return cluster.config.disks_of(cluster.config.instance(name))
-
-
-def test_a_reservation_grows_only_where_there_is_room() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            cluster.machines["gamma"].shrink_memory(OWN_MIB + 1024)
-            await web1(cluster, order("web1", 512, pnode="gamma"))
-            await cluster.run(reserved(order("web2", 256, pnode="gamma")))
-            change = ModifyInstance(instance_name=WEB1)
-            with pytest.raises(NoCapacity, match="gamma has 768 MiB of memory free"):
-                await cluster.run(replace(change, beparams={"memory": 769}))
-            await cluster.run(replace(change, beparams={"memory": 768}))
-            with pytest.raises(NoCapacity, match="gamma"):
-                await cluster.run(replace(change, disks=(disk("add", size=1_048_570),)))
-            with pytest.raises(NoCapacity, match="gamma"):
-                await cluster.run(GrowDisk(instance_name=WEB1, disk=0, amount=MiB(1_048_570 - 64)))
-            await cluster.lose_power("gamma")
-            await cluster.run(replace(change, beparams={"memory": 128}))  # gives back
-            with pytest.raises(GntError, match="gamma"):
-                await cluster.run(replace(change, beparams={"memory": 256}))
-
-    simulate(scenario())
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"offline": True}, "for when it is there"),
-        ({"runtime_mem": MiB(64)}, "for when it is there"),
-        ({"disks": (disk("detach", 0),)}, "not attached or detached"),
-        ({"disks": (disk("remove", 0),)}, "left without a disk"),
-        ({"disk_template": DiskTemplate.PLAIN}, "are plain already"),
-        ({"disk_template": DiskTemplate.BLOCKDEV}, "is not enabled|adopted"),
-        ({"disk_template": DiskTemplate.DISKLESS}, "web1 has disks"),
-        ({"disk_template": DiskTemplate.FILE, "remote_node": "beta"}, "There are no second copies"),
-        ({"disk_template": DiskTemplate.DRBD, "remote_node": "gamma"}, "has to be another one"),
-        ({"remote_node": "beta"}, "given with -t"),
-        ({"expires": "soon"}, "no span of time"),
-    ],
-)
-def test_changes_of_a_reservation_that_make_no_sense_are_refused(
-    fields: dict[str, Any], why: str
-) -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await web1(cluster, order("web1", pnode="gamma"))
-            with pytest.raises(GntError, match=why):
-                await cluster.run(ModifyInstance(instance_name=WEB1, **fields))
-
-    simulate(scenario())
-
-
-def test_what_is_reserved_is_moved_without_any_node_and_made_where_it_is_then() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster(nodes=4) as cluster:
-            await web1(cluster, mirrored())  # gamma, beta
-            with pytest.raises(Conflict, match="is kept on gamma already"):
-                await cluster.run(FailOverInstance(instance_name=WEB1, target_node="gamma"))
-            with pytest.raises(Conflict, match="has no copies that could be made anew"):
-                await cluster.run(ReplaceDisks(instance_name=WEB1, auto=True))
-            with pytest.raises(Conflict, match="beta is the secondary node of web1 already"):
-                await cluster.run(ReplaceDisks(instance_name=WEB1, remote_node="beta"))
-            await cluster.run(FailOverInstance(instance_name=WEB1))
-            assert nodes_of(cluster) == ["beta", "gamma"]
-            await cluster.run(FailOverInstance(instance_name=WEB1, target_node="delta"))
-            assert nodes_of(cluster) == ["delta", "gamma"]
-            await cluster.run(ReplaceDisks(instance_name=WEB1, iallocator="hail"))
-            home, second = nodes_of(cluster)
-            assert home == "delta"
-            assert second != "gamma"
-            assert await cluster.run(COMMIT) == [home, second]
-            assert await cluster.run(VerifyGroup(group_name="default")) is True
-
-    simulate(scenario())
-
-
-def nodes_of(cluster: SimulatedCluster) -> list[str]:
-    config = cluster.config
-    return [config.nodes[uuid].name for uuid in config.nodes_of(config.instance(WEB1))]
-
-
-def test_what_is_reserved_moves_only_where_there_is_room() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            cluster.machines["beta"].shrink_memory(OWN_MIB + 256)
-            await web1(cluster, order("web1", 512, pnode="gamma"))
-            with pytest.raises(NoCapacity, match="beta has 256 MiB of memory free"):
-                await cluster.run(FailOverInstance(instance_name=WEB1, target_node="beta"))
-            with pytest.raises(Conflict, match="Say where the room of web1 is to be kept"):
-                await cluster.run(FailOverInstance(instance_name=WEB1))
-
-    simulate(scenario())
-
-
-def test_a_node_and_a_group_are_evacuated_of_what_is_reserved_there() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster(nodes=4) as cluster:
-            await web1(cluster, mirrored())
-            await cluster.run(reserved(replace(create("web2", "gamma"), beparams={"memory": 128})))
-            told = await cluster.run(EvacuateNode(node_name=GAMMA))
-            for _, number in told["jobs"]:
-                outcome(await cluster.finished(JobId(number)))
-            assert "gamma" not in nodes_of(cluster)
-            config = cluster.config
-            assert not config.instances_on(config.node("gamma").uuid)
-            assert len(config.reservations) == 2
-
-    simulate(scenario())
-
-
 def test_the_watcher_forgets_what_has_expired_and_nothing_else() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
@@ -483,16 +315,6 @@ def test_many_are_reserved_in_one_go_if_they_have_names() -> None:
     simulate(scenario())
 
 
-def test_a_node_is_not_left_by_what_has_its_room_there_alone() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await web1(cluster, order("web1", pnode="gamma"))
-            with pytest.raises(Conflict, match="“gnt-instance failover -n NODE” keeps it on anoth"):
-                await cluster.run(MigrateNode(node_name=GAMMA))
-
-    simulate(scenario())
-
-
 def test_room_is_kept_while_what_is_reserved_is_made_as_that_may_fail() -> None:
     """Also for one that is not going to be started: if it fails, it is reserved as before."""
 
@@ -516,46 +338,6 @@ def test_room_is_kept_while_what_is_reserved_is_made_as_that_may_fail() -> None:
 
 def _makes_disks(trip: Trip) -> bool:
     return trip.call.name == "disks.ensure_present"
-
-
-def test_what_a_change_gives_back_is_given_to_others_when_it_is_recorded() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            cluster.machines["gamma"].shrink_memory(OWN_MIB + 512)
-            await web1(cluster, order("web1", 512, pnode="gamma"))
-            cluster.network.faults.append(
-                Slow(lambda trip: trip.call.name.startswith("hooks."), 5.0)
-            )
-            less = ModifyInstance(instance_name=WEB1, beparams={"memory": 128})
-            changing = await cluster.submit(less)
-            await asyncio.sleep(2.0)
-            web2 = replace(create("web2", "gamma"), beparams={"memory": 384})
-            with pytest.raises(NoCapacity, match="gamma has 0 MiB"):
-                await cluster.run(web2)
-            outcome(await cluster.finished(changing))
-            cluster.network.faults.clear()
-            await cluster.run(web2)
-
-    simulate(scenario())
-
-
-def _asks_for_hooks(trip: Trip) -> bool:
-    return trip.call.name.startswith("hooks.")
-
-
-def test_what_is_reserved_goes_to_another_group_with_all_its_room() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster(nodes=4) as cluster:
-            await another_group(cluster)
-            await cluster.run(AssignNodes(group_name=OTHER, nodes=(GAMMA, DELTA)))
-            await web1(cluster, mirrored("web1", "alpha", "beta"))
-            told = await cluster.run(ChangeGroup(instance_name=WEB1, target_groups=("other",)))
-            for _, number in told["jobs"]:
-                outcome(await cluster.finished(JobId(number)))
-            assert sorted(nodes_of(cluster)) == ["delta", "gamma"]
-            assert cluster.config.instance(WEB1).forthcoming
-
-    simulate(scenario())
 
 
 def test_a_display_that_is_told_later_has_a_port_of_its_own() -> None:
