@@ -24,8 +24,8 @@ from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.interface import Storage
 from noded.system.turns import Turns
-from tests.contract.test_storage import DISK_A, DISK_B, run
 from tests.support.disks import file_disk, only_files
+from tests.support.file_rigs import DISK_A, DISK_B, run
 from tests.support.hypervisors import KvmRig, goes_on, has_qemu, run_kvm
 from tests.support.sequence import check
 

@@ -20,7 +20,7 @@ from noded.storage.adopted import AdoptedStorage
 from noded.storage.attached import AttachedDevices
 from noded.storage.fake import FakeAdopted, FakeFiles
 from noded.storage.interface import Storage
-from tests.contract.test_storage import DISK_A, DISK_B, WEB1, run
+from tests.support.file_rigs import DISK_A, DISK_B, WEB1, run
 
 
 class Rig(Protocol):

@@ -23,7 +23,7 @@ from noded.storage.fake import FakeElsewhere, FakeFiles
 from noded.storage.interface import Storage
 from noded.system.execute import CommandFailed
 from noded.system.roots_scripts import parse_parameters
-from tests.contract.test_storage import DISK_A, DISK_B, WEB1, run
+from tests.support.file_rigs import DISK_A, DISK_B, WEB1, run
 from tests.support.shelf import Shelf
 
 Call = Callable[[DiskSpec], object]

@@ -29,7 +29,7 @@ from noded.storage.rbd import driver
 from noded.storage.rbd.driver import RbdStorage
 from noded.storage.rbd.parse import parse_device, parse_size
 from noded.system.execute import CommandFailed, Finished
-from tests.contract.test_storage import DISK_A, DISK_B, WEB1, run
+from tests.support.file_rigs import DISK_A, DISK_B, WEB1, run
 
 MIB = 1 << 20
 

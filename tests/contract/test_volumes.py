@@ -13,7 +13,7 @@ from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB
 from noded.storage.lvm import commands
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport
-from tests.contract.test_storage import DISK_A, DISK_B, run
+from tests.support.file_rigs import DISK_A, DISK_B, run
 from tests.support.volumes import WEB1, FakePlainRig, LvmRig, lvm
 
 Rig = FakePlainRig | LvmRig
