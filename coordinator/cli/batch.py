@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.cli.connection import connect
+from coordinator.cli.job_options import add_job_options, common_fields
 from coordinator.cli.json_file import read_objects
 from coordinator.cli.parser import Parser
-from coordinator.cli.submit import add_job_options, common_fields, run_jobs
+from coordinator.cli.run_jobs import run_jobs
 
 OF = "a JSON list of objects, one an instance"
 

@@ -16,7 +16,7 @@ from coordinator.cli.confirm import confirm
 from coordinator.cli.connection import connect
 from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser
-from coordinator.cli.submit import run_jobs
+from coordinator.cli.run_jobs import run_jobs
 from coordinator.cli.telling import in_words
 
 POLL_S = 5.0  # between two looks whether nodes are back

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from coordinator.cli.connection import connect
+from coordinator.cli.job_options import add_job_options, common_fields
 from coordinator.cli.json_file import read_objects
 from coordinator.cli.parser import Parser
-from coordinator.cli.submit import add_job_options, common_fields, run_jobs
+from coordinator.cli.run_jobs import run_jobs
 
 MOST_REPEATS = 10_000
 _OF = "a JSON list of operations, objects with an OP_ID"

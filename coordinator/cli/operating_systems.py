@@ -5,11 +5,12 @@ from typing import Any
 
 from common.model.hypervisors import HYPERVISORS
 from coordinator.cli.connection import connect
+from coordinator.cli.job_options import add_job_options, common_fields
 from coordinator.cli.keyval import parse_identkeyval, parse_keyval
 from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.run_jobs import run_jobs
 from coordinator.cli.select_os import full
 from coordinator.cli.storage import run
-from coordinator.cli.submit import add_job_options, common_fields, run_jobs
 from coordinator.cli.telling import write
 from coordinator.cli.tree import tree
 from coordinator.cli.typed import read_yes_no, typed

@@ -8,9 +8,10 @@ from common.errors import NoCapacity
 from common.model.parameters import Backend
 from common.model.template import DiskTemplate
 from coordinator.cli.connection import connect
+from coordinator.cli.job_options import add_job_options, common_fields
 from coordinator.cli.keyval import parse_devices, parse_keyval, split_escaped
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.submit import add_job_options, common_fields, run_jobs
+from coordinator.cli.run_jobs import run_jobs
 from coordinator.cli.table import table
 from coordinator.cli.telling import tell
 from coordinator.cli.typed import typed

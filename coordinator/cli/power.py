@@ -10,9 +10,9 @@ from coordinator.cli.asking import query
 from coordinator.cli.confirm import confirm
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
+from coordinator.cli.job_options import common_fields
 from coordinator.cli.parser import Parser, add_json, add_table_options
 from coordinator.cli.storage import run
-from coordinator.cli.submit import common_fields
 from coordinator.cli.table import table
 from coordinator.cli.telling import in_words, write
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.errors import NotFound
+from coordinator.cli.job_options import common_fields
 from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.storage import run
-from coordinator.cli.submit import common_fields
 from coordinator.cli.telling import write
 
 _FIELDS = ("name", "node_status", "nodegroup_status", "parameters")

@@ -10,8 +10,8 @@ from coordinator.cli.asking import query
 from coordinator.cli.cell import RIGHT, cell
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
+from coordinator.cli.job_options import common_fields
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.submit import common_fields
 from coordinator.cli.table import table
 from coordinator.cli.telling import write
 

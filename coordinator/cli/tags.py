@@ -9,8 +9,9 @@ from typing import Any
 from common.errors import InvalidRequest
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
+from coordinator.cli.job_options import add_job_options, common_fields
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.submit import add_job_options, common_fields, run_jobs
+from coordinator.cli.run_jobs import run_jobs
 from coordinator.cli.telling import write
 
 _KINDS = {
