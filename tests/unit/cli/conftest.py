@@ -36,6 +36,13 @@ def coordinator(root: Path) -> Iterator[ScriptedCoordinator]:
 
 
 @pytest.fixture
+def submitted(coordinator: ScriptedCoordinator) -> list[list[dict[str, object]]]:
+    """What was submitted, in order; every job succeeds at once."""
+    coordinator.script_job()
+    return coordinator.submitted
+
+
+@pytest.fixture
 def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command line as a shell would; return its exit code and what it wrote."""
 
