@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from coordinator.cli.derive import add_fields, read_fields
+from coordinator.cli.job_options import common_fields
 from coordinator.cli.parser import Parser
 from coordinator.cli.storage import run
-from coordinator.cli.submit import common_fields
 from coordinator.operations.registry import find_operation
 
 OPCODE = "OP_TEST_ALLOCATOR"
