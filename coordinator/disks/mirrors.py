@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
 
 Reports = Sequence[MirrorReport | None]
 
 _OF_NO_USE = (CopyState.NONE, CopyState.INCONSISTENT)
+
+
+def mirrored(guest: GuestSpec) -> tuple[DiskSpec, ...]:
+    """Return those disks of a guest that two nodes have."""
+    return tuple(disk for disk in guest.disks if disk.ends)
 
 
 def is_whole(report: MirrorReport | None) -> bool:

@@ -42,7 +42,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.node.power import program_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
-from coordinator.operations.steps.mirrors import ask_mirrors
+from coordinator.operations.steps.syncing import ask_mirrors
 from coordinator.state.config import Config
 
 

@@ -18,7 +18,7 @@ from coordinator.operations.parameter import argument
 from coordinator.operations.specs import disk_spec
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.edits import SeenCopies, note_seen
-from coordinator.operations.steps.mirrors import ask_mirrors
+from coordinator.operations.steps.syncing import ask_mirrors
 from coordinator.state.config import Config
 
 

@@ -11,7 +11,7 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
-from coordinator.disks.mirrors import owed
+from coordinator.disks.mirrors import mirrored, owed
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -30,7 +30,8 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.disks import hold
 from coordinator.operations.steps.edits import note_copies, set_disks_active
-from coordinator.operations.steps.mirrors import fall_behind, mirrored, wait_for_sync
+from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.config import Config
 
 

@@ -27,7 +27,7 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
 from coordinator.operations.steps.edits import note_copies, put_disks, set_primary
 from coordinator.operations.steps.guests import start_guest
-from coordinator.operations.steps.mirrors import wait_for_sync
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 

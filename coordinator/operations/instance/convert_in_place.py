@@ -24,7 +24,7 @@ from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold
 from coordinator.operations.steps.finishing import until_finished
-from coordinator.operations.steps.mirrors import connected, wait_for_sync
+from coordinator.operations.steps.syncing import connected, wait_for_sync
 
 
 class InPlace(Order, kw_only=True):

@@ -11,6 +11,7 @@ from common.names import InstanceId
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -23,7 +24,7 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.operations.steps.disks import hold, homes
 from coordinator.operations.steps.edits import set_disks_active
-from coordinator.operations.steps.mirrors import mirrored, part_copies
+from coordinator.operations.steps.mirrors import part_copies
 from coordinator.state.config import Config
 
 

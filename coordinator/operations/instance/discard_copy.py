@@ -11,7 +11,7 @@ from common.model.node import NodeRef
 from common.names import NodeName
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
-from coordinator.disks.mirrors import in_words, is_split
+from coordinator.disks.mirrors import in_words, is_split, mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -23,7 +23,8 @@ from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online
 from coordinator.operations.steps.edits import note_copies
-from coordinator.operations.steps.mirrors import fall_behind, mirrored, wait_for_sync
+from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.config import Config
 
 

@@ -12,6 +12,7 @@ from common.model.node import NodeRef
 from common.noderpc.instances import GuestReport, GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import mirrored
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.at_once import AtOnce, is_told
 from coordinator.operations.instance.disk_changes import DiskChanges
@@ -20,7 +21,7 @@ from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import check_answers, check_online, is_alive
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold, homes
-from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
+from coordinator.operations.steps.mirrors import join_copies, let_go
 from coordinator.operations.steps.snapshots import check_no_snapshots
 
 

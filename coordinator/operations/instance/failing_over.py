@@ -8,13 +8,14 @@ from common.model.node import NodeRef
 from common.names import InstanceId
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
+from coordinator.disks.mirrors import mirrored
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.anywhere import Pairing, prepare_target, start_there
 from coordinator.operations.step import Edit, Step, act, record
 from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.edits import note_copies, set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
-from coordinator.operations.steps.mirrors import fall_behind, mirrored, take_back
+from coordinator.operations.steps.mirrors import fall_behind, take_back
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 

@@ -16,6 +16,7 @@ from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -38,8 +39,8 @@ from coordinator.operations.steps.changes import change, turn
 from coordinator.operations.steps.checks import check_answers, check_online, find_guest, is_alive
 from coordinator.operations.steps.disks import hold, holders_of, homes
 from coordinator.operations.steps.finishing import until_finished
-from coordinator.operations.steps.mirrors import mirrored, wait_for_sync
 from coordinator.operations.steps.snapshots import check_no_snapshots
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.config import Config
 
 

@@ -59,7 +59,7 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.disks import leave_disks
 from coordinator.operations.steps.edits import set_maybe_on, set_primary
-from coordinator.operations.steps.mirrors import wait_for_sync
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.config import Config
 
 

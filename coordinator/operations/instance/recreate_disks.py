@@ -15,6 +15,7 @@ from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -42,7 +43,7 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.disks import create_disk
-from coordinator.operations.steps.mirrors import join_copies, let_go, mirrored
+from coordinator.operations.steps.mirrors import join_copies, let_go
 from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 

@@ -20,7 +20,8 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
 from coordinator.operations.steps.edits import note_copies, put_disks
-from coordinator.operations.steps.mirrors import fall_behind, let_go, wait_for_sync
+from coordinator.operations.steps.mirrors import fall_behind, let_go
+from coordinator.operations.steps.syncing import wait_for_sync
 
 
 class ReplacePlan(Order, kw_only=True):

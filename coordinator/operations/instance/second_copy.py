@@ -8,9 +8,8 @@ from common.model.node import Node, NodeRef
 from common.noderpc.disks import Disks
 from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import CopyState, Link, MirrorReport, Mirrors
-from coordinator.disks.mirrors import in_words, is_usable, is_whole
+from coordinator.disks.mirrors import in_words, is_usable, is_whole, mirrored
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.steps.mirrors import mirrored
 from coordinator.state.config import Config
 
 

@@ -10,6 +10,7 @@ from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -22,7 +23,7 @@ from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import homes
 from coordinator.operations.steps.guests import end_elsewhere, mark, settle, shut_down_guest
-from coordinator.operations.steps.mirrors import mirrored, part_copies
+from coordinator.operations.steps.mirrors import part_copies
 from coordinator.state.config import Config
 
 

@@ -20,7 +20,8 @@ from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import hold
 from coordinator.operations.steps.edits import note_copies
-from coordinator.operations.steps.mirrors import fall_behind, wait_for_sync
+from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.rows import Put
 
 

@@ -13,9 +13,9 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.copies import Side, copy_id, end_side
 from coordinator.operations.steps.disks import hold_disks
-from coordinator.operations.steps.mirrors import see_mirrored
 from coordinator.operations.steps.patience import patiently
 from coordinator.operations.steps.persevering import persevere
+from coordinator.operations.steps.syncing import see_mirrored
 
 
 class SentDisk(Order):

@@ -13,9 +13,9 @@ from coordinator.disks.kind import DiskKind
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, hold_disks
-from coordinator.operations.steps.mirrors import see_mirrored
 from coordinator.operations.steps.patience import in_passing, patiently
 from coordinator.operations.steps.persevering import persevere
+from coordinator.operations.steps.syncing import see_mirrored
 
 
 class Side(Order):

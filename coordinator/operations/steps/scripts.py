@@ -24,8 +24,8 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.specs import backend
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import hold_disks
-from coordinator.operations.steps.mirrors import see_mirrored
 from coordinator.operations.steps.patience import patiently
+from coordinator.operations.steps.syncing import see_mirrored
 from coordinator.state.config import Config
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 2.0
