@@ -17,7 +17,8 @@ from common.noderpc.disks import Access
 from noded.storage.drbd.linux import LinuxDrbd
 from noded.storage.lvm import lvm
 from tests.support import pairs
-from tests.support.pairs import GROUP, DrbdPair, whole
+from tests.support.drbd_pair import GROUP, DrbdPair
+from tests.support.pairs import whole
 
 OTHERS = (0, 49, 99)
 TIMES = 5

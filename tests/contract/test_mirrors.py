@@ -13,7 +13,9 @@ from common.noderpc.disks import Access
 from common.noderpc.mirrors import Copying, CopyState, Link
 from noded.storage.drbd.mirror import OURS
 from noded.storage.lvm.volumes import Volume
-from tests.support.pairs import SECRET, SIZE, DrbdPair, FakePair, Pair, Side, only, refusal, whole
+from tests.support.drbd_pair import DrbdPair
+from tests.support.fake_pair import FakePair
+from tests.support.pairs import SECRET, SIZE, Pair, Side, only, refusal, whole
 
 Story = Callable[[Pair], Coroutine[Any, Any, None]]
 

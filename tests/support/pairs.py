@@ -1,20 +1,10 @@
-"""Two ends of a mirrored disk, for tests of one process: they may be real, and on one node.
-
-DRBD does not care what its peer calls a device, nor where it is. So both ends can be of one node,
-if they have other names, numbers and addresses.
-"""
+"""Two ends of a mirrored disk, for tests of one process, and what a test asks of them."""
 
 import asyncio
-import os
-import socket
-import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from dataclasses import replace as copy
-from pathlib import Path
 from typing import Any, Protocol
 
-import pytest
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
@@ -24,18 +14,11 @@ from common.noderpc.disks import Access, DiskSpec, MirrorEnd
 from common.noderpc.mirrors import CopyState, Link, MirrorReport
 from noded.storage.drbd.devices import MirrorDevices
 from noded.storage.drbd.driver import MirrorStorage
-from noded.storage.drbd.fake import FakeDrbd
-from noded.storage.drbd.fake_pairs import FakePairs
-from noded.storage.drbd.linux import DIGEST, LinuxDrbd
 from noded.storage.drbd.mirror import resource_of
 from noded.storage.drbd.module import DrbdModule
 from noded.storage.drbd.upkeep import MirrorUpkeep
-from noded.storage.lvm.fake import FakeVolumes
-from noded.storage.lvm.linux import LinuxVolumes
-from noded.storage.lvm.volumes import NewVolume, Volume, Volumes
-from tests.support.clock import simulate
+from noded.storage.lvm.volumes import Volumes
 
-GROUP = os.environ.get("GANTRY_TEST_GROUP", "")  # that tests may do anything with
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 SECRET = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
 SIZE = MiB(16)
@@ -138,187 +121,6 @@ def specs(
             )
         )
     return made[0], made[1]
-
-
-class FakePair:
-    """In memory, in virtual time."""
-
-    def __init__(self) -> None:
-        self.pairs = FakePairs()
-        self.proves = True
-        self._used: set[NodeId] = set()  # where a guest has it open
-        one, other = specs("gantry", ("10.0.0.1", "10.0.0.2"), (0, 7))
-        self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
-
-    def _side(self, node: NodeId, disk: DiskSpec) -> Side:
-        def uses(_: DiskId) -> bool:
-            return node in self._used
-
-        address = next(end.address for end in disk.ends if end.node == node)
-        volumes = FakeVolumes("gantry")
-        module = FakeDrbd(self.pairs, volumes, address, uses=uses)
-        return side_of(node, volumes, module, disk)
-
-    def run(self, story: Coroutine[Any, Any, None]) -> None:
-        simulate(story)
-
-    async def write(self, side: Side) -> object:
-        await self._use(side)
-        await asyncio.sleep(1)
-        await side.module.look()
-        written = self._written(side)
-        self._used.discard(side.node)
-        await side.module.look()
-        return written
-
-    async def has(self, side: Side, written: object) -> bool:
-        await self._use(side)
-        self._used.discard(side.node)
-        return not self.pairs.lost
-
-    def _written(self, side: Side) -> float:
-        return asyncio.get_running_loop().time()
-
-    async def _use(self, side: Side) -> None:
-        side.storage.open(side.disk)
-        self._used.add(side.node)
-        await side.module.look()
-
-    async def hold_open(self, side: Side) -> Callable[[], Awaitable[None]]:
-        await self._use(side)
-
-        async def end() -> None:
-            self._used.discard(side.node)
-            await side.module.look()
-
-        return end
-
-    def stop(self, side: Side) -> None:
-        """Have no guest use a side, as after a power cut."""
-        self._used.discard(side.node)
-
-    async def cut(self) -> None:
-        self.pairs.reaches = lambda _source, _target: False
-        self.pairs.settle()
-
-    async def heal(self) -> None:
-        self.pairs.reaches = lambda _source, _target: True
-
-
-class SmallVolumes(LinuxVolumes):
-    """Volumes none of which is larger than the data of tests: zeros take their time.
-
-    ``grown`` are those that have been made larger.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.grown: set[Volume] = set()
-
-    async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
-        return await super().ensure_active([copy(new, size=min(new.size, SIZE)) for new in wanted])
-
-    async def grow(self, volume: Volume, size: MiB) -> None:
-        self.grown.add(volume)
-        await super().grow(volume, size)
-
-
-class DrbdPair:
-    """DRBD's module, both ends on this node. They talk over the loopback device.
-
-    Volumes are kept from one story to the next, as making them takes longer than most stories; not
-    those that have grown.
-    """
-
-    def __init__(self) -> None:
-        if not GROUP or not Path("/proc/drbd").exists():
-            pytest.skip("GANTRY_TEST_GROUP names no volume group for tests, or there is no DRBD")
-        one, other = specs(GROUP, ("127.0.0.1", "127.0.0.2"), (100, 101), "ab")
-        self._volumes = SmallVolumes()
-        self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
-        self.proves = has_hmac()
-        self._opened: list[int] = []
-
-    def _side(self, node: NodeId, disk: DiskSpec) -> Side:
-        return side_of(node, self._volumes, LinuxDrbd(), disk)
-
-    def run(self, story: Coroutine[Any, Any, None]) -> None:
-        minors = {
-            f"{GROUP}/{self.one.disk.id}.meta": 100,
-            f"{GROUP}/{self.other.disk.id}.meta": 101,
-        }
-        run("lvchange", "--activate", "y", "--ignoreactivationskip", *minors)
-        for meta, minor in minors.items():
-            words = ("v08", f"/dev/{meta}", "flex-external", "create-md")
-            run("drbdmeta", "--force", str(minor), *words)
-        try:
-            asyncio.run(story)
-        finally:
-            self._clean()
-
-    @staticmethod
-    def remove() -> None:
-        """Leave no volume behind."""
-        if GROUP:
-            run("lvremove", "--yes", "--quiet", GROUP)
-
-    def _clean(self) -> None:
-        for descriptor in self._opened:
-            os.close(descriptor)
-        run("ip", "link", "set", "lo", "up")
-        for name in (self.one.resource, self.other.resource, "precious"):
-            run("drbdsetup", "down", name)
-        disks = (self.one.disk.id, self.other.disk.id)
-        aside = [f"{GROUP}/{disk}.{name}.aside" for disk in disks for name in ("data", "meta")]
-        grown = [volume.name for volume in self._volumes.grown]
-        run("lvremove", "--yes", "--quiet", *aside, *grown)  # those that are there
-
-    async def write(self, side: Side) -> object:
-        written = os.urandom(1 << 20)
-        descriptor = side.storage.open(side.disk)
-        try:
-            os.pwrite(descriptor, written, 1 << 20)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        return written
-
-    async def has(self, side: Side, written: object) -> bool:
-        descriptor = side.storage.open(side.disk)
-        try:
-            return os.pread(descriptor, 1 << 20, 1 << 20) == written
-        finally:
-            os.close(descriptor)
-
-    async def hold_open(self, side: Side) -> Callable[[], Awaitable[None]]:
-        self._opened.append(descriptor := side.storage.open(side.disk))
-
-        async def end() -> None:
-            os.close(descriptor)
-            self._opened.remove(descriptor)
-
-        return end
-
-    async def cut(self) -> None:
-        run("ip", "link", "set", "lo", "down")
-
-    async def heal(self) -> None:
-        run("ip", "link", "set", "lo", "up")
-
-
-def has_hmac() -> bool:
-    """Tell whether this kernel can make the digests that DRBD asks for."""
-    try:
-        with socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET) as algorithm:
-            algorithm.bind(("hash", f"hmac({DIGEST})"))
-    except OSError:
-        return False
-    return True
-
-
-def run(*argv: str) -> None:
-    """Run a program as an operator does, whether it succeeds or not."""
-    subprocess.run(argv, capture_output=True, check=False)  # noqa: TID251 -- no loop is kept waiting
 
 
 def only(side: Side) -> DiskSpec:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.noderpc.disks import Access
-from tests.support.pairs import FakePair, whole
+from tests.support.fake_pair import FakePair
+from tests.support.pairs import whole
 
 
 def count(of: Any, asked: Counter[str], *names: str) -> None:

@@ -5,7 +5,8 @@ import asyncio
 from common.noderpc.disks import Access
 from common.noderpc.mirrors import CopyState, Link
 from noded.storage.drbd.fake import FakeDrbd
-from tests.support.pairs import FakePair, Side, refusal, whole
+from tests.support.fake_pair import FakePair
+from tests.support.pairs import Side, refusal, whole
 
 
 def lose_power(pair: FakePair, *sides: Side) -> None:
