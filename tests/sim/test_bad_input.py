@@ -143,7 +143,7 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (_about("NODE_POWERCYCLE", node_name="alpha"), Conflict, "--force"),
         (_about("CLUSTER_DESTROY"), Conflict, "still has 3 instances"),
         (_about("TEST_DELAY", duration=-1), InvalidRequest, "A delay takes"),
-        (_about("TEST_DELAY", duration=1, on_nodes=["beta"]), InvalidRequest, "parameter on_nodes"),
+        (_about("TEST_DELAY", duration=1, on_nodes=["none"]), NotFound, "none"),
         (
             _about("NODE_ADD", node_name="eta", primary_ip="192.0.2.9", token="secret"),
             InvalidRequest, "no join token",

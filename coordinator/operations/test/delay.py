@@ -53,7 +53,8 @@ class Delay(Operation[None, DelayPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> DelayPlan:
         if not 0 <= self.duration <= 86_400 or not 0 <= self.repeat <= 10_000:
             raise InvalidRequest("A delay takes 0 to 86,400 seconds, at most 10,000 times.")
-        await _check_answer(cluster, self._named(cluster.config))
+        if self.on_nodes:
+            await _check_answer(cluster, self._named(cluster.config))
         return DelayPlan(duration=self.duration, repeat=self.repeat)
 
     def recipe(self, cluster: Cluster, plan: DelayPlan) -> Iterator[Step]:
