@@ -6,7 +6,7 @@ from typing import Any
 from common.units import format_mib
 from coordinator.cli.asking import query
 from coordinator.cli.cell import format_time
-from coordinator.cli.info.shown import known, marked, named, show, silence
+from coordinator.cli.info.shown import identity, known, marked, named, show, silence
 from coordinator.cli.parser import Parser, add_json
 
 _STATIC = (
@@ -54,10 +54,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Instance name": told["name"],
         **silence(told),
-        "UUID": told["uuid"],
-        "Serial number": told["serial_no"],
-        "Creation time": format_time(told["ctime"]),
-        "Modification time": format_time(told["mtime"]),
+        **identity(told),
         "State": state,
         **({"Console": console["message"]} if (console := told.get("console")) else {}),
         "Nodes": {

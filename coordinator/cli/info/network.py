@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinator.cli.asking import query
-from coordinator.cli.cell import format_time
-from coordinator.cli.info.shown import named, show
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.info.shown import identity, show_some
 
 MAPPED = 64  # addresses in a line of the map of a network
 MOST_MAPPED = 1024  # in all
@@ -20,22 +17,14 @@ _FIELDS = (
 
 def network_info(command: str, words: Sequence[str]) -> int:
     """``gnt-network info``."""
-    parser = Parser(command, "Show all about networks, or about those named.")
-    parser.add_argument("names", nargs="*", metavar="NETWORK", help="its name; none: all networks")
-    add_json(parser)
-    options = parser.parse_args(words)
-    found = query("network", _FIELDS, named(options.names))
-    return show(found, describe_network, form=options.json)
+    return show_some(command, words, "network", "networks", _FIELDS, describe_network)
 
 
 def describe_network(told: Mapping[str, Any]) -> dict[str, Any]:
     """Arrange what a query told of one network."""
     return {
         "Network name": told["name"],
-        "UUID": told["uuid"],
-        "Serial number": told["serial_no"],
-        "Creation time": format_time(told["ctime"]),
-        "Modification time": format_time(told["mtime"]),
+        **identity(told),
         "Subnet": told["network"],
         "Gateway": told["gateway"],
         "IPv6 subnet": told["network6"],

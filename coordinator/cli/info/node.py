@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinator.cli.asking import query
-from coordinator.cli.cell import format_time
-from coordinator.cli.info.shown import known, marked, named, show, silence
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.info.shown import identity, known, marked, show_some, silence
 
 _FIELDS = (
     "name", "uuid", "serial_no", "ctime", "mtime", "pip", "sip", "group", "role",
@@ -18,11 +15,7 @@ _FIELDS = (
 
 def node_info(command: str, words: Sequence[str]) -> int:
     """``gnt-node info``."""
-    parser = Parser(command, "Show all about nodes, or about those named.")
-    parser.add_argument("names", nargs="*", metavar="NODE", help="its name; none: all nodes")
-    add_json(parser)
-    options = parser.parse_args(words)
-    return show(query("node", _FIELDS, named(options.names)), describe_node, form=options.json)
+    return show_some(command, words, "node", "nodes", _FIELDS, describe_node)
 
 
 def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,10 +23,7 @@ def describe_node(told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Node name": told["name"],
         **silence(told),
-        "UUID": told["uuid"],
-        "Serial number": told["serial_no"],
-        "Creation time": format_time(told["ctime"]),
-        "Modification time": format_time(told["mtime"]),
+        **identity(told),
         "primary ip": told["pip"],
         "secondary ip": told["sip"],
         "group": told["group"],
