@@ -14,7 +14,7 @@ from common.errors import GntError, NodeFailure
 from common.model.disk import BlockBacking, FileBacking
 from common.names import DiskId, NodeName
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
-from common.noderpc.disks import Access, DiskSpec
+from common.noderpc.disks import DiskSpec
 from noded.copies.chunks import CHUNK
 from noded.copies.device import claim
 from noded.copies.driver import ProcessCopier
@@ -25,6 +25,7 @@ from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.interface import Storage
 from tests.support.clock import simulate
+from tests.support.copying import told
 from tests.support.disks import file_disk, only_files
 from tests.support.https_node import LOCALHOST, TestCluster, run
 
@@ -168,27 +169,16 @@ Tell = Callable[[Story], None]
 def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Tell:
     """Return what runs a story on two nodes that have a disk each."""
 
-    async def told(rig: Rig, story: Story) -> None:
-        for name in ADDRESSES:
-            await rig.storages[name].ensure_present(rig.disks[name])
-            await rig.storages[name].attach(rig.disks[name], Access.SOLE)
-        rig.fill("alpha")
-        try:
-            await story(rig)
-        finally:
-            for copier in rig.copiers.values():
-                await copier.end(COPY)
-
     def in_virtual_time(story: Story) -> None:
         async def scenario() -> None:
-            await told(FakeRig(), story)
+            await told(FakeRig(), story, COPY)
 
         simulate(scenario())
 
     def in_real_time(story: Story) -> None:
         rig = ProcessRig(tmp_path, TestCluster(tmp_path / "identities"))
         try:
-            run(told(rig, story))
+            run(told(rig, story, COPY))
         finally:
             for descriptor in rig.opened:
                 os.close(descriptor)

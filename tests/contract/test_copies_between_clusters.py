@@ -27,6 +27,7 @@ from tests.contract.test_copies import (
     certificate_of,
 )
 from tests.support.clock import simulate
+from tests.support.copying import told
 from tests.support.disks import file_disk
 from tests.support.https_node import LOCALHOST, TestCluster, run
 
@@ -82,21 +83,9 @@ Story = Callable[[Rig], Awaitable[None]]
 Tell = Callable[[Story], None]
 
 
-async def _told(rig: Rig, story: Story) -> None:
-    for name in NODES:
-        await rig.storages[name].ensure_present(rig.disks[name])
-        await rig.storages[name].attach(rig.disks[name], Access.SOLE)
-    rig.fill("alpha")
-    try:
-        await story(rig)
-    finally:
-        for copier in rig.copiers.values():
-            await copier.end(COPY)
-
-
 def _for_real(rig: ProcessClusters, story: Story) -> None:
     try:
-        run(_told(rig, story))
+        run(told(rig, story, COPY))
     finally:
         for descriptor in rig.opened:
             os.close(descriptor)
@@ -108,7 +97,7 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Tell:
 
     def in_virtual_time(story: Story) -> None:
         async def scenario() -> None:
-            await _told(FakeClusters(), story)
+            await told(FakeClusters(), story, COPY)
 
         simulate(scenario())
 
