@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from tests.support.hypervisors import (
     state_of,
     until,
 )
-from tests.support.relay import relay
+from tests.support.relay import Wire, relay
 from tests.support.sequence import check
 from tests.support.tiny_guest import numbers
 
@@ -206,14 +207,21 @@ async def runs_on_alpha_alone(rig: KvmRig) -> None:
     await goes_on(rig, "alpha")
 
 
+@contextlib.asynccontextmanager
+async def almost_moved(rig: KvmRig) -> AsyncIterator[tuple[Wire, asyncio.Task[None]]]:
+    """Have a guest arrive from alpha on beta, while nothing is heard of that on alpha."""
+    await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+    await goes_on(rig, "alpha")
+    async with relay(await receive(rig)) as wire:
+        wire.mute_after(1 << 20)
+        task = asyncio.get_running_loop().create_task(send(rig, wire.reception))
+        await until_arrived(rig)
+        yield wire, task
+
+
 def test_connection_that_breaks_at_the_very_end_leaves_one_guest() -> None:
     async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
-        await goes_on(rig, "alpha")
-        async with relay(await receive(rig)) as wire:
-            wire.mute_after(1 << 20)
-            task = asyncio.get_running_loop().create_task(send(rig, wire.reception))
-            await until_arrived(rig)
+        async with almost_moved(rig) as (wire, task):
             wire.cut()
             with pytest.raises(NodeFailure, match="web1"):
                 await task
@@ -224,12 +232,7 @@ def test_connection_that_breaks_at_the_very_end_leaves_one_guest() -> None:
 
 def test_move_that_is_cancelled_at_the_very_end_leaves_one_guest() -> None:
     async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
-        await goes_on(rig, "alpha")
-        async with relay(await receive(rig)) as wire:
-            wire.mute_after(1 << 20)
-            task = asyncio.get_running_loop().create_task(send(rig, wire.reception))
-            await until_arrived(rig)
+        async with almost_moved(rig) as (_, task):
             await rig.nodes["alpha"].ensure_not_migrating(WEB1)
             with pytest.raises(NodeFailure, match="web1"):
                 await task
