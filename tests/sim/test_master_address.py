@@ -1,6 +1,8 @@
 """The address that goes with the mastership: on the master, and on no other node."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -36,11 +38,18 @@ async def watch(cluster: SimulatedCluster, wanted: list[str], within_s: float) -
     return asyncio.get_running_loop().time() - began_s
 
 
+@asynccontextmanager
+async def cluster_with_address() -> AsyncIterator[SimulatedCluster]:
+    """Have a cluster whose master, alpha, has the address."""
+    async with simulated_cluster() as cluster:
+        await cluster.run(GIVEN)
+        await watch(cluster, ["alpha"], 2)
+        yield cluster
+
+
 def test_the_master_has_its_address_for_as_long_as_it_is_configured() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             await cluster.settle(5 * LIFETIME_S)
             assert await holders(cluster) == ["alpha"]
             await cluster.run(ModifyCluster(master_ip=OTHER))
@@ -55,9 +64,7 @@ def test_the_master_has_its_address_for_as_long_as_it_is_configured() -> None:
 
 def test_it_follows_the_mastership_at_once_where_all_nodes_can_be_told() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             await cluster.take_over("beta")
             await watch(cluster, ["beta"], 5)
             assert await cluster.run(VerifyGroup(group_name="default"))
@@ -67,9 +74,7 @@ def test_it_follows_the_mastership_at_once_where_all_nodes_can_be_told() -> None
 
 def test_a_master_that_is_cut_off_loses_it_before_the_next_one_has_it() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             for other in ("beta", "gamma"):
                 cluster.cut("alpha", other)
             await cluster.take_over("beta")
@@ -84,9 +89,7 @@ def test_a_master_that_is_cut_off_loses_it_before_the_next_one_has_it() -> None:
 
 def test_a_master_whose_coordinator_is_dead_loses_it_whatever_its_node_does() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             await cluster.crash_master()
             await cluster.machines["alpha"].kill_noded()
             await watch(cluster, [], LIFETIME_S + 1)
@@ -96,9 +99,7 @@ def test_a_master_whose_coordinator_is_dead_loses_it_whatever_its_node_does() ->
 
 def test_a_master_that_cannot_be_certain_goes_without_and_has_it_again_later() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             for other in ("beta", "gamma"):
                 cluster.cut("alpha", other)
             await watch(cluster, [], CERTAIN_S + LIFETIME_S + 10)
@@ -179,9 +180,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(wrong: object, told:
 
 def test_a_renamed_cluster_is_called_so_on_all_nodes_and_goes_on() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(GIVEN)
-            await watch(cluster, ["alpha"], 2)
+        async with cluster_with_address() as cluster:
             renamed = RenameCluster(name=ClusterName("roman.example.com"), master_ip=OTHER)
             assert await cluster.run(renamed) == "roman.example.com"
             await cluster.settle(5)
