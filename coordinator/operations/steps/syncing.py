@@ -63,7 +63,7 @@ async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> No
         else:
             if are_whole(reports):
                 return
-            check_hope(guest, node, reports)
+            _check_hope(guest, node, reports)
             if all(is_linked(report) for report in reports):
                 well = now
             elif now - well > PATIENCE_S:
@@ -86,7 +86,7 @@ async def ask_mirrors(cluster: Cluster, node: Node) -> Told:
     return {disk.id: report for disk, report in zip(disks, reports, strict=True)}
 
 
-def check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:
+def _check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:
     """Refuse to wait for copies that will not become equal by themselves.
 
     Raises:
