@@ -2,7 +2,6 @@
 
 import shutil
 
-from deploy.uml.command import run
 from deploy.uml.install import lay_out
 from deploy.uml.node import Node
 from deploy.uml.place import SHARED
@@ -42,7 +41,6 @@ def upgrade(stage: Stage, node: Node) -> None:
         lay_out(build)
         with (build / "common/version.py").open("a") as file:
             file.write("\n# another build\n")
-        run((str(build / "deploy/wheelhouse"), str(build / "wheels")), timeout_s=INSTALL_S)
         there = f"{SHARED}/{build.name}"
         node.run(f"{there}/deploy/install --wheels {there}/wheels", timeout_s=INSTALL_S)
     finally:
