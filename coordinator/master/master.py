@@ -286,6 +286,7 @@ class Master:
             state=self.queue.newest(self.store.state),
             asker=NodeAsker(self._nodes),
             heard=self._nodes.heard,
+            silence=self._nodes.silence,
             locks=self.locks.rows,
             archive=self.archive,
             waits=lambda job: "; ".join(reason.what for reason in self.queue.why(job)),

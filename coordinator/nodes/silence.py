@@ -39,6 +39,10 @@ class Silence:
         """Return since when there was no answer; None if the last one came in time."""
         return self._nodes.get(node, self._calls.get((node, call)))
 
+    def of(self, node: NodeId) -> float | None:
+        """Return since when a node as a whole has been silent; None if it was not, lately."""
+        return self._nodes.get(node)
+
     def begins(self, node: NodeId, call: str, asked_s: float) -> None:
         """Note that a call made at ``asked_s`` was not answered in its time."""
         self._nodes.setdefault(node, asked_s)

@@ -50,6 +50,7 @@ class Live:
     facts: Answers[NodeFacts] = field(default_factory=dict)
     mirrors: Mapping[NodeId, MirrorsTold] = field(default_factory=dict)  # who has answered
     ages_s: Mapping[NodeId, float] = field(default_factory=dict)  # of what is not new
+    silent_s: Mapping[NodeId, float] = field(default_factory=dict)  # of who is silent
     past: "Live | None" = None  # what the nodes that did not answer told before
     _where: dict[InstanceId, dict[NodeId, GuestReport]] = field(default_factory=dict)
 

@@ -100,6 +100,15 @@ def _total_space(row: NodeRow) -> MiB | Missing:
     return MiB(storage.free + sum(taken))
 
 
+def _silent_for(row: NodeRow) -> int | Missing:
+    if row.entity.offline:
+        return Missing.OFFLINE
+    if not isinstance(row.facts, Missing):
+        return 0
+    silent_s = row.live.silent_s.get(row.entity.uuid)
+    return Missing.NO_DATA if silent_s is None else int(silent_s)
+
+
 def _unavailable(_: NodeRow) -> Missing:
     return Missing.UNAVAILABLE
 
@@ -216,6 +225,9 @@ def node_parameter_fields() -> Iterator[Field[Any]]:
 
 _REMEMBERED = (
     Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.FACTS),
+    Field("silent_for", "SilentFor", Kind.NUMBER,
+          "For how many seconds it has not answered this master; 0: it does answer", _silent_for,
+          Needs.FACTS),
 )  # fmt: skip
 
 NODE_FIELDS = table(_CONFIGURED, _TOLD, _REMEMBERED, entity_fields("Node"), node_parameter_fields())

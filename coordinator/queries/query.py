@@ -96,7 +96,10 @@ async def _ask(needs: set[Needs], rows: Sequence[Any], live: Live, source: Sourc
         nodes = {node.uuid: node for row in rows for node in row.nodes}
         await live.ask(needs, nodes.values(), source.state.config, source.asker)
         source.heard.keep_only(source.state.config.nodes)
-        live.recall(source.heard, asyncio.get_running_loop().time())
+        now_s = asyncio.get_running_loop().time()
+        live.recall(source.heard, now_s)
+        since = {node: source.silence.of(node) for node in nodes}
+        live.silent_s = {n: now_s - since_s for n, since_s in since.items() if since_s is not None}
 
 
 def _columns(subject: Subject, names: Any) -> list[Field[Any]]:

@@ -16,6 +16,7 @@ from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.nodes.heard import Heard
+from coordinator.nodes.silence import Silence
 from coordinator.operating_systems.known import KnownOs
 from coordinator.queries.live import Answers, Asker, Specs
 from coordinator.state.archive import Archive
@@ -31,6 +32,7 @@ class Source:
     locks: Callable[[], Sequence[LockRow]] = tuple
     waits: Callable[[JobId], str] = lambda _: ""  # what a job waits for, in words
     heard: Heard = field(default_factory=Heard)  # what nodes told before
+    silence: Silence = field(default_factory=Silence)  # who has not answered lately
     archive: Archive | None = None
     exports: Mapping[NodeName, tuple[str, ...] | None] = field(default_factory=dict)  # if asked for
     systems: tuple[KnownOs, ...] = ()  # likewise

@@ -129,5 +129,5 @@ def test_many_silent_nodes_are_named_once_each_and_counted_in_the_end() -> None:
 @pytest.mark.parametrize("what", ["instance", "node"])
 def test_commands_know_which_fields_nodes_tell(what: str) -> None:
     for name, field in SUBJECTS[what].fields.items():
-        if name != "last_known":
+        if name not in ("last_known", "silent_for"):  # which the coordinator knows
             assert (field.needs is not Needs.CONFIG) == (name in TOLD_BY_NODES), name

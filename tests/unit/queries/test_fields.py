@@ -30,7 +30,7 @@ OURS = {
         "mirror_news",
         "mirror_state",
     },
-    "node": {"key", "last_known", "port"},
+    "node": {"key", "last_known", "port", "silent_for"},
 }
 
 
