@@ -57,6 +57,7 @@ class Cluster(Entity, kw_only=True):
     queue_drained: bool = False
     watcher_pause: float | None = None  # seconds since 1970
     self_repair: bool = False  # of storage, by the watcher
+    maintain_node_health: bool = False  # it has dead nodes switched off and marked offline
     distributed_files: tuple[str, ...] = ()  # of the master, that are to be the same on all nodes
     confd_everywhere: bool = False  # else on master candidates
     overrides: tuple[Override, ...] = ()

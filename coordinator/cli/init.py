@@ -26,6 +26,7 @@ from coordinator.operations.cluster.fields import (
     GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
+    MaintainedHealth,
     MasterDevice,
     MasterIp,
     MasterNetmask,
@@ -74,6 +75,7 @@ class Words(Order, kw_only=True):
     master_ip: MasterIp = None
     master_netdev: MasterDevice = None
     master_netmask: MasterNetmask = None
+    maintain_node_health: MaintainedHealth = None
     hvparams: HypervisorDefaults = {}
     beparams: BackendDefaults = {}
     nicparams: NicDefaults = {}

@@ -38,7 +38,6 @@ _OF_CLUSTER = {
     ),
     "--hypervisor-state": _STATES,
     "--install-image": Refused("Give “-o image” to “gnt-instance add”.", ("",)),
-    "--maintain-node-health": Refused("Nodes are not switched off by themselves.", _NO),
     "--prealloc-wipe-disks": Refused("New disks are zeros in any case.", (ANY,)),
     "--uid-pool": _USERS,
     "--use-external-mip-script": Refused("The kernel itself has the master's address.", _NO),

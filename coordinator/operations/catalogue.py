@@ -444,6 +444,13 @@ _ENTRIES = (
         confirm="Stop the instances of {} and start them elsewhere?",
     ),
     Entry(
+        "OP_NODE_FENCE",
+        "node.fence",
+        command="gnt-node fence",
+        help="switch off a node that does not answer, and mark it offline",
+        confirm="Switch {} off, and its guests with it?",
+    ),
+    Entry(
         "OP_NODE_MAINTAIN",
         "node.maintain",
         command="gnt-node maintain",

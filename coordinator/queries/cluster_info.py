@@ -25,7 +25,6 @@ _NOT_OURS: dict[str, Any] = {
     "hidden_os": [],
     "install_image": "",
     "instance_communication_network": "",
-    "maintain_node_health": False,
     "max_tracked_jobs": 25,
     "modify_ssh_setup": False,
     "prealloc_wipe_disks": True,  # new disks are zeros
@@ -82,6 +81,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "delete_jobs_after": cluster.delete_jobs_after_s,
         "self_repair": cluster.self_repair,  # ours
         "confd_everywhere": cluster.confd_everywhere,  # ours
+        "maintain_node_health": cluster.maintain_node_health,
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,

@@ -37,6 +37,12 @@ def order(opcode: str, field: str, name: str, why: str, now: float) -> dict[str,
     return {"OP_ID": opcode, field: name, "priority": PRIORITY, "reason": reason}
 
 
+def unfinished_or_since(moment: float) -> list[Any]:
+    """Return the filter for jobs that have not ended, and those that were submitted lately."""
+    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
+    return ["|", unfinished, [">=", "received_ts", moment]]
+
+
 def rows(answer: Any) -> Iterable[list[Any]]:
     """Yield the plain values of a query's rows."""
     return ([value for _, value in row] for row in answer["data"])

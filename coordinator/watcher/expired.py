@@ -1,7 +1,6 @@
 """Reserved instances whose time is over: they go, unless somebody has made them by then."""
 
 from coordinator.watcher.conversation import (
-    ENDED,
     LARGEST_ORDER,
     Request,
     Round,
@@ -9,6 +8,7 @@ from coordinator.watcher.conversation import (
     Weight,
     order,
     rows,
+    unfinished_or_since,
 )
 
 RESERVED = ["==", "forthcoming", True]
@@ -23,8 +23,7 @@ def forget_expired(now: float) -> Round:
     expired = {uuid: name for uuid, name, until in reserved if until is not None and until <= now}
     if not expired:
         return []
-    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
-    lately = ["|", unfinished, [">=", "received_ts", now - AGAIN_S]]
+    lately = unfinished_or_since(now - AGAIN_S)
     jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
     tried = {op.get("instance_name") for (ops,) in jobs for op in ops if op.get("if_expired")}
     left = [uuid for uuid in expired if uuid not in tried][:LARGEST_ORDER]

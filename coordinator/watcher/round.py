@@ -19,9 +19,11 @@ from coordinator.watcher.conversation import (
     Weight,
     order,
     rows,
+    unfinished_or_since,
 )
 from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
 from coordinator.watcher.expired import forget_expired
+from coordinator.watcher.silent import fence_silent
 
 ARCHIVE_PATIENCE_S = 30.0
 
@@ -48,14 +50,16 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     Returns:
         What there is to say about it.
     """
-    asked = ["watcher_pause", "drain_flag", "self_repair"]
-    pause, drained, repairs = yield Request("QueryConfigValues", (asked,))
+    asked = ["watcher_pause", "drain_flag", "self_repair", "maintain_node_health"]
+    pause, drained, repairs, fences = yield Request("QueryConfigValues", (asked,))
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
     if not drained:
         told += yield from _tend_mirrors(now)
         told += yield from forget_expired(now)
+    if fences and not drained:
+        told += yield from fence_silent(now)
     if repairs and not drained:
         told += yield from _repair_storage(now)
     archived, _ = yield Request(
@@ -72,7 +76,8 @@ def _restart(now: float, *, drained: bool) -> Round:
     if not down:
         return []
     asked = ["received_ts", "end_ts", "status", "ops"]
-    jobs = list(rows((yield Request("Query", ("job", asked, _recent(now))))))
+    recent = unfinished_or_since(now - MEMORY_S)
+    jobs = list(rows((yield Request("Query", ("job", asked, recent)))))
     locks = rows((yield Request("Query", ("lock", ["name", "mode", "pending"], None))))
     busy = frozenset({*_worked_on(jobs), *_locked(locks)})
     start, leave = decide(down, _attempts(jobs), busy, now)
@@ -94,8 +99,7 @@ def _tend_mirrors(now: float) -> Round:
     found = list(rows((yield Request("Query", ("instance", fields, NOT_WHOLE)))))
     if not found:
         return []
-    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
-    lately = ["|", unfinished, [">=", "received_ts", now - TEND_S]]
+    lately = unfinished_or_since(now - TEND_S)
     jobs = list(rows((yield Request("Query", ("job", ["status", "ops"], lately)))))
     noted = {op.get("group_name") for status, ops in jobs if status not in ENDED for op in ops}
     tended = {op.get("instance_name") for _, ops in jobs for op in ops}
@@ -151,12 +155,6 @@ _REPAIR = "OP_GROUP_REPAIR_STORAGE"
 _FAULTY = "copies of mirrored disks have lost their volumes"
 _NEWS = "copies of mirrored disks fell behind, or are up to date again, which is noted"
 _PARTED = "the copies of its disks are parted, and are connected again"
-
-
-def _recent(now: float) -> list[Any]:
-    """Return the filter for jobs that have not ended, and those that may have been attempts."""
-    unfinished = ["&", *(["!=", "status", status] for status in ENDED)]
-    return ["|", unfinished, [">=", "received_ts", now - MEMORY_S]]
 
 
 def _job(start: Start, now: float) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Programs that only answer, and take note of being asked."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from common.errors import NodeFailure
@@ -17,12 +18,14 @@ class FakePrograms(ProgramRunner):
         problems: why a program would not be run, by its path.
         commands: what restricted commands write, by their names.
         asked: commands and nodes, in the order asked.
+        take_power: takes the power of a machine that is switched off; None: nobody does.
     """
 
     answers: dict[tuple[OobCommand, str], str | None] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[OobCommand, str]] = field(default_factory=list)
+    take_power: Callable[[str], Awaitable[None]] | None = None
 
     async def out_of_band(
         self, program: str, command: OobCommand, node: NodeName, timeout_s: float
@@ -31,6 +34,8 @@ class FakePrograms(ProgramRunner):
         said = self.answers.get((command, node), "")
         if said is None:
             raise NodeFailure(f"{program} {command} {node} failed with status 1 ({timeout_s} s).")
+        if self.take_power and command is OobCommand.POWER_OFF:
+            await self.take_power(node)
         return said
 
     async def problem(self, program: str) -> str:

@@ -32,6 +32,7 @@ gnt-cluster deactivate-master-ip --yes: No address goes with the mastership
 gnt-cluster info:
 gnt-cluster list-tags:
 gnt-cluster master-ping:
+gnt-cluster modify --maintain-node-health yes:
 gnt-cluster modify --max-running-jobs 15:
 gnt-cluster queue info:
 gnt-cluster redist-conf:

@@ -4,9 +4,34 @@ from tests.mutate.fault import Fault
 
 BACK, NAMES = "tests/sim/test_returning_nodes.py", "tests/sim/test_renamed_nodes.py"
 ADDRESSES, WORK = "tests/sim/test_node_addresses.py", "tests/sim/test_maintenance.py"
+FENCING = "tests/sim/test_fencing.py"
 POWER, PROGRAMS = "tests/sim/test_power.py", "tests/contract/test_programs.py"
 
 OF_NODES = (
+    Fault(
+        "fenced by a minority", "a master that is cut off switches nobody off",
+        "coordinator/operations/node/fence.py",
+        "if obedient <= len(config.nodes) // 2:", "if False:",
+        (FENCING,),
+    ),
+    Fault(
+        "fenced on a promise", "a node is marked offline when it is known to be off",
+        "coordinator/operations/node/fence.py",
+        '["powered"]:\n            return', '["powered"] or True:\n            return',
+        (FENCING,),
+    ),
+    Fault(
+        "fenced though it answers", "who answers is not switched off",
+        "coordinator/operations/node/fence.py",
+        "if not isinstance(silence, Unreachable):", "if False:",
+        (FENCING,),
+    ),
+    Fault(
+        "many fenced at once", "where several nodes are silent people have to look",
+        "coordinator/watcher/silent.py",
+        "if len(silent) > 1:", "if len(silent) > 9:",
+        ("tests/unit/watcher/test_round.py",),
+    ),
     Fault(
         "old key kept", "a machine that comes back is known by its new key alone",
         "coordinator/operations/node/readd.py",

@@ -49,6 +49,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             if told["delete_jobs_after"] is None
             else spoken(told["delete_jobs_after"]),
             "storage is repaired by the watcher": told["self_repair"],
+            "maintenance of node health": told["maintain_node_health"],
             "confd answers on all nodes": told["confd_everywhere"],
             "mac prefix": told["mac_prefix"],
             "distributed files": told["distributed_files"],

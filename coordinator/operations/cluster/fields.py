@@ -72,6 +72,14 @@ GlusterDirectory = Annotated[
         help="where the Gluster volume of new gluster disks is mounted: the same on every node",
     ),
 ]
+MaintainedHealth = Annotated[
+    bool | None,
+    option(
+        "--maintain-node-health",
+        help="whether the watcher has a node that is silent switched off and marked offline",
+        syntax=Syntax.YES_NO,
+    ),
+]
 HypervisorDefaults = Annotated[
     dict[str, dict[str, Any]] | None,
     option(

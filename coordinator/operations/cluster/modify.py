@@ -31,6 +31,7 @@ from coordinator.operations.cluster.fields import (
     GlusterDirectory,
     HypervisorDefaults,
     MacPrefix,
+    MaintainedHealth,
     MasterDevice,
     MasterIp,
     MasterNetmask,
@@ -111,6 +112,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             syntax=Syntax.YES_NO,
         ),
     ] = None
+    maintain_node_health: MaintainedHealth = None
     confd_everywhere: Annotated[
         bool | None,
         option(
@@ -175,6 +177,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         tuple[tuple[OsListing, str], ...] | None,
         hidden("names to add or remove; blacklisted ones are not installed"),
     ] = None
+
+    def is_for_root(self) -> bool:
+        return bool(self.maintain_node_health)  # nodes become candidates in the place of others
 
     def locks(self, config: Config, _: None) -> Wanted:  # noqa: ARG002
         return wanted(parameters=True)

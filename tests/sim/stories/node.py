@@ -4,6 +4,7 @@ from common.names import NodeName
 from common.noderpc.programs import OobCommand
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.fence import FenceNode
 from coordinator.operations.node.maintain import MaintainNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.modify_storage import ModifyStorage
@@ -58,6 +59,15 @@ async def gamma_off_by_a_program(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
     for machine in cluster.machines.values():
         machine.programs.answers[OobCommand.HEALTH, GAMMA] = '[["disks", "OK"]]'
+
+
+async def gamma_dead(cluster: SimulatedCluster) -> None:
+    """Have gamma be without power, of which a program tells, and not marked offline."""
+    program = {"oob_program": "/etc/gantry/out-of-band/switch"}
+    await cluster.run(ModifyNode(node_name=GAMMA, ndparams=program))
+    for machine in cluster.machines.values():
+        machine.programs.answers[OobCommand.POWER_STATUS, GAMMA] = '{"powered": false}'
+    await cluster.lose_power("gamma")
 
 
 async def commands_on_gamma(cluster: SimulatedCluster) -> None:
@@ -144,6 +154,7 @@ STORIES = {
     "switch a node off": Story(
         PowerNodes(command=OobCommand.POWER_OFF, node_names=(GAMMA,)), gamma_off_by_a_program,
     ),
+    "switch a dead node off": Story(FenceNode(node_name=GAMMA), gamma_dead, candidates=2),
     "ask how nodes are": Story(
         PowerNodes(command=OobCommand.HEALTH), gamma_off_by_a_program,
     ),

@@ -23,6 +23,9 @@ REPLACE = {
     "auto_promote": True,
 }
 DESTROY = {"OP_ID": "OP_CLUSTER_DESTROY"}
+FENCE = {"OP_ID": "OP_NODE_FENCE", "node_name": "beta"}
+HAVE_FENCED = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "maintain_node_health": True}
+HAVE_NOBODY_FENCED = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "maintain_node_health": False}
 DRAIN = {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "gamma", "drained": True}
 DEMOTE = {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "gamma", "master_candidate": False}
 START = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web1"}
@@ -39,7 +42,9 @@ def ways(*ops: dict[str, Any]) -> list[Request]:
     ]
 
 
-@pytest.mark.parametrize("op", [ADD, PROMOTE, REPLACE, DESTROY], ids=lambda op: str(op["OP_ID"]))
+@pytest.mark.parametrize(
+    "op", [ADD, PROMOTE, REPLACE, DESTROY, FENCE, HAVE_FENCED], ids=lambda op: str(op["OP_ID"])
+)
 def test_power_over_nodes_is_given_and_ended_by_root_alone(op: dict[str, Any]) -> None:
     for request in (*ways(op), *ways(START, op)):
         with pytest.raises(InvalidRequest, match=f"{op['OP_ID']} .* is for root of the master"):
@@ -48,7 +53,9 @@ def test_power_over_nodes_is_given_and_ended_by_root_alone(op: dict[str, Any]) -
         check_may(request, os.geteuid())
 
 
-@pytest.mark.parametrize("op", [DRAIN, DEMOTE, START], ids=lambda op: str(op["OP_ID"]))
+@pytest.mark.parametrize(
+    "op", [DRAIN, DEMOTE, START, HAVE_NOBODY_FENCED], ids=lambda op: str(op["OP_ID"])
+)
 def test_the_daily_work_is_the_groups(op: dict[str, Any]) -> None:
     for request in ways(op):
         check_may(request, JANE)

@@ -4,14 +4,17 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict
+from common.names import NodeName
 from coordinator.operations.base import read_operation
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.node.fence import FenceNode
 from coordinator.operations.registry import load_all
 from coordinator.queries.query import query
 from coordinator.watcher.conversation import LARGEST_ORDER, SOURCE, Request, Told, Weight
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
 from coordinator.watcher.round import one_round
+from coordinator.watcher.silent import SILENCE_S
 from tests.unit.queries.cluster import source
 
 NOW = 1_800_000_000.0
@@ -24,6 +27,8 @@ class Answering:
         self.down = list(down)
         self.pause: float | None = None
         self.drained = False
+        self.fences = False
+        self.nodes: list[list[Any]] = []
         self.mirrors: list[list[Any]] = []
         self.reserved: list[list[Any]] = []
         self.jobs: list[list[Any]] = []
@@ -47,7 +52,7 @@ class Answering:
     def _answer(self, method: str, args: tuple[Any, ...]) -> Any:
         match method, *args:
             case "QueryConfigValues", _:
-                return [self.pause, self.drained, False]
+                return [self.pause, self.drained, False, self.fences]
             case "Query", "instance", fields, *_ if "mirror_state" in fields:
                 return _table(self.mirrors)
             case "Query", "instance", fields, *_ if "expires" in fields:
@@ -60,8 +65,8 @@ class Answering:
                 return _table([[status, ops] for _, _, status, ops in self.jobs])
             case "Query", "job", *_:
                 return _table(self.jobs)
-            case "Query", "lock", *_:
-                return _table(self.locks)
+            case "Query", ("lock" | "node") as kind, *_:
+                return _table({"lock": self.locks, "node": self.nodes}[kind])
             case "SubmitManyJobs", jobs:
                 if self.refuses is not None:
                     return [[False, self.refuses] for _ in jobs]
@@ -304,3 +309,28 @@ def test_a_refused_removal_of_what_has_expired_is_told() -> None:
     assert (
         told.text == "Instance web1: its reservation has expired, and it stays: The queue is full."
     )
+
+
+def test_only_a_node_that_alone_has_been_silent_for_long_is_switched_off() -> None:
+    cluster = Answering()
+    cluster.fences = True
+    long, lately, program = SILENCE_S, SILENCE_S - 1, "/etc/gantry/out-of-band/switch"
+    cases: tuple[tuple[list[list[Any]], str], ...] = (
+        ([["alpha", 0, program], ["beta", lately, program]], ""),
+        ([["alpha", 0, program], ["beta", None, program]], ""),
+        ([["beta", long, program], ["gamma", 1, program]], "beta, gamma are silent at the same"),
+        ([["alpha", 0, ""], ["beta", long, ""]], "Nothing switches its power"),
+        ([["alpha", 0, ""], ["beta", long, program]], "beta has been silent for 5 minutes; job 40"),
+    )
+    for nodes, told in cases:
+        cluster.nodes = nodes
+        first, *_ = cluster.hold()
+        assert told in first.text
+    (op,) = cluster.ordered
+    assert read_operation(op) == FenceNode(node_name=NodeName("beta"))
+    cluster.jobs = [[[int(NOW), 0], [int(NOW), 0], "error", [op]]]
+    cluster.hold()
+    assert len(cluster.ordered) == 1
+    cluster.drained, cluster.jobs = True, []
+    cluster.hold()
+    assert len(cluster.ordered) == 1

@@ -1,0 +1,56 @@
+"""Nodes that have been silent for long: they are switched off and marked offline, if that is safe.
+
+Whether most nodes obey this master, and whether the node is silent still, is looked at by the job.
+"""
+
+from coordinator.watcher.conversation import (
+    Request,
+    Round,
+    Told,
+    Weight,
+    order,
+    rows,
+    unfinished_or_since,
+)
+from coordinator.watcher.decide import spoken
+
+SILENCE_S = 300.0  # after which a node is thought to be dead; a reboot takes less
+AGAIN_S = 900.0  # between two attempts to switch one off
+_FENCE = "OP_NODE_FENCE"
+
+
+def fence_silent(now: float) -> Round:
+    """Have the one node that is dead switched off; where several are silent, people have to look.
+
+    A switch or a whole room is then more likely than as many dead machines, and what is switched
+    off in vain has its guests killed.
+    """
+    fields = ["name", "silent_for", "ndp/oob_program"]
+    answer = rows((yield Request("Query", ("node", fields, ["==", "offline", False]))))
+    silent = [(name, for_s, program) for name, for_s, program in answer if for_s]
+    dead = [name for name, for_s, _ in silent if for_s >= SILENCE_S]
+    if not dead:
+        return []
+    if len(silent) > 1:
+        names = ", ".join(name for name, _, _ in silent)
+        text = (
+            f"Nodes {names} are silent at the same time, so none of them is switched off: look "
+            "at the network, and mark those offline that are dead."
+        )
+        return [Told(Weight.WARNING, text)]
+    ((name, for_s, program),) = silent
+    if not program:
+        text = (
+            f"Node {name} has been silent for {spoken(for_s)}. Nothing switches its power "
+            "(oob_program), so it is not marked offline: do so yourself if it is dead."
+        )
+        return [Told(Weight.WARNING, text)]
+    lately = unfinished_or_since(now - AGAIN_S)
+    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
+    if any(op["OP_ID"] == _FENCE and op["node_name"] == name for (ops,) in jobs for op in ops):
+        return []
+    why = f"has been silent for {spoken(for_s)}"
+    job = [[order(_FENCE, "node_name", name, why, now)]]
+    ((accepted, told),) = yield Request("SubmitManyJobs", (job,))
+    text = f"job {told} switches it off." if accepted else f"it cannot be switched off: {told}"
+    return [Told(Weight.WARNING, f"Node {name} {why}; {text}")]
