@@ -1,7 +1,7 @@
 """Hooks: scripts of root's on a node that are run before and after operations, as Ganeti's are.
 
 ``instance-start-pre.d`` and the like below one directory; Ganeti's ``doc/hooks.rst`` says what a
-script may expect.
+script may expect. ``watcher`` is run each time the watcher has looked.
 """
 
 from abc import abstractmethod
@@ -14,7 +14,7 @@ from common.messages import Report
 from common.names import Sentence, Word
 from common.rpc.declare import NodeService, rpc
 
-HookDirectory = Annotated[str, Meta(pattern=r"^[a-z][a-z-]{0,62}-(pre|post)\.d$")]
+HookDirectory = Annotated[str, Meta(pattern=r"^([a-z][a-z-]{0,62}-(pre|post)\.d|watcher)$")]
 Text = Annotated[str, Meta(max_length=64 << 10)]
 
 SCRIPT_S = 60  # how long one script may take

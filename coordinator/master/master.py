@@ -20,6 +20,7 @@ from common.names import Epoch, JobId
 from common.noderpc.mastership import Mastership
 from common.noderpc.replica import Replica
 from common.rpc.client import Transport
+from coordinator.hooks.watcher import run_watcher_hooks
 from coordinator.jobs.context import JobContext, Surroundings
 from coordinator.jobs.executor import Executor
 from coordinator.jobs.queue import JobQueue
@@ -134,6 +135,7 @@ class Master:
             self._look,
             self.feed,
             self.figures,
+            lambda: run_watcher_hooks(self.store.state.config, self._nodes),
             outside.now,
             outside.new_uuid,
             watchfulness.check,

@@ -67,7 +67,8 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     )  # as the cluster is set
     if archived:
         told.append(Told(Weight.INFO, f"Archived {archived} jobs."))
-    return told
+    failed = yield Request("RunWatcherHooks", ())  # last: they may take minutes
+    return [*told, *(Told(Weight.WARNING, text) for text in failed)]
 
 
 def _restart(now: float, *, drained: bool) -> Round:

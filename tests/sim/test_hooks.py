@@ -322,3 +322,18 @@ def test_what_cannot_be_told_to_scripts_afterwards_leaves_no_job_without_an_end(
 
 def test_only_operations_of_ganeti_have_hooks_of_their_own() -> None:
     assert set(HOOKS) - {"OP_BACKUP_IMPORT", "OP_NETWORK_RENAME"} <= set(opcodes())
+
+
+def test_the_watcher_runs_its_own_scripts_on_all_nodes_that_answer() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        put(cluster, "watcher")
+        assert await cluster.master.luxi("RunWatcherHooks") == []
+        assert set(ran(cluster, "watcher")) == {"alpha", "beta", "gamma"}
+        (told,) = ran(cluster, "watcher")["beta"]
+        assert told["GANETI_MASTER"] == "alpha"
+        cluster.machines["beta"].hooks.scripts["watcher"]["60-fail"] = Ending.FAILED
+        cluster.network.isolate("gamma")
+        complaints = await cluster.master.luxi("RunWatcherHooks")
+        assert complaints == ["Hook watcher/60-fail on beta failed: It ended with status 1."]
+
+    play(story)

@@ -49,6 +49,7 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("ArchiveJob", [4]),
     ("AutoArchiveJobs", [0, 10]),
     ("SetWatcherPause", [4_000_000_000]),
+    ("RunWatcherHooks", []),
     ("AskAllocator", [WISH]),
     ("ReplaceFilter", [None, 0, [["jobid", [">", "id", "watermark"]]], ["RATE_LIMIT", 2], [TRAIL]]),
     ("ReplaceFilter", [RULE, 1, [], "CONTINUE", []]),

@@ -38,6 +38,7 @@ def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def coordinator(tmp_path: Path) -> Iterator[ScriptedCoordinator]:
     scripted = ScriptedCoordinator(tmp_path)
     scripted.methods["AutoArchiveJobs"] = lambda age_s, patience_s: [0, 4]
+    scripted.methods["RunWatcherHooks"] = list
     with scripted.serving():
         yield scripted
 

@@ -36,6 +36,7 @@ class Answering:
         self.asked: list[Request] = []
         self.ordered: list[dict[str, Any]] = []
         self.refuses: str | None = None
+        self.complaints: list[str] = []
 
     def hold(self, now: float = NOW, **options: Any) -> list[Told]:
         conversation = one_round(now, **options)
@@ -72,8 +73,8 @@ class Answering:
                     return [[False, self.refuses] for _ in jobs]
                 self.ordered += [op for (op,) in jobs]
                 return [[True, 40 + number] for number, _ in enumerate(jobs)]
-            case "AutoArchiveJobs", *_:
-                return [3, 10]
+            case (("RunWatcherHooks" | "AutoArchiveJobs"), *_):
+                return {"RunWatcherHooks": self.complaints, "AutoArchiveJobs": [3, 10]}[method]
             case _:
                 raise AssertionError(f"unexpected {method}{args}")
 
@@ -96,7 +97,15 @@ def _table(rows: list[list[Any]]) -> dict[str, Any]:
 def test_where_all_runs_four_questions_and_the_archive_are_all_there_is() -> None:
     cluster = Answering()
     assert cluster.hold() == [(Weight.INFO, "Archived 3 jobs.")]
-    assert cluster.methods == ["QueryConfigValues", *["Query"] * 3, "AutoArchiveJobs"]
+    assert cluster.methods == [
+        "QueryConfigValues", *["Query"] * 3, "AutoArchiveJobs", "RunWatcherHooks",
+    ]  # fmt: skip
+
+
+def test_a_hook_that_failed_is_told_in_the_journal() -> None:
+    cluster = Answering()
+    cluster.complaints = ["Hook watcher/tell on beta failed: so it said"]
+    assert (Weight.WARNING, cluster.complaints[0]) in cluster.hold()
 
 
 def test_what_is_down_is_ordered_to_be_started_one_job_each() -> None:
