@@ -135,6 +135,15 @@ class Mirrors(NodeService, prefix="mirrors"):
             NodeFailure: there is no copy here, or an inconsistent one.
         """
 
+    @rpc(timeout=120, safe_to_repeat=True)
+    @abstractmethod
+    async def give_up(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        """Have this node's copies count as none; all of the other node's is copied when they meet.
+
+        Raises:
+            NodeFailure: a disk is attached here.
+        """
+
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
     async def connect(self, *, disks: tuple[DiskSpec, ...], discard: bool) -> None:

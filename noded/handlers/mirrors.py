@@ -34,6 +34,9 @@ class MirrorHandlers(Mirrors):
     async def declare_good(self, *, disks: tuple[DiskSpec, ...]) -> None:
         await self._each(disks, self._there.declare_good)
 
+    async def give_up(self, *, disks: tuple[DiskSpec, ...]) -> None:
+        await self._each(disks, self._there.give_up)
+
     async def connect(self, *, disks: tuple[DiskSpec, ...], discard: bool) -> None:
         await self._each(disks, lambda disk: self._there.connect(disk, discard=discard))
 

@@ -68,6 +68,27 @@ def test_copies_of_unknown_content_are_copied_in_full(pair: Pair) -> None:
     pair.run(story())
 
 
+def test_a_copy_that_was_given_up_is_copied_anew_though_both_were_equal(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        written = await pair.write(one)
+        assert "it is attached; detach it first" in await refusal(other.upkeep.give_up(other.disk))
+        for side in (one, other):
+            await side.storage.detach(side.disk)
+        for _ in range(2):  # the same wish again
+            await other.upkeep.give_up(other.disk)
+        assert await other.storage.find(other.disk) is not None
+        await other.attach(Access.STANDBY)
+        assert (await other.report()).own is CopyState.INCONSISTENT
+        await one.attach(Access.SOLE)
+        await one.is_whole()
+        await one.attach(Access.STANDBY)
+        await other.attach(Access.SOLE)
+        assert await pair.has(other, written)
+
+    pair.run(story())
+
+
 def test_copies_that_were_never_good_are_not_used(pair: Pair) -> None:
     async def story() -> None:
         for side in (pair.one, pair.other):

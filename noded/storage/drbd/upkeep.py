@@ -67,6 +67,16 @@ class MirrorUpkeep:
         await self._module.promote(mirror.minor, force=True)
         await self._devices.demote(mirror)
 
+    async def give_up(self, disk: DiskSpec) -> None:
+        mirror = self._devices.read(disk)
+        if await self._devices.find(mirror) is not None:
+            raise NodeFailure(f"The copy of {mirror.name} stays: it is attached; detach it first.")
+        # Metadata that is new says of whatever data is there that it is no copy.
+        await self._volumes.ensure_absent([mirror.meta])
+        _, meta = await self._volumes.ensure_active(mirror.new_volumes)
+        await self._module.ensure_meta(mirror.minor, meta)
+        await self._volumes.deactivate(mirror.volumes)
+
     async def connect(self, disk: DiskSpec, *, discard: bool) -> None:
         mirror = self._devices.read(disk)
         device = await self._devices.there(mirror)
