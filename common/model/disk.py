@@ -213,6 +213,7 @@ class Snapshot(Part, kw_only=True):
         taken_at: seconds since 1970.
         size: of the disk.
         room: what is set aside for what changes since; 0 if it is taken as it is needed.
+        node: which of the disk's nodes has it, if the disk has copies on several.
     """
 
     uuid: DiskId
@@ -221,6 +222,7 @@ class Snapshot(Part, kw_only=True):
     size: MiB
     room: MiB
     backing: Backing
+    node: NodeId | None = None
 
 
 class Disk(Entity, kw_only=True):
@@ -249,6 +251,10 @@ class Disk(Entity, kw_only=True):
         return (*self.backing.paths, *kept)
 
     def takes(self, pool: Pool) -> MiB:
-        """Return how much it takes of a pool, with its snapshots, on each node that has it."""
+        """Return how much it takes of a pool, with its snapshots, on each node that has it.
+
+        A snapshot that one of several nodes has counts on all of them: those who place instances
+        know one size of a disk.
+        """
         kept = (each.backing.takes(each.room, pool) for each in self.snapshots)
         return MiB(self.backing.takes(self.size, pool) + sum(kept))

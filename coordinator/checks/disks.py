@@ -35,13 +35,11 @@ def check_missing_snapshots(seen: Seen) -> Iterator[Finding]:
         for node, report in seen.answered()
     }
     for instance in seen.config.made_instances:
-        if instance.primary_node not in there:
-            continue
-        files = there[instance.primary_node]
         for index, disk in enumerate(seen.config.disks_of(instance)):
             for each in disk.snapshots:
-                if not files.issuperset(each.backing.paths):
-                    node = seen.config.nodes[instance.primary_node].name
+                holder = each.node or instance.primary_node
+                if holder in there and not there[holder].issuperset(each.backing.paths):
+                    node = seen.config.nodes[holder].name
                     message = (
                         f"the snapshot {each.name} of disk {index} is missing on {node}; "
                         f"“gnt-instance remove-snapshot {instance.name} {each.name}” forgets it"

@@ -30,18 +30,23 @@ def check_volumes(seen: Seen) -> Iterator[Finding]:
 
 def check_lost_snapshots(seen: Seen) -> Iterator[Finding]:
     """Name snapshots that nobody can go back to."""
-    for node, report in seen.answered():
-        problems = {each.disk: each.problem for each in report.volumes if each.disk}
-        for instance in seen.config.instances_on(node.uuid):
-            for index, disk in enumerate(seen.config.disks_of(instance)):
-                for each in disk.snapshots:
-                    if problem := problems.get(each.uuid):
-                        message = (
-                            f"the snapshot {each.name} of disk {index} on {node.name} is of no "
-                            f"use: {problem}; “gnt-instance remove-snapshot {instance.name} "
-                            f"{each.name}” deletes it"
-                        )
-                        yield Finding("EINSTANCEFAULTYDISK", "instance", instance.name, message)
+    problems = {
+        (node.uuid, each.disk): each.problem
+        for node, report in seen.answered()
+        for each in report.volumes
+        if each.disk
+    }
+    for instance in seen.config.made_instances:
+        for index, disk in enumerate(seen.config.disks_of(instance)):
+            for each in disk.snapshots:
+                holder = each.node or instance.primary_node
+                if problem := problems.get((holder, each.uuid)):
+                    message = (
+                        f"the snapshot {each.name} of disk {index} on "
+                        f"{seen.config.nodes[holder].name} is of no use: {problem}; “gnt-instance "
+                        f"remove-snapshot {instance.name} {each.name}” deletes it"
+                    )
+                    yield Finding("EINSTANCEFAULTYDISK", "instance", instance.name, message)
 
 
 def check_orphans(seen: Seen) -> Iterator[Finding]:

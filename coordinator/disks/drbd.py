@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking
+from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking, Snapshot
 from common.model.disk_parameters import DrbdParameters
 from common.model.group import Group
 from common.model.node import NodeRef
@@ -59,9 +59,10 @@ class DrbdKind(DiskKind):
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
         """Keep what is on the volume of the node that is asked, which is that of the guest."""
-        assert isinstance(disk.backing, DrbdBacking)
-        volume = replace(disk, backing=disk.backing.data, parameters={}, ends=())
-        return volume_kept_in(volume, uuid, room)
+        return volume_kept_in(_volume(disk), uuid, room)
+
+    def is_kept_in(self, disk: DiskSpec, snapshot: Snapshot) -> SnapshotSpec:
+        return super().is_kept_in(_volume(disk), snapshot)
 
     def before_start(self, nodes: Sequence[NodeRef]) -> Handover:
         home, *rest = nodes
@@ -106,6 +107,12 @@ def again_on(
     port, secret = devices.port(nodes), devices.new_secret()
     backing = replace(old, port=port, minors=minors, secret=secret)
     return replace(disk, backing=backing, nodes=nodes, behind=behind)
+
+
+def _volume(disk: DiskSpec) -> DiskSpec:
+    """Return what a node has its copy of a disk on."""
+    assert isinstance(disk.backing, DrbdBacking)
+    return replace(disk, backing=disk.backing.data, parameters={}, ends=())
 
 
 def _ends(config: Config, disk: Disk) -> tuple[MirrorEnd, ...]:

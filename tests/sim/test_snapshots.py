@@ -25,7 +25,7 @@ from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from noded.storage.lvm.volumes import VolumeReport
-from tests.sim.settings import GAMMA, WEB1, create, disk, mirrored
+from tests.sim.settings import GAMMA, WEB1, create, disk
 from tests.sim.stories.elsewhere import ON_A_SHELF
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
 from tests.support.clock import simulate
@@ -211,11 +211,11 @@ def test_a_guest_that_does_not_answer_keeps_its_snapshots_for_later() -> None:
     tell(story)
 
 
-def test_mirrored_disks_have_no_snapshots() -> None:
+def test_what_nobody_can_keep_has_no_snapshots() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            await cluster.run(mirrored())
-            with pytest.raises(InvalidRequest, match="template drbd, which web1 has"):
+            await cluster.run(create("web1", "gamma", template=DiskTemplate.GLUSTER))
+            with pytest.raises(InvalidRequest, match="template gluster, which web1 has"):
                 await cluster.run(TAKE)
 
     simulate(scenario())

@@ -153,7 +153,10 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             if goes_on
             else ()
         )
-        kept = with_snapshots(disks, snapshots, "export", cluster.now()) if snapshots else disks
+        kept = None
+        if snapshots:
+            with_them = with_snapshots(instance, disks, snapshots, "export", cluster.now())
+            kept = PlannedInstance(instance, with_them)
         sources = [source_of(node.ref, each) for each in snapshots] or [
             side_of(kind, at, spec) for spec in guest.disks
         ]
@@ -171,7 +174,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             wait_s=float(self.shutdown_timeout),
             stops=self.shutdown or not was_running,
             snapshots=snapshots,
-            kept=PlannedInstance(instance, kept) if snapshots else None,
+            kept=kept,
         )
         if target is None:
             sent = away.disks(

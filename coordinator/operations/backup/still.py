@@ -32,7 +32,7 @@ async def still_disks(
     kind, config = kind_of(instance.disk_template), cluster.config
     specs = plan_snapshots(cluster, kind, guest.disks, room)
     home = config.nodes[instance.primary_node]
-    problems = ("",) if specs is None else await find_problems(cluster, home, specs)
+    problems = ("",) if specs is None else await find_problems(cluster, instance, specs)
     if specs is None or problems:
         if may_stop:
             return ()
@@ -41,7 +41,7 @@ async def still_disks(
             " them while they are copied: leave --noshutdown out, and it is stopped for that "
             f"time. {' '.join(problems)}".rstrip()
         )
-    kept = with_snapshots(config.disks_of(instance), specs, "export", cluster.now())
+    kept = with_snapshots(instance, config.disks_of(instance), specs, "export", cluster.now())
     try:
         await take_space(cluster, PlannedInstance(instance, kept), [home])
     except NoCapacity as error:

@@ -27,6 +27,7 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
 from coordinator.operations.steps.edits import note_copies, put_disks, set_primary
 from coordinator.operations.steps.guests import start_guest
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.operations.steps.syncing import wait_for_sync
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -101,8 +102,9 @@ async def plan_pairing(
     """
     config = cluster.config
     before = config.disks_of(instance)
-    await take_secondary(cluster, instance, before, target)
     (old,) = (config.nodes[n] for n in config.nodes_of(instance) if n != base.uuid)
+    check_no_snapshots(instance, before, "given up", on=old)
+    await take_secondary(cluster, instance, before, target)
     nodes, devices = (target.uuid, base.uuid), free_devices(cluster)
     disks = tuple(again_on(disk, nodes, devices, behind=(target.uuid,)) for disk in before)
     moved = replace(instance, primary_node=target.uuid)

@@ -9,33 +9,41 @@ from common.errors import Conflict, NotFound
 from common.model.disk import Disk, Snapshot
 from common.model.instance import Instance
 from common.model.node import Node
-from common.names import DiskId, MiB
+from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import DiskSpec
+from common.noderpc.mirrors import CopyState, Mirrors
 from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import in_words, mirrored
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.specs import disk_spec
+from coordinator.operations.specs import disk_spec, present_guest
 from coordinator.state.config import Config
 
 
 class Kept(NamedTuple):
-    """A disk of which there is a snapshot, with its number."""
+    """A disk of which there is a snapshot, with its number, and the node that has the snapshot."""
 
     number: int
     disk: Disk
     spec: SnapshotSpec
+    node: NodeId
 
 
 def find_kept(config: Config, instance: Instance, name: str) -> tuple[Kept, ...]:
-    """Return the disks of which there is a snapshot of this name.
+    """Return the disks of which there is a snapshot of this name; one node has all of it.
 
     Raises:
         NotFound: says which snapshots there are.
     """
     disks, kind = config.disks_of(instance), kind_of(instance.disk_template)
     found = tuple(
-        Kept(index, disk, kind.is_kept_in(disk_spec(config, instance, disk), snapshot))
+        Kept(
+            index,
+            disk,
+            kind.is_kept_in(disk_spec(config, instance, disk), snapshot),
+            snapshot.node or instance.primary_node,
+        )
         for index, disk in enumerate(disks)
         for snapshot in disk.snapshots
         if snapshot.name == name
@@ -62,18 +70,37 @@ def plan_snapshots(
 
 
 async def find_problems(
-    cluster: Cluster, node: Node, specs: Sequence[SnapshotSpec]
+    cluster: Cluster, instance: Instance, specs: Sequence[SnapshotSpec]
 ) -> tuple[str, ...]:
-    """Return why a node cannot keep disks as they are, each reason once; none if it can."""
+    """Return why the disks of an instance cannot be kept where it is, each reason once."""
+    home = cluster.config.nodes[instance.primary_node]
     disks = tuple(spec.of for spec in specs)
-    told = await cluster.call(Snapshots, node).problems(disks=disks)
-    return tuple(dict.fromkeys(filter(None, told)))
+    told = await cluster.call(Snapshots, home).problems(disks=disks)
+    worse = await _lacking(cluster, instance, home)
+    return tuple(dict.fromkeys(filter(None, (*told, *worse))))
+
+
+async def _lacking(cluster: Cluster, instance: Instance, home: Node) -> tuple[str, ...]:
+    """Say which disks a guest has the other node's copies of: its own node's are not kept."""
+    disks = cluster.config.disks_of(instance)
+    mirrors = mirrored(present_guest(cluster.config, instance))
+    if not mirrors:
+        return ()
+    reports = await cluster.call(Mirrors, home).status(disks=mirrors)
+    return tuple(
+        f"The copy of disk {index} there {in_words(report) if report else 'is behind'}, and that "
+        f"of the other node is not kept; “gnt-instance activate-disks --wait-for-sync "
+        f"{instance.name}” makes both equal."
+        for index, (disk, report) in enumerate(zip(disks, reports, strict=True))
+        if home.uuid in disk.behind or (report and report.own is not CopyState.UP_TO_DATE)
+    )
 
 
 def with_snapshots(
-    disks: Sequence[Disk], specs: Sequence[SnapshotSpec], name: str, now: float
+    instance: Instance, disks: Sequence[Disk], specs: Sequence[SnapshotSpec], name: str, now: float
 ) -> tuple[Disk, ...]:
-    """Return disks with one snapshot more each."""
+    """Return an instance's disks with one snapshot more each, taken on its primary node."""
+    node = instance.primary_node if instance.disk_template.traits.is_mirrored else None
 
     def record(spec: SnapshotSpec) -> Snapshot:
         kept = spec.kept
@@ -84,6 +111,7 @@ def with_snapshots(
             size=kept.size,
             room=spec.room,
             backing=kept.backing,
+            node=node,
         )
 
     return tuple(

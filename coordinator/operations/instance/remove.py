@@ -159,7 +159,10 @@ def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
     for index, (known, disk) in enumerate(zip(plan.disks, plan.guest.disks, strict=True)):
         for each in known.snapshots:
             kept = kind.is_kept_in(disk, each).kept
-            yield delete_snapshot(cluster, index, each.name, kept, plan.homes[0])
+            holder = each.node or plan.homes[0].uuid
+            for home in plan.homes:
+                if home.uuid == holder:
+                    yield delete_snapshot(cluster, index, each.name, kept, home)
         for home in plan.homes:
             yield delete_disk(cluster, index, disk, home)
 

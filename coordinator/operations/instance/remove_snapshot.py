@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import Instance
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.noderpc.disks import DiskSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
-from coordinator.operations.instance.kept import find_kept
+from coordinator.operations.instance.kept import Kept, find_kept
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
@@ -49,9 +49,27 @@ class RemoveSnapshot(Operation[None, RemoveSnapshotPlan], kw_only=True):
         config = cluster.config
         instance = config.instance(self.instance_name)
         check_settled(cluster, instance)
-        node = config.nodes[instance.primary_node]
-        check_online(node)
         found = find_kept(config, instance, self.name)
+        node = config.nodes[found[0].node]
+        if node.offline and node.uuid != instance.primary_node:
+            cluster.log(
+                f"{node.name} is marked offline, so what it kept is left there; when it is back, "
+                f"“gnt-node remove-leftovers {node.name}” deletes it."
+            )
+            return self._plan(cluster, instance, node, found, kept=())
+        check_online(node)
+        return self._plan(cluster, instance, node, found, kept=found)
+
+    def _plan(
+        self,
+        cluster: Cluster,
+        instance: Instance,
+        node: Node,
+        found: tuple[Kept, ...],
+        *,
+        kept: tuple[Kept, ...],
+    ) -> RemoveSnapshotPlan:
+        """Plan to forget a snapshot, and to delete of it what is ``kept``."""
         before = tuple(each.disk for each in found)
         after = tuple(
             replace(disk, snapshots=tuple(s for s in disk.snapshots if s.name != self.name))
@@ -62,7 +80,7 @@ class RemoveSnapshot(Operation[None, RemoveSnapshotPlan], kw_only=True):
             node=node.ref,
             before=before,
             after=after,
-            kept=tuple((each.number, each.spec.kept) for each in found),
+            kept=tuple((each.number, each.spec.kept) for each in kept),
             now=cluster.now(),
         )
 

@@ -22,6 +22,7 @@ from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.secondary import take_secondary
 from coordinator.operations.specs import disk_spec, present_guest
 from coordinator.operations.steps.checks import check_online, check_takes_instances
+from coordinator.operations.steps.snapshots import check_no_snapshots
 
 
 def check_mirrored(instance: Instance) -> None:
@@ -46,6 +47,7 @@ async def plan_in_place(
     home = config.nodes[instance.primary_node]
     guest = _with_disks(present_guest(config, instance), indices)
     disks = tuple(config.disks_of(instance)[index] for index in indices)
+    check_no_snapshots(instance, disks, "replaced", on=target)
     access = await _access(cluster, guest, home)
     is_lost = await _is_lost(cluster, guest, target)
     # A guest whose own node has a good copy does without the other one, which is not there.
@@ -92,6 +94,7 @@ async def plan_new_secondary(
     home, old = (config.nodes[uuid] for uuid in config.nodes_of(instance))
     check_online(home)
     guest, disks = present_guest(config, instance), config.disks_of(instance)
+    check_no_snapshots(instance, disks, "replaced", on=old)
     access = await _access(cluster, guest, home)
     await _check_source(cluster, instance, guest, disks, home, needs_link=False)
     with another_if_stale(cluster, place):

@@ -9,15 +9,17 @@ from common.messages import Order
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.noderpc.disks import Disks
+from common.noderpc.instances import GuestSpec
 from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument
-from coordinator.operations.instance.kept import check_of_all, find_kept
+from coordinator.operations.fields import InstanceArgument, WaitForSync
+from coordinator.operations.instance.kept import Kept, check_of_all, find_kept
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
+from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
@@ -26,13 +28,19 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.finishing import until_finished
+from coordinator.operations.steps.mirrors import copy_anew, give_up_copies
 from coordinator.state.config import Config
 
 
 class RollbackPlan(Order, kw_only=True):
+    """``copies`` are the other nodes of mirrored disks; their copies are made anew."""
+
     instance: Instance
     node: NodeRef
     snapshots: tuple[SnapshotSpec, ...]
+    guest: GuestSpec | None = None
+    copies: tuple[NodeRef, ...] = ()
+    now: float = 0.0
 
 
 @operation("OP_INSTANCE_ROLLBACK")
@@ -41,6 +49,7 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
 
     instance_name: InstanceArgument
     name: Annotated[str, argument("name of the snapshot")]
+    wait_for_sync: WaitForSync = True
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -60,6 +69,7 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
                 f"keeps them may do that."
             )
         await _check_stopped(cluster, instance, node)
+        copies = self._check_copies(config, instance, node, kept)
         snapshots = tuple(each.spec for each in kept)
         there = await cluster.call(Disks, node).find(disks=tuple(each.kept for each in snapshots))
         for each, found in zip(kept, there, strict=True):
@@ -69,12 +79,49 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
                     f"{instance.name} is missing on {node.name}.",
                     instance=instance.name,
                 )
-        return RollbackPlan(instance=instance, node=node.ref, snapshots=snapshots)
+        return RollbackPlan(
+            instance=instance,
+            node=node.ref,
+            snapshots=snapshots,
+            guest=present_guest(config, instance),
+            copies=tuple(each.ref for each in copies),
+            now=cluster.now(),
+        )
+
+    def _check_copies(
+        self, config: Config, instance: Instance, home: Node, kept: tuple[Kept, ...]
+    ) -> tuple[Node, ...]:
+        """Return who else has copies of the disks.
+
+        Raises:
+            Conflict: the snapshot is on one of them, or the copy beside it is behind.
+        """
+        others = [config.nodes[uuid] for uuid in config.secondary_nodes(instance)]
+        for other in others:
+            check_online(other)
+            if any(each.node == other.uuid for each in kept):
+                raise Conflict(
+                    f"The snapshot {self.name} is on {other.name}, and {instance.name} on "
+                    f"{home.name}: “gnt-instance failover {instance.name}” has it be there.",
+                    instance=instance.name,
+                )
+            if any(home.uuid in each.disk.behind for each in kept):
+                raise Conflict(
+                    f"The copy of {instance.name} on {home.name} is behind; “gnt-instance "
+                    f"activate-disks --wait-for-sync {instance.name}” makes both equal first.",
+                    instance=instance.name,
+                )
+        return tuple(others)
 
     def recipe(self, cluster: Cluster, plan: RollbackPlan) -> Iterator[Step]:
-        yield Step(f"give up what is on the disks of {plan.instance.name}", point_of_no_return=True)
+        name = plan.instance.name
+        yield Step(f"give up what is on the disks of {name}", point_of_no_return=True)
+        if plan.guest and plan.copies:
+            yield from give_up_copies(cluster, plan.guest, plan.node, plan.copies, plan.now)
         for index, snapshot in enumerate(plan.snapshots):
             yield _roll_back(cluster, index, self.name, snapshot, plan.node)
+        if plan.guest and plan.copies and self.wait_for_sync:
+            yield from copy_anew(cluster, plan.guest, plan.node, plan.copies, plan.now)
 
 
 def _roll_back(

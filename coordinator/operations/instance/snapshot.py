@@ -77,11 +77,11 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
         specs = plan_snapshots(cluster, kind, there, self.room)
         if specs is None:
             raise InvalidRequest(f"Snapshots cannot be taken of all disks of {instance.name}.")
-        if problems := await find_problems(cluster, node, specs):
+        if problems := await find_problems(cluster, instance, specs):
             raise InvalidRequest(
                 f"No snapshot of {instance.name} can be taken on {node.name}: {' '.join(problems)}"
             )
-        after = with_snapshots(disks, specs, self.name, now)
+        after = with_snapshots(instance, disks, specs, self.name, now)
         await take_space(cluster, PlannedInstance(instance, after), [node])
         return SnapshotPlan(
             instance=instance, node=node.ref, before=disks, after=after, snapshots=specs, now=now

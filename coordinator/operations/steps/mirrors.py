@@ -1,6 +1,7 @@
 """Having the copies of mirrored disks meet and part, and noting which of them lack something."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from common.errors import Unreachable
 from common.model.node import NodeRef
@@ -60,6 +61,44 @@ def join_copies(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) 
         f"have the disks of {guest.name} mirrored on {' and '.join(map(str, nodes))}",
         join,
         undo=lambda: hold(cluster, guest, none(*nodes)),
+    )
+
+
+def give_up_copies(
+    cluster: Cluster, guest: GuestSpec, home: NodeRef, others: tuple[NodeRef, ...], now: float
+) -> Iterator[Step]:
+    """Have the copies of ``home`` be the only ones; those of other nodes are copied anew.
+
+    Nobody has them attached from then on, so ``home`` may change what is below its own: two copies
+    that were equal when they parted are taken for equal when they meet.
+    """
+    yield let_go(cluster, guest, (home, *others))
+    yield from fall_behind(guest, others, now)
+    disks = mirrored(guest)
+    for other in others:
+        ask = partial(cluster.call(Mirrors, other).give_up, disks=disks)
+        yield act(f"give up the copies of {guest.name} on {other}", ask)
+
+
+def copy_anew(
+    cluster: Cluster, guest: GuestSpec, home: NodeRef, others: tuple[NodeRef, ...], now: float
+) -> Iterator[Step]:
+    """Copy the disks of a guest that does not run, in whole, and detach them again."""
+    nodes = (home, *others)
+
+    async def copy() -> None:
+        await hold(cluster, guest, standby(*nodes))
+        await connected(cluster, guest, home)
+        await wait_for_sync(cluster, guest, home)
+        await hold(cluster, guest, none(*nodes))
+
+    to = " and ".join(map(str, others))
+    yield act(f"copy the disks of {guest.name} from {home} to {to}", copy)
+    yield record(
+        f"note that the copies of {guest.name} are equal",
+        note_copies(
+            tuple(disk.id for disk in mirrored(guest)), now, good=tuple(n.uuid for n in nodes)
+        ),
     )
 
 

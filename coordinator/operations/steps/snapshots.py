@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from common.errors import Conflict
 from common.model.disk import Disk
 from common.model.instance import Instance
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.noderpc.disks import Disks, DiskSpec
 from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from coordinator.operations.cluster_view import Cluster
@@ -37,17 +37,28 @@ def delete_snapshot(cluster: Cluster, index: int, name: str, kept: DiskSpec, nod
     )
 
 
-def check_no_snapshots(instance: Instance, disks: Sequence[Disk], undergoing: str) -> None:
+def check_no_snapshots(
+    instance: Instance, disks: Sequence[Disk], undergoing: str, *, on: Node | None = None
+) -> None:
     """Refuse what snapshots of disks would not survive, or would not be true after.
+
+    Args:
+        instance: whose they are.
+        disks: which.
+        undergoing: what happens to them, after “cannot be”.
+        on: the node whose copies alone it happens to; None: to the disks as such.
 
     Raises:
         Conflict: names them.
     """
-    names = dict.fromkeys(each.name for disk in disks for each in disk.snapshots)
+    kept = [each for disk in disks for each in disk.snapshots]
+    names = dict.fromkeys(each.name for each in kept if on is None or each.node == on.uuid)
     if names:
+        where = f" on {on.name}" if on else ""
         raise Conflict(
-            f"A disk of {instance.name} cannot be {undergoing} while there are snapshots of it: "
-            f"{', '.join(names)}. “gnt-instance remove-snapshot {instance.name} NAME” deletes one.",
+            f"A disk of {instance.name} cannot be {undergoing} while there are snapshots of it"
+            f"{where}: {', '.join(names)}. “gnt-instance remove-snapshot {instance.name} NAME” "
+            "deletes one.",
             instance=instance.name,
             snapshots=list(names),
         )

@@ -7,7 +7,7 @@ from coordinator.operations.instance.rollback import RollBack
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.specs import present_guest
-from tests.sim.settings import WEB1, create
+from tests.sim.settings import WEB1, create, mirrored
 from tests.support.cluster import SimulatedCluster
 from tests.support.seeds import is_thorough
 from tests.support.story import Story
@@ -41,16 +41,44 @@ async def stopped_with_snapshot(cluster: SimulatedCluster) -> None:
     await cluster.run(ShutDownInstance(instance_name=WEB1))
 
 
+async def mirrored_with_data(cluster: SimulatedCluster) -> None:
+    await cluster.run(mirrored())
+    await written(cluster, "first")
+
+
+async def mirrored_with_snapshot(cluster: SimulatedCluster) -> None:
+    """Begin with web1 on gamma, and on beta, with something else written since a snapshot."""
+    await mirrored_with_data(cluster)
+    await cluster.run(TAKE)
+    await written(cluster, "second")
+
+
+async def mirrored_and_stopped(cluster: SimulatedCluster) -> None:
+    await mirrored_with_snapshot(cluster)
+    await cluster.run(ShutDownInstance(instance_name=WEB1))
+
+
 STORIES = {
     "take a snapshot": Story(TAKE, with_data),
     "roll back to a snapshot": Story(
         ROLL_BACK, stopped_with_snapshot, again=ROLL_BACK, uncertain=LEFT
     ),
     "remove a snapshot": Story(REMOVE, with_snapshot, again=REMOVE, uncertain=LEFT),
+    "roll back mirrored disks": Story(
+        ROLL_BACK, mirrored_and_stopped, again=ROLL_BACK, candidates=1, successor=""
+    ),
 }
 
-# It differs from a removal in one step.
+# They differ in a step or two.
 _IN_DETAIL = {
+    "take a snapshot of mirrored disks": Story(TAKE, mirrored_with_data),
+    "remove a snapshot of mirrored disks": Story(
+        REMOVE, mirrored_with_snapshot, again=REMOVE, uncertain=LEFT
+    ),
+    "remove a mirrored instance with a snapshot": Story(
+        RemoveInstance(instance_name=WEB1), mirrored_and_stopped,
+        again=RemoveInstance(instance_name=WEB1), uncertain=LEFT,
+    ),
     "remove an instance with a snapshot": Story(
         RemoveInstance(instance_name=WEB1), stopped_with_snapshot,
         again=RemoveInstance(instance_name=WEB1), uncertain=LEFT,
