@@ -35,7 +35,7 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
         if fields.get("os_type") == ASK:
             fields["os_type"] = select_os(client)
-        if asks and chosen is None:
+        if asks and chosen is None and _kind(entry) != "cluster":  # which there is one of
             fields |= _whole_name(client, entry, fields)
         jobs = _jobs(entry, fields, options, chosen)
         # The coordinator would say the same of bad parameters, after a round trip.
