@@ -62,7 +62,10 @@ _OF_NODES = (
     _Way("--tags", "those with one of these tags", _has_a_tag),
 )
 _WAYS = {"instance": _OF_INSTANCES, "node": _OF_NODES}
-_FIELDS = {"instance": ("name", "pnode", "snodes", "tags"), "node": ("name", "tags")}
+_FIELDS = {
+    "instance": ("name", "pnode", "snodes", "tags", "forthcoming"),
+    "node": ("name", "tags"),
+}
 
 
 def add_selection(parser: argparse.ArgumentParser, kind: str) -> None:
@@ -87,7 +90,13 @@ def add_selection(parser: argparse.ArgumentParser, kind: str) -> None:
 
 
 def choose(
-    client: Client, kind: str, words: Sequence[str], way: int | None, *, exist: bool = False
+    client: Client,
+    kind: str,
+    words: Sequence[str],
+    way: int | None,
+    *,
+    exist: bool = False,
+    reserved: bool = True,
 ) -> Chosen:
     """Return what was chosen, asking the coordinator only if need be.
 
@@ -97,6 +106,7 @@ def choose(
         words: of the command line.
         way: what they are, as ``add_selection`` has it.
         exist: see first that there are objects of these names.
+        reserved: choose instances that are only reserved, too; who names one gets it in any case.
 
     Raises:
         InvalidRequest: no words where there should be, or the other way round.
@@ -105,21 +115,31 @@ def choose(
     if way is None:
         if not words:
             raise InvalidRequest(f"Say which {kind}s: names, globs as web*, or --all; see --help.")
-        return _by_name(client, kind, words, exist=exist)
+        return _by_name(client, kind, words, exist=exist, reserved=reserved)
     chosen = _WAYS[kind][way]
     if (chosen.flag == "--all") == bool(words):
         raise InvalidRequest(
             "--all takes no names." if words else f"Say which: {chosen.flag} takes names."
         )
     wanted = set(_nodes(client, words, chosen.nodes) if chosen.nodes else words)
-    rows = _ask(client, kind, _FIELDS[kind])
-    names = [row["name"] for row in rows if chosen.fits(row, wanted)]
+    by = " ".join((chosen.flag, *words))
+    rows = [row for row in _ask(client, kind, _FIELDS[kind]) if chosen.fits(row, wanted)]
+    if not rows:
+        raise NotFound(f"No {kind} is chosen by {by}.")
+    return Chosen(tuple(_names(rows, by, reserved=reserved)), named=False)
+
+
+def _names(rows: Sequence[Row], by: str, *, reserved: bool) -> list[str]:
+    """Return the names of those that a command is for; ``by`` is what chose them."""
+    names = [row["name"] for row in rows if reserved or not row.get("forthcoming")]
     if not names:
-        raise NotFound(f"No {kind} is chosen by {' '.join((chosen.flag, *words))}.")
-    return Chosen(tuple(names), named=False)
+        raise NotFound(f"All that is chosen by {by} is only reserved.")
+    return names
 
 
-def _by_name(client: Client, kind: str, words: Sequence[str], *, exist: bool) -> Chosen:
+def _by_name(
+    client: Client, kind: str, words: Sequence[str], *, exist: bool, reserved: bool
+) -> Chosen:
     if not any(map(is_glob, words)):
         names = full_names(client, kind, words) if exist else words
         return Chosen(tuple(dict.fromkeys(names)), named=True)
@@ -129,10 +149,10 @@ def _by_name(client: Client, kind: str, words: Sequence[str], *, exist: bool) ->
             chosen += full_names(client, kind, [word])
             continue
         condition = name_filter([word], "name", force=False)
-        found = [row["name"] for row in _ask(client, kind, ("name",), condition)]
-        if not found:
+        rows = _ask(client, kind, _FIELDS[kind], condition)
+        if not rows:
             raise NotFound(f"No {kind} fits “{word}”.")
-        chosen += found
+        chosen += _names(rows, f"“{word}”", reserved=reserved)
     return Chosen(tuple(dict.fromkeys(chosen)), named=False)
 
 

@@ -31,7 +31,8 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
         chosen = None
         if entry.many:
             names = getattr(options, entry.many)
-            chosen = choose(client, _kind(entry), names, options.way, exist=asks)
+            takes = operation.takes_reservations
+            chosen = choose(client, _kind(entry), names, options.way, exist=asks, reserved=takes)
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
         if fields.get("os_type") == ASK:
             fields["os_type"] = select_os(client)

@@ -3,9 +3,13 @@
 import io
 
 import pytest
+from msgspec.structs import replace
 
+from common.model.instance import Instance, Reservation
+from coordinator.state.state import state_of
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
+from tests.unit.queries.cluster import STATE, source
 
 EVERY = ["db1.example.com", "mail", "web1.example.com", "web2.example.com"]
 
@@ -51,6 +55,39 @@ def test_an_empty_choice_is_told(
 ) -> None:
     assert run(f"gnt-instance startup {words}") == (3, "", f"Failure: {told}\n")
     assert coordinator.submitted == []
+
+
+def _reserve(coordinator: ScriptedCoordinator, *names: str) -> None:
+    """Have some instances be only reserved."""
+    objects = [
+        replace(each, reservation=Reservation())
+        if isinstance(each, Instance) and each.name in names
+        else each
+        for each in STATE.items()
+    ]
+    coordinator.source = source(state=state_of(objects, STATE.stamp))
+
+
+def test_what_is_only_reserved_is_chosen_where_that_can_be_done_to_it(
+    run: Run, coordinator: ScriptedCoordinator
+) -> None:
+    coordinator.script_job()
+    _reserve(coordinator, "web1.example.com", "mail")
+    made, options = [EVERY[0], EVERY[3]], "--submit --force-multiple"
+    for command, all_of_them, webs in (
+        ("startup", made, made[1:]),
+        ("shutdown", made, made[1:]),
+        ("reboot", made, made[1:]),
+        ("migrate -f", made, made[1:]),
+        ("failover -f", EVERY, EVERY[2:]),
+        ("remove -f", EVERY, EVERY[2:]),
+    ):
+        for words, chosen in (("--all", all_of_them), ("web*", webs), ("mail", ["mail"])):
+            coordinator.submitted.clear()
+            assert run(f"gnt-instance {command} {options} {words}").code == 0
+            assert [job[0]["instance_name"] for job in coordinator.submitted] == chosen, command
+    told = run("gnt-instance startup --force-multiple mai*")
+    assert (told.code, told.err) == (3, "Failure: All that is chosen by “mai*” is only reserved.\n")
 
 
 @pytest.mark.parametrize(
