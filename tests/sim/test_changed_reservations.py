@@ -98,6 +98,7 @@ def test_a_reservation_grows_only_where_there_is_room() -> None:
         ({"disk_template": DiskTemplate.DRBD, "remote_node": "gamma"}, "has to be another one"),
         ({"remote_node": "beta"}, "given with -t"),
         ({"expires": "soon"}, "no span of time"),
+        ({"expires": ""}, "“” is no span of time"),
     ],
 )
 def test_changes_of_a_reservation_that_make_no_sense_are_refused(

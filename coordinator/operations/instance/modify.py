@@ -210,7 +210,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         self._check_os(after)
         if before.forthcoming:
             return await self._of_reserved(cluster, before, after, nics)
-        if self.expires:
+        if self.expires is not None:
             reservation_of(before)
         if self.disk_template:
             after, conversion = await self._converted(cluster, after)

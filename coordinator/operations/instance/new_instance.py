@@ -219,7 +219,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
                 f"Instances are made anew (“create”) or come from another cluster "
                 f"(“{receiving.MODE}”), not by “{self.mode}”."
             )
-        if self.expires and not self.forthcoming:
+        if self.expires is not None and not self.forthcoming:
             raise InvalidRequest(
                 "Only what is reserved expires: --expires goes with --forthcoming."
             )

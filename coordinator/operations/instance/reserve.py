@@ -78,7 +78,7 @@ class ReserveInstance(CreateInstance, kw_only=True):
         super()._check_rest(config)
         if self.mode != "create":
             raise InvalidRequest("What comes from another cluster is made at once, not reserved.")
-        if self.expires:
+        if self.expires is not None:
             parse_duration(self.expires)
         if self.osparams_private or self.osparams_secret:
             raise InvalidRequest(
@@ -90,7 +90,9 @@ class ReserveInstance(CreateInstance, kw_only=True):
         self, cluster: Cluster, nodes: Sequence[NodeId], requests: Sequence[DiskRequest]
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         instance, disks, nics = super()._objects(cluster, nodes, requests)
-        expires_at = cluster.now() + parse_duration(self.expires) if self.expires else 0.0
+        expires_at = (
+            cluster.now() + parse_duration(self.expires) if self.expires is not None else 0.0
+        )
         reservation = Reservation(expires_at=expires_at, has_template=bool(self.disk_template))
         down = replace(instance, admin_state=AdminState.DOWN, reservation=reservation)
         return down, disks, nics
