@@ -219,6 +219,12 @@ def test_a_group_is_evacuated_and_then_removed(how: dict[str, Any]) -> None:
         await cluster.run(
             AssignNodes(group_name=OTHER, nodes=(NodeName("alpha"), BETA, GAMMA, DELTA))
         )
+        for wrong, why in (
+            ("nowhere", "no group “nowhere”"),
+            ("default", "in group default already"),
+        ):
+            with pytest.raises(GntError, match=why):  # though nothing is left to be moved
+                await cluster.run(EvacuateGroup(group_name=DEFAULT, target_groups=(wrong,)))
         await cluster.run(RemoveGroup(group_name=DEFAULT))
         with pytest.raises(Conflict, match="still has nodes"):
             await cluster.run(RemoveGroup(group_name=OTHER))

@@ -52,9 +52,9 @@ class EvacuateGroup(PlannedMoves, kw_only=True):
         config = cluster.config
         group = config.group(self.group_name)
         leaving = [i for node in _nodes_of(config, group) for i in config.instances_on(node.uuid)]
+        question = to_groups(config, leaving, self.target_groups, group)
         if not leaving:
             return MovesPlan()
-        question = to_groups(config, leaving, self.target_groups, group)
         allocators = allocators_for(config.cluster, RequestType.CHANGE_GROUP, self.iallocator)
         moves = await plan_moves(cluster, allocators, question)
         planned = plan_of(cluster, moves, stopping=self.force_failover)

@@ -82,7 +82,8 @@ def to_groups(
         )
     groups = tuple(config.group(ref).uuid for ref in refs)
     if home.uuid in groups:
-        raise Conflict(f"{instances[0].name} is in group {home.name} already.")
+        who = instances[0].name if instances else "What leaves it"
+        raise Conflict(f"{who} is in group {home.name} already.")
     return ToGroups(tuple(instance.name for instance in instances), groups)
 
 
