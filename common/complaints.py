@@ -16,6 +16,7 @@ _PATTERNS = (
         re.compile(r"Expected `(?P<wanted>.*)`, got `(?P<found>.*)`"),
         "{here} is {wanted}, not {found}",
     ),
+    (re.compile(r"Expected `str` matching regex '(?P<form>.*)'"), "{here} does not fit “{form}”"),
     (re.compile(r"Expected `(?P<wanted>[^`]*)`(?P<rest> .*)?"), "{here} is {wanted}{rest}"),
     (re.compile(r"Invalid enum value (?P<value>.*)"), "{here} cannot be {value}"),
 )

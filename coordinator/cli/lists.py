@@ -1,6 +1,7 @@
 """The commands that print a table: ``list`` and ``list-fields`` of every area."""
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -136,8 +137,14 @@ def list_locks(command: str, words: Sequence[str]) -> int:
 
 
 def _pause(text: str) -> float:
-    if not SHORTEST_PAUSE_S <= (seconds := float(text)) <= LONGEST_PAUSE_S:
-        raise ValueError
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not SHORTEST_PAUSE_S <= seconds <= LONGEST_PAUSE_S:
+        raise argparse.ArgumentTypeError(
+            f"“{text}” is no number of seconds from {SHORTEST_PAUSE_S:g} to {LONGEST_PAUSE_S:g}"
+        )
     return seconds
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.units import parse_mib
 from coordinator.cli.keyval import DEFAULT, parse_identkeyval, parse_keyval, split_escaped
+from coordinator.cli.typed import read_plain
 from coordinator.operations.parameter import Parameter
 
 _SPEC = ("cpu-count", "disk-count", "disk-size", "memory-size", "nic-count", "spindle-use")
@@ -110,9 +111,9 @@ def _read(key: str, word: str) -> Any:
     if key == "minmax":
         return [_read_bounds(each) for each in word.split("//")]
     try:
-        return float(word)
-    except ValueError as error:
-        raise InvalidRequest(f"{key}: “{word}” is no number.") from error
+        return read_plain(word, float)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{key}: {error.message}") from error
 
 
 def _read_bounds(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.errors import Cancelled, GntError, InvalidRequest, NotFound, Unreachable
-from common.messages import Order, from_builtins
+from common.messages import Order, from_builtins, to_json
 from common.model.filter_rule import Action, FilterRule
 from common.names import LARGEST_COUNT, FilterId, JobId, is_uuid
 from common.tasks import Background
@@ -154,8 +154,9 @@ def _read_action(told: str | tuple[str, int]) -> tuple[Action, int]:
         case Action.ACCEPT | Action.PAUSE | Action.REJECT | Action.CONTINUE:
             return Action(told), 0
         case _:
+            shown = told if isinstance(told, str) else to_json(told).decode()
             raise InvalidRequest(
-                f"“{told}” is no action of a filter rule; there are ACCEPT, PAUSE, REJECT, "
+                f"“{shown}” is no action of a filter rule; there are ACCEPT, PAUSE, REJECT, "
                 'CONTINUE and ["RATE_LIMIT", N] with N from 1.'
             )
 

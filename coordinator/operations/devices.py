@@ -92,10 +92,12 @@ class NicRequest(Order):
             raise ValueError(f"“{self.mac}” is no MAC address, as in aa:00:00:12:34:56")
         if self.wanted_mac() and int(self.mac[:2], 16) & 1:
             raise ValueError(f"“{self.mac}” is the address of a group of machines, not of one")
+        what = "what a nic is to be"
         try:
-            filled(NicParameters, self.parameters(), what="what a nic is to be")
-        except InvalidRequest as error:
-            raise ValueError(error.message.rstrip(".")) from error
+            filled(NicParameters, self.parameters(), what=what)
+        except InvalidRequest as error:  # who reads this says again what it is about
+            told = error.message.removeprefix(f"Cannot read {what}: ")
+            raise ValueError(told.rstrip(".")) from error
 
     def wanted_mac(self) -> str:
         """The address asked for, or nothing."""

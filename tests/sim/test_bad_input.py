@@ -69,7 +69,7 @@ def _about(kind: str, **fields: object) -> dict[str, object]:
         (CREATE | {"nics": [{}] * 9}, InvalidRequest, "at most 8 nics; 9 were asked for"),
         (CREATE | {"disks": [{"size": 1}] * 17}, InvalidRequest, "at most 16 disks; 17 were"),
         (CREATE | {"nics": [{"mode": "macvtap"}]}, InvalidRequest, "'macvtap'"),
-        (CREATE | {"nics": [{"vlan": ".7:7"}]}, InvalidRequest, "each once"),
+        (CREATE | {"nics": [{"vlan": ".7:7"}]}, InvalidRequest, r"E: nics\[0\]: vlan .*each once"),
         (
             CREATE | {"beparams": {"vcpus": -3}, "ignore_ipolicy": True},
             InvalidRequest, "vcpus is a whole number, at least 1",

@@ -233,7 +233,7 @@ def test_rules_are_listed_as_they_are_asked_and_can_be_replaced() -> None:
         (None, 0, [["opcode", ["=~", "OP_ID", "("]]], "PAUSE", "regular expression"),
         (None, 0, [NEW] * 51, "PAUSE", "50 predicates"),
         (None, 0, [], "HALT", "no action"),
-        (None, 0, [], ["RATE_LIMIT", 0], "no action"),
+        (None, 0, [], ["RATE_LIMIT", 0], r"^“\[\"RATE_LIMIT\",0\]” is no action"),
         (None, 0, {}, "PAUSE", "the filter rule"),
     ],
 )

@@ -93,7 +93,9 @@ def test_locks_are_listed_again_and_again_until_somebody_interrupts(
     assert run("gnt-debug locks --interval 2 -o name,nope").code == 14
     assert slept == []
     for odd in ("0", "-1", "nan", "inf", "soon", "1e9"):
-        assert run(f"gnt-debug locks --interval={odd}").code == 2
+        told = run(f"gnt-debug locks --interval={odd}")
+        assert (told.code, told.out) == (2, "")
+        assert f"“{odd}” is no number of seconds from 0.1 to " in told.err
 
 
 def test_json_is_for_programs(run: Run) -> None:
