@@ -4,7 +4,7 @@ Imports inside functions, under TYPE_CHECKING and by ``import_module("...")`` co
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -54,7 +54,8 @@ IMPURE_CALLS = frozenset({"breakpoint", "input", "open", "print"})
 HARMLESS = frozenset({"random.Random"})  # a type: chance comes as an argument of it
 
 
-def modules() -> dict[str, Path]:
+@cache
+def modules() -> Mapping[str, Path]:
     """Find every file of ours, by the name under which it is imported."""
     found = {}
     for path in (path for top in OURS for path in (PROJECT / top).rglob("*.py")):
@@ -63,36 +64,44 @@ def modules() -> dict[str, Path]:
     return found
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+class Read:
+    """What a file imports, calls and looks up, each in the order in which it stands there."""
 
+    def __init__(self) -> None:
+        self.imports: list[str] = []  # as ``package.module`` or ``package.module.name``
+        self.calls: list[str] = []  # plain names
+        self.attributes: list[str] = []
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield what a file imports, as ``package.module`` or ``package.module.name``."""
-    for node in ast.walk(tree_of(path)):
+    def take(self, node: ast.AST) -> None:
         match node:
             case ast.Import():
-                yield from (alias.name for alias in node.names)
+                self.imports += [alias.name for alias in node.names]
             case ast.ImportFrom():
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                self.imports += [f"{node.module}.{alias.name}" for alias in node.names]
+            case ast.Attribute():
+                self.attributes.append(node.attr)
             case ast.Call(
                 func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
                 args=[ast.Constant(value=str(name)), *_],
             ):
-                yield name
-            case _:
-                pass
-
-
-def calls(path: Path) -> Iterator[str]:
-    """Yield the plain names that a file calls."""
-    for node in ast.walk(tree_of(path)):
-        match node:
+                self.imports.append(name)
             case ast.Call(func=ast.Name(id=name)):
-                yield name
+                self.calls.append(name)
             case _:
                 pass
+
+
+@cache
+def read(path: Path) -> Read:
+    """Read a file, once for all tests: every test asks about most files."""
+    found = Read()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
+        found.take(node)
+    return found
+
+
+def imports(path: Path) -> Sequence[str]:
+    return read(path).imports
 
 
 def under(name: str, prefix: str) -> bool:
@@ -116,7 +125,7 @@ def allowed_to(module: str) -> tuple[str, ...] | None:
     return None
 
 
-def breaches(module: str, imported: Iterator[str]) -> list[str]:
+def breaches(module: str, imported: Iterable[str]) -> list[str]:
     allowed = allowed_to(module)
     if allowed is None:
         return [f"{module} belongs to no layer; give it one in {Path(__file__).name}"]
@@ -149,7 +158,7 @@ def impurities(path: Path) -> list[str]:
             if target and target not in seen:
                 seen.add(target)
                 unread.append(target)
-        found += [f"{path} calls {name}" for name in calls(path) if name in IMPURE_CALLS]
+        found += [f"{path} calls {name}" for name in read(path).calls if name in IMPURE_CALLS]
     return found
 
 
@@ -188,14 +197,10 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert not left, "\n".join(sorted(left))
 
 
-def attributes(path: Path) -> Iterator[str]:
-    return (node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute))
-
-
 def test_what_nodes_told_before_proves_nothing_and_is_for_lists_alone() -> None:
     may = {"coordinator.nodes.calls", "coordinator.master.master"}  # hear it, hand it to queries
     for name, path in modules().items():
-        if name.startswith("coordinator.") and "heard" in attributes(path):
+        if name.startswith("coordinator.") and "heard" in read(path).attributes:
             assert name in may or under(name, "coordinator.queries"), name
 
 
@@ -224,7 +229,7 @@ def test_decisions_are_pure(module: str) -> None:
     ],
 )
 def test_breaches_are_found(module: str, imported: str, is_breach: bool) -> None:
-    assert bool(breaches(module, iter([imported]))) is is_breach
+    assert bool(breaches(module, [imported])) is is_breach
 
 
 @pytest.mark.parametrize(
