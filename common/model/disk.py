@@ -186,6 +186,20 @@ class DumpBacking(Order, kw_only=True, tag="dump"):
         return MiB(0)
 
 
+class StreamBacking(Elsewhere, kw_only=True, tag="stream"):
+    """What a script of an operating system writes, or reads, once; it takes the place of a disk.
+
+    Attributes:
+        run: the script's, on the node.
+    """
+
+    run: str
+
+    @property
+    def where(self) -> str:
+        return f"the stream of the script {self.run}"
+
+
 Backing = (
     FileBacking
     | LvmBacking
@@ -195,6 +209,7 @@ Backing = (
     | RbdBacking
     | BlockBacking
     | DumpBacking
+    | StreamBacking
 )
 """Their tags tell them apart."""
 

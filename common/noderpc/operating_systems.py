@@ -1,7 +1,8 @@
 """Operating systems' definitions on a node, and their scripts, which work on disks of instances.
 
 A script is a process of its own: it goes on while noded is restarted, and is known by the id that
-the caller chose for its run.
+the caller chose for its run. One that imports or exports a disk waits until a copy has been begun
+with its stream in the place of a disk (``StreamBacking``), once.
 """
 
 from abc import abstractmethod
@@ -28,6 +29,9 @@ class Script(StrEnum):
     EXPORT = "export"
     RENAME = "rename"
     VERIFY = "verify"
+
+
+WITH_STREAM = frozenset({Script.IMPORT, Script.EXPORT})  # run once for each disk
 
 
 class DefinitionReport(Report):
@@ -142,8 +146,8 @@ class OperatingSystems(NodeService, prefix="os"):
     async def begin(self, *, run: RunId, order: ScriptOrder) -> None:
         """Start a script, unless it was started for this run before; its disks are attached.
 
-        As long as it goes on, no guest can be started on its disks. Earlier runs for the instance
-        that have ended are forgotten.
+        As long as it goes on, no guest can be started on its disks, or the one it is run for.
+        Earlier runs for the instance that have ended are forgotten.
 
         Raises:
             InvalidRequest, NodeFailure: as ``check``; or a disk is not attached, or in use.

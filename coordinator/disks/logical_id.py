@@ -11,6 +11,7 @@ from common.model.disk import (
     FileBacking,
     LvmBacking,
     RbdBacking,
+    StreamBacking,
 )
 from common.names import NodeId
 
@@ -33,6 +34,8 @@ def logical_id(backing: Backing, nodes: tuple[NodeId, ...]) -> list[Any]:
             return [backing.provider, backing.name]
         case DumpBacking():
             return [backing.export, backing.name]
+        case StreamBacking():
+            return [backing.run]
 
 
 def device_path(backing: Backing, node: NodeId) -> str:
@@ -50,3 +53,5 @@ def device_path(backing: Backing, node: NodeId) -> str:
             return f"/dev/rbd/{backing.pool}/{backing.image}"
         case ExtBacking() | DumpBacking():
             return backing.name
+        case StreamBacking():
+            return backing.where

@@ -10,8 +10,7 @@ from noded.copies.door import knows
 from noded.copies.fetching import CONNECT_S
 from noded.copies.frames import DEAD_AFTER_S, Heard, Hello, Line
 from noded.copies.orders import Bringing
-from noded.copies.serving import Serving
-from noded.copies.source import Source
+from noded.copies.served import serving
 from noded.copies.status import Status
 
 
@@ -23,13 +22,7 @@ class Bringer:
         self._order = order
         self._context = stranger_context(Path(order.identity), order.peer.certificate, serves=False)
         self._status = Status(order.status)
-        self._serving = Serving(
-            Source(order.disk, order.compression),
-            path=order.path,
-            rate=order.rate,
-            begin=self._status.begin,
-            advance=self._status.advance,
-        )
+        self._serving = serving(order, begin=self._status.begin, advance=self._status.advance)
 
     def run(self) -> None:
         """Send what is missing there, and leave word of how it ended."""

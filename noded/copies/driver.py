@@ -1,8 +1,6 @@
 """Copying by processes of their own, which outlive noded."""
 
 import os
-import secrets
-import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,18 +10,16 @@ from msgspec.structs import replace
 
 from common.errors import NodeFailure
 from common.messages import to_json
-from common.model.disk import Mode
+from common.model.disk import DumpBacking, Mode, StreamBacking
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
 from noded.copies.device import claim
 from noded.copies.home import Home
 from noded.copies.interface import Copier, Fetched
+from noded.copies.listening import listen, offered
 from noded.copies.orders import Bringing, Expecting, Fetching, Sending, Side, Task
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
-
-SECRET_BYTES = 32
-BACKLOG = 16
 
 OpenDisk = Callable[[DiskSpec], int]
 
@@ -57,8 +53,8 @@ class ProcessCopier(Copier):
         await self._end(home)
         with ExitStack() as ours:  # the process has copies of its own
             descriptor = await in_thread(self._open, ours, disk, Mode.READ_ONLY)
-            listener = ours.enter_context(_listen(self._address))
-            offer = _offer(listener)
+            listener = ours.enter_context(listen(self._address))
+            offer = offered(listener)
             order = Sending(
                 identity=str(self._identity),
                 peer=peer,
@@ -91,6 +87,7 @@ class ProcessCopier(Copier):
                 disk=descriptor,
                 sums=sums,
                 status=status,
+                may_grow=isinstance(disk.backing, DumpBacking),
             )
             self._start(home, order, order.descriptors)
 
@@ -103,8 +100,8 @@ class ProcessCopier(Copier):
         with ExitStack() as ours:
             descriptor = await in_thread(self._open, ours, disk, Mode.READ_WRITE)
             # Where it was expected before is what the other cluster has been told.
-            listener = ours.enter_context(_listen(self._address, before.port if before else 0))
-            offer = before or _offer(listener)
+            listener = ours.enter_context(listen(self._address, before.port if before else 0))
+            offer = before or offered(listener)
             sums, status = _files(ours, home, "sums", "status.json")
             order = Expecting(
                 identity=str(self._identity),
@@ -183,7 +180,8 @@ class ProcessCopier(Copier):
     def _open(self, ours: ExitStack, disk: DiskSpec, mode: Mode) -> int:
         descriptor = self._open_disk(replace(disk, mode=mode))
         ours.callback(os.close, descriptor)
-        claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)
+        if not isinstance(disk.backing, StreamBacking):
+            claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)
         return descriptor
 
     def _start(self, home: Home, order: Side, handed: tuple[int, ...]) -> None:
@@ -231,17 +229,3 @@ def _files(ours: ExitStack, home: Home, *names: str) -> list[int]:
         ours.callback(os.close, file)
     os.ftruncate(files[-1], 0)
     return files
-
-
-def _offer(listener: socket.socket) -> Offer:
-    return Offer(port=listener.getsockname()[1], secret=secrets.token_hex(SECRET_BYTES))
-
-
-def _listen(address: str, port: int = 0) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        return socket.create_server((address, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise NodeFailure(
-            f"Cannot offer a disk on {address}: {error.strerror}.", address=address
-        ) from error

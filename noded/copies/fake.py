@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import NodeFailure
+from common.model.disk import StreamBacking
 from common.names import DiskId
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
@@ -19,6 +20,7 @@ class _Offered:
     disk: DiskSpec
     peer: Peer
     offer: Offer
+    taken_by: object = None  # the first that came, where others would find nothing any more
 
 
 @dataclass
@@ -85,10 +87,13 @@ class FakeCopier(Copier):
         self._fetching.clear()
         self._between.forget()
 
-    def shown_to(self, node: str, copy: str, offer: Offer) -> str | None:
+    def shown_to(self, node: str, copy: str, offer: Offer, visit: object) -> str | None:
         """Return what a node may read of a disk; None if that is nothing."""
         offered = self._offered.get(copy)
         if offered is None or offered.offer != offer or offered.peer.name != node:
+            return None
+        offered.taken_by = offered.taken_by or visit
+        if isinstance(offered.disk.backing, StreamBacking) and offered.taken_by is not visit:
             return None
         return self._contents.read(offered.disk)
 
@@ -209,7 +214,7 @@ class FakeCopier(Copier):
         if not self._wires.reaches(fetching.source, self._address):
             return None
         source = self._wires.copiers[fetching.source]
-        return source.shown_to(self._name, copy, fetching.offer)
+        return source.shown_to(self._name, copy, fetching.offer, fetching)
 
 
 def _now() -> float:

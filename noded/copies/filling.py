@@ -7,8 +7,19 @@ from typing import Protocol
 
 from common.errors import NodeFailure
 from noded.copies import chunks
-from noded.copies.frames import DEAD_AFTER_S, Frame, Garbled, Hello, Kind, Line, Welcome
+from noded.copies.frames import (
+    DEAD_AFTER_S,
+    SCRIPTS_S,
+    Frame,
+    Garbled,
+    Hello,
+    Kind,
+    Line,
+    Welcome,
+)
+from noded.copies.growing import GrowingTarget
 from noded.copies.status import Status
+from noded.copies.streams import StreamTarget, is_stream, meet
 from noded.copies.target import Sums, Target
 
 WORKERS = min(4, os.cpu_count() or 1)
@@ -25,6 +36,20 @@ class Wanted(Protocol):
     def disk(self) -> int: ...
     @property
     def sums(self) -> int: ...
+    @property
+    def may_grow(self) -> bool: ...
+
+
+class Filled(Protocol):
+    """What takes what has arrived; see ``Target``."""
+
+    def write(
+        self, index: int, payload: bytes, expected: bytes, *, is_packed: bool
+    ) -> list[bytes]: ...
+    def write_zeros(self, index: int, count: int) -> list[bytes]: ...
+    def sync_some(self, written: int) -> None: ...
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class Filling:
@@ -35,6 +60,9 @@ class Filling:
         self._wanted, self._status, self._from = wanted, status, source
         self._sums = Sums(wanted.sums)
         self._received = 0
+        self._pipe = meet(wanted.disk, os.O_WRONLY) if is_stream(wanted.disk) else None
+        if self._pipe is not None or wanted.may_grow:
+            self._sums.cut(0)  # what began anew begins at its beginning
 
     def fill(self, line: Line, secret: str) -> None:
         """Return when all is there, durable.
@@ -45,32 +73,52 @@ class Filling:
         """
         sums = self._sums
         line.wait_for(WELCOME_S)
-        line.say(Hello(secret=secret, have=len(sums.all), sum=sums.whole.hex()))
+        patience_s = DEAD_AFTER_S if self._pipe is None else SCRIPTS_S
+        line.say(
+            Hello(secret=secret, have=len(sums.all), sum=sums.whole.hex(), patience_s=patience_s)
+        )
         welcome = line.hear(Welcome)
         line.wait_for(DEAD_AFTER_S)
         if welcome.begin not in (0, len(sums.all)):
             raise Garbled("it begins elsewhere than asked")
         sums.cut(welcome.begin)
-        self._status.begin(welcome.size, welcome.begin * chunks.CHUNK)
-        target = Target(self._wanted.disk, self._wanted.path, welcome.size)
+        self._status.begin(welcome.size or 0, welcome.begin * chunks.CHUNK)
+        target = self._target(welcome.size)
         try:
-            self._take_all(line, target, chunks.chunks_in(welcome.size))
+            self._take_all(line, target, welcome.size)
             target.finish()
         finally:
             target.close()
 
-    def _take_all(self, line: Line, target: Target, count: int) -> None:
+    def _target(self, size: int | None) -> Filled:
+        wanted = self._wanted
+        if self._pipe is not None:
+            return StreamTarget(self._pipe, wanted.path, size)
+        if size is not None:
+            return Target(wanted.disk, wanted.path, size)
+        if wanted.may_grow:
+            return GrowingTarget(wanted.disk, wanted.path)
+        raise NodeFailure(
+            f"What {self._from} sends was written by a script, and only one that imports can "
+            f"make the disk {wanted.path} of it."
+        )
+
+    def _take_all(self, line: Line, target: Filled, size: int | None) -> None:
         """Write what comes, some chunks at a time, until the sum of the whole."""
         ahead: deque[Future[list[bytes]]] = deque()
-        with ThreadPoolExecutor(WORKERS) as pool:
+        count = None if size is None else chunks.chunks_in(size)
+        # What has no places is written in its order.
+        with ThreadPoolExecutor(WORKERS if isinstance(target, Target) else 1) as pool:
             try:
                 expected = len(self._sums.all)
                 while (frame := line.receive()).kind is not Kind.END:
                     if frame.number != expected:
                         raise Garbled(f"chunk {frame.number} came instead of {expected}")
                     expected += frame.length if frame.kind is Kind.ZEROS else 1
-                    if expected > count:
+                    if count is not None and expected > count:
                         raise Garbled("there is more than there can be")
+                    if count is None and frame.kind is Kind.ZEROS and frame.length:
+                        raise Garbled("there are zeros, and nobody knows of which size")
                     ahead.append(self._begin_writing(line, target, frame, pool))
                     while len(ahead) > AHEAD:
                         self._note(ahead.popleft(), target)
@@ -78,7 +126,8 @@ class Filling:
                     self._note(ahead.popleft(), target)
             finally:
                 pool.shutdown(cancel_futures=True)
-        if line.read(frame.length) != self._sums.whole or len(self._sums.all) != count:
+        is_as_many = count is None or len(self._sums.all) == count
+        if line.read(frame.length) != self._sums.whole or not is_as_many:
             self._sums.cut(0)
             raise NodeFailure(
                 f"What has arrived on the disk {self._wanted.path} is not what "
@@ -86,7 +135,7 @@ class Filling:
             )
 
     def _begin_writing(
-        self, line: Line, target: Target, frame: Frame, pool: ThreadPoolExecutor
+        self, line: Line, target: Filled, frame: Frame, pool: ThreadPoolExecutor
     ) -> Future[list[bytes]]:
         if frame.kind is Kind.ZEROS:
             return pool.submit(target.write_zeros, frame.number, frame.length)
@@ -97,7 +146,7 @@ class Filling:
         is_packed = frame.kind is Kind.PACKED
         return pool.submit(target.write, frame.number, payload, frame.sum, is_packed=is_packed)
 
-    def _note(self, writing: Future[list[bytes]], target: Target) -> None:
+    def _note(self, writing: Future[list[bytes]], target: Filled) -> None:
         written = writing.result()
         self._sums.add(written)
         target.sync_some(len(written))

@@ -10,12 +10,15 @@ import socket
 import ssl
 import struct
 from enum import IntEnum
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
+
+from msgspec import Meta
 
 from common.messages import Order, from_json, to_json
 from noded.copies.chunks import CHUNK, SUM_BYTES
 
 DEAD_AFTER_S = 60  # without a byte: the other side is gone, or its disk hangs
+SCRIPTS_S = 3600  # for a script to read on, or to write on
 LARGEST_WORD = 4096
 
 _FRAME = struct.Struct(">BQI16s")  # kind, chunk, length of what follows (or how many chunks), sum
@@ -32,18 +35,27 @@ class Kind(IntEnum):
     PROBLEM = 5  # followed by a sentence: the disk cannot be read
 
 
-class Hello(Order):
-    """``have`` chunks are there already, whose sum is ``sum`` (hexadecimal)."""
+class Hello(Order, omit_defaults=True):
+    """``have`` chunks are there already, whose sum is ``sum`` (hexadecimal).
+
+    A script may take nothing for ``patience_s``: it makes a file system first, say. Of disks that
+    is not said, as nodes that know of no scripts expect.
+    """
 
     secret: str
     have: int
     sum: str
+    patience_s: Annotated[int, Meta(ge=1, le=SCRIPTS_S)] = DEAD_AFTER_S
 
 
 class Welcome(Order):
-    """The disk has ``size`` bytes; what is sent begins with the chunk ``begin``."""
+    """The disk has ``size`` bytes; what is sent begins with the chunk ``begin``.
 
-    size: int
+    Of what a script writes nobody knows the size before its end. Each of its chunks but the last
+    is whole, and as long as it writes nothing no chunks of zeros are sent, so as to be heard.
+    """
+
+    size: int | None
     begin: int
 
 
@@ -84,6 +96,8 @@ class Line:
     def wait_for(self, seconds: float) -> None:
         """Wait so long for the other side from now on, whatever is read or sent."""
         self._connection.settimeout(seconds)
+        option = max(DEAD_AFTER_S, round(seconds)) * 1000
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, option)
 
     def say(self, word: Order) -> None:
         text = to_json(word)

@@ -28,6 +28,7 @@ class Fetching(Order, tag="fetch"):
     disk: int
     sums: int  # of the chunks that are there, as far as the copy had come before
     status: int
+    may_grow: bool = False  # a dump, which is as long as what a script has written
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -44,6 +45,7 @@ class Expecting(Order, tag="expect"):
     listener: int
     sums: int
     status: int
+    may_grow: bool = False
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ SOON_S = 2.0  # until a rate can be told
 
 def sentence(fetched: Fetched) -> str:
     """Say how much is copied, how fast, and how long it will take."""
-    if not fetched.total:
-        return "the copy begins"
+    if not fetched.total:  # of what a script writes it is known at the end
+        return f"{_size(fetched.done)} copied" if fetched.done else "the copy begins"
     done = f"{_size(fetched.done)} of {_size(fetched.total)} copied"
     if fetched.seconds < SOON_S or fetched.done <= fetched.done_before:
         return done

@@ -9,8 +9,7 @@ from common.tls.context import server_context
 from noded.copies.door import Door, Visit, to_member
 from noded.copies.frames import Garbled
 from noded.copies.orders import Sending
-from noded.copies.serving import Serving
-from noded.copies.source import Source
+from noded.copies.served import serving
 
 IDLE_S = 3600.0  # until an offer lapses that nobody makes use of
 
@@ -25,8 +24,7 @@ class Sender:
             server_context(Path(order.identity)),
             to_member(order.peer, order.secret),
         )
-        source = Source(order.disk, order.compression)
-        self._serving = Serving(source, path=order.path, rate=order.rate)
+        self._serving = serving(order)
 
     def run(self) -> None:
         """Serve until nobody has come for an hour, or this process is killed."""

@@ -21,8 +21,8 @@ class Serving:
         *,
         path: str,
         rate: int,
-        begin: Callable[[int, int], None] = lambda _size, _done: None,
-        advance: Callable[[int, int], None] = lambda _done, _sent: None,
+        begin: Callable[[int, int], None],
+        advance: Callable[[int, int], None],
     ) -> None:
         """Say how far it is by ``begin`` and ``advance``, in bytes of the disk and on the line."""
         self._source, self._path, self._rate = source, path, rate
@@ -34,6 +34,7 @@ class Serving:
         Raises:
             Garbled, OSError, EOFError, InvalidRequest: the other side is gone, or makes no sense.
         """
+        line.wait_for(hello.patience_s)
         try:
             begin = self._source.agreed(hello.have, hello.sum)
             line.say(Welcome(size=self._source.size, begin=begin))

@@ -37,6 +37,24 @@ class Sums:
         del self.all[count:]
 
 
+def verified(
+    index: int, payload: bytes, expected: bytes, size: int | None, *, is_packed: bool
+) -> bytes:
+    """Return a chunk of what has ``size`` bytes; None: nobody knows how many.
+
+    Raises:
+        Garbled: it is not what was sent.
+    """
+    try:
+        chunk = chunks.unpack(payload) if is_packed else payload
+    except ValueError as error:
+        raise Garbled(str(error)) from error
+    is_as_long = bool(chunk) if size is None else len(chunk) == chunks.length_of(index, size)
+    if not is_as_long or chunks.sum_of(chunk) != expected:
+        raise Garbled(f"chunk {index} has arrived damaged")
+    return chunk
+
+
 class Target:
     """A disk of which chunks are written, each checked against its sum first."""
 
@@ -58,15 +76,9 @@ class Target:
             Garbled: it is not what was sent.
             NodeFailure: the disk does not take it, or has no room for it.
         """
-        try:
-            chunk = chunks.unpack(payload) if is_packed else payload
-        except ValueError as error:
-            raise Garbled(str(error)) from error
-        length = chunks.length_of(index, self._source_size)
-        if len(chunk) != length or chunks.sum_of(chunk) != expected:
-            raise Garbled(f"chunk {index} has arrived damaged")
+        chunk = verified(index, payload, expected, self._source_size, is_packed=is_packed)
         offset = index * chunks.CHUNK
-        room = max(0, min(length, self._size - offset))
+        room = max(0, min(len(chunk), self._size - offset))
         if not chunks.is_zero(chunk[room:]):
             raise NodeFailure(
                 f"The disk {self._path} has {self._size} bytes, and there is data beyond that on "

@@ -21,6 +21,7 @@ from common.model.disk import (
     GlusterBacking,
     LvmBacking,
     RbdBacking,
+    StreamBacking,
 )
 from common.model.pool_kind import PoolKind
 from common.names import NodeId
@@ -45,6 +46,7 @@ from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
 from noded.operating_systems.driver import Places, ProcessOsDriver
+from noded.operating_systems.streams import Streams
 from noded.powercycle import find_switch
 from noded.programs.directory import ProgramDirectory
 from noded.storage.adopted import AdoptedStorage
@@ -141,6 +143,7 @@ def _drivers(
             ExtBacking: ExtStorage(paths.providers(), attached),
             RbdBacking: RbdStorage(attached),
             DumpBacking: exports,
+            StreamBacking: Streams(paths.os_runs),
             BlockBacking: AdoptedStorage(attached),
         },
         {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},

@@ -3,7 +3,7 @@
 from common.errors import InvalidRequest, NodeFailure
 from common.model.os_name import check_os_parameters, check_variant, read_os_name
 from common.names import check_name, is_uuid
-from common.noderpc.operating_systems import Script, ScriptOrder
+from common.noderpc.operating_systems import WITH_STREAM, Script, ScriptOrder
 from noded.operating_systems.definition import WITH_PARAMETERS, Definition
 
 
@@ -23,6 +23,10 @@ def check_order(order: ScriptOrder) -> None:
     if not all(map(is_uuid, ids)) or any(disk.instance != subject.id for disk in subject.disks):
         raise InvalidRequest(
             f"The disks of {subject.name} are told apart by UUIDs, and are its own."
+        )
+    if (order.disk is None) is (order.script in WITH_STREAM):
+        raise InvalidRequest(
+            f"“{order.script}” is run for {'one disk' if order.disk is None else 'all disks'}."
         )
     if order.disk is not None and order.disk >= len(subject.disks):
         raise InvalidRequest(f"{subject.name} has no disk {order.disk}.")

@@ -16,7 +16,13 @@ from common.model.disk import Mode
 from common.model.os_name import read_os_name
 from common.names import InstanceId
 from common.noderpc.disks import DiskSpec
-from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
+from common.noderpc.operating_systems import (
+    WITH_STREAM,
+    DefinitionReport,
+    Script,
+    ScriptOrder,
+    ScriptReport,
+)
 from noded.copies.device import claim
 from noded.operating_systems.check import check_fits, check_order
 from noded.operating_systems.definition import (
@@ -115,7 +121,7 @@ class ProcessOsDriver(OsDriver):
             problem = f"The script {about.script} was killed.{f' {said}' if said else ''}"
         elif result.status:
             said = last_lines(Path(about.log))
-            problem = f"The script {about.script} {_ending(result.status)}.{said}"
+            problem = f"The script {about.script} {result.ending}.{said}"
         return ScriptReport(offset=offset, has_ended=True, problem=problem, log=about.log)
 
     async def end(self, run: str) -> None:
@@ -145,11 +151,14 @@ class ProcessOsDriver(OsDriver):
         about = f"{order.script} of {subject.os} for {subject.name}"
         with ExitStack() as ours:  # the process has copies of its own
             disks = [self._open(ours, disk) for disk in subject.disks]
+            used = slice(None) if order.disk is None else slice(order.disk, order.disk + 1)
+            for descriptor, disk in zip(disks[used], subject.disks[used], strict=True):
+                claim(descriptor, disk.backing.where, to_write=True)
             home.remove()
             home.prepare()
             log = log_path(self._places.logs, order, time.time())
             places = [_place(each) for each in disks]
-            paths = tuple(path for path, _ in places)
+            paths = tuple(path for path, _ in places[used])
             home.keep(
                 Run(
                     script=about,
@@ -159,6 +168,7 @@ class ProcessOsDriver(OsDriver):
                     layers=layers_on(paths),
                 )
             )
+            stream = str(home.make_stream()) if order.script in WITH_STREAM else ""
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             ours.callback(os.close, output)
             told = environment(order, definition, places)
@@ -167,8 +177,10 @@ class ProcessOsDriver(OsDriver):
                 directory=definition.path or "/",
                 environment=dict(told),
                 secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
-                disks=tuple(disks),
+                disks=tuple(disks[used]),
                 log=output,
+                reads=stream if order.script is Script.IMPORT else "",
+                writes=stream if order.script is Script.EXPORT else "",
                 result=str(home.directory / RESULT),
             )
             self._start(home, task, ours)
@@ -177,7 +189,6 @@ class ProcessOsDriver(OsDriver):
         # Whatever a guest may do with it: what is installed has to be written.
         descriptor = self._open_disk(replace(disk, mode=Mode.READ_WRITE))
         ours.callback(os.close, descriptor)
-        claim(descriptor, disk.backing.where, to_write=True)
         return descriptor
 
     def _start(self, home: Home, task: Task, ours: ExitStack) -> None:
@@ -226,13 +237,6 @@ def _place(descriptor: int) -> tuple[str, str]:
     """Return where an open disk is, and what it is: what was checked is what is told."""
     path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
     return path, "block" if path.startswith("/dev/") else "file:loop"
-
-
-def _ending(status: int) -> str:
-    # A shell stands between, and tells signals in its way.
-    if status > 128:
-        return f"was ended by signal {status - 128}"
-    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 def _report(directory: Path, hidden: Sequence[Path]) -> DefinitionReport:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from common.errors import NodeFailure, NotFound
 from common.model.os_name import read_os_name
 from common.names import DiskId
+from common.noderpc.disks import DiskSpec
 from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder, ScriptReport
 from noded.copies.fake_between import Contents
 from noded.operating_systems.check import check_fits, check_order
 from noded.operating_systems.definition import Definition, find_definition, report_of
+from noded.operating_systems.fake_streams import DUMP, FakeStreams
 from noded.operating_systems.interface import OsDriver
 from noded.storage.storages import Storages
 
@@ -49,9 +51,11 @@ class FakeOsDriver(OsDriver):
         storages: Storages,
         contents: Contents,
         *,
+        streams: FakeStreams | None = None,
         is_in_use: Callable[[DiskId], bool] = lambda _: False,
     ) -> None:
         """Write to ``contents``; ``is_in_use`` tells whether somebody else has a disk open."""
+        self._streams = streams or FakeStreams()
         self._storages, self._contents, self._is_in_use = storages, contents, is_in_use
         self._runs: dict[str, _Run] = {}
         # For scenarios to change:
@@ -63,15 +67,16 @@ class FakeOsDriver(OsDriver):
     def uses(self, disk: DiskId) -> bool:
         """Tell whether a script has a disk of this machine open."""
         active = (run for run in self._runs.values() if not run.has_ended)
-        return any(disk == each.id for run in active for each in run.order.subject.disks)
+        return any(disk == each.id for run in active for each in _used(run.order))
 
     def power_off(self) -> None:
         self._runs.clear()
+        self._streams.waiting.clear()
 
     def settle(self) -> None:
         """Bring all that is run up to now."""
-        for run in self._runs.values():
-            self._settle(run)
+        for name, run in self._runs.items():
+            self._settle(name, run)
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -95,6 +100,7 @@ class FakeOsDriver(OsDriver):
         await self.check(order)
         for disk in order.subject.disks:
             self._storages.open(disk)
+        for disk in _used(order):
             if self.uses(disk.id) or self._is_in_use(disk.id):
                 path = disk.backing.where
                 raise NodeFailure(
@@ -108,6 +114,8 @@ class FakeOsDriver(OsDriver):
             if each.order.subject.id != order.subject.id or not each.has_ended
         }
         self._runs[run] = _Run(order, _now())
+        if order.disk is not None:
+            self._streams.wait(run, self._written_by(order, order.subject.disks[order.disk]))
 
     async def look(self, run: str, offset: int) -> ScriptReport:
         if run not in self._runs:
@@ -119,7 +127,7 @@ class FakeOsDriver(OsDriver):
         found = self._runs[run]
         if self.is_chatty:
             return ScriptReport(text="and on\n", offset=offset + 7)
-        self._settle(found)
+        self._settle(run, found)
         said = f"{found.order.script} of {found.order.subject.os}\n"[offset:]
         return ScriptReport(
             text=said, offset=offset + len(said), has_ended=found.has_ended and not said,
@@ -128,26 +136,43 @@ class FakeOsDriver(OsDriver):
 
     async def end(self, run: str) -> None:
         if found := self._runs.pop(run, None):
-            self._settle(found)
+            self._settle(run, found)
             if not found.has_ended:
-                self._write(found, "a part of ")
+                self._write(run, found, "a part of ")
+        self._streams.waiting.pop(run, None)
 
-    def _settle(self, run: _Run) -> None:
-        if run.has_ended or _now() < run.begun_at + TAKES_S:
+    def _settle(self, name: str, run: _Run) -> None:
+        if run.has_ended or _now() < run.begun_at + TAKES_S or not self._streams.is_done(name):
             return
         run.has_ended = True
         about = f"{run.order.script} of {run.order.subject.os} for {run.order.subject.name}"
         if run.order.script in self.failing:
             run.problem = f"The script {about} ended with status 1. It said last: no mirror"
-            self._write(run, "a part of ")
+            self._write(name, run, "a part of ")
         else:
-            self._write(run, "")
+            self._write(name, run, "")
 
-    def _write(self, run: _Run, how_much: str) -> None:
+    def _write(self, name: str, run: _Run, how_much: str) -> None:
         subject = run.order.subject
-        for disk in subject.disks:
-            if run.order.disk in (None, subject.disks.index(disk)):
-                self._contents.write(disk, f"{how_much}{subject.os} for {subject.name}")
+        word = f"{subject.os} for {subject.name}"
+        if run.order.script is Script.EXPORT:
+            return
+        if run.order.script is Script.IMPORT:
+            word = self._streams.waiting[name].word.removeprefix(DUMP)
+        for disk in _used(run.order):
+            self._contents.write(disk, f"{how_much}{word}" if word else "")
+
+    def _written_by(self, order: ScriptOrder, disk: DiskSpec) -> str | None:
+        """Return what a script writes to its stream; None: it reads that."""
+        if order.script is Script.IMPORT:
+            return None
+        how_much = "a part of " if order.script in self.failing else ""
+        return f"{how_much}{DUMP}{self._contents.read(disk)}"
+
+
+def _used(order: ScriptOrder) -> tuple[DiskSpec, ...]:
+    disks = order.subject.disks
+    return disks if order.disk is None else (disks[order.disk],)
 
 
 def _now() -> float:

@@ -1,14 +1,16 @@
 """What noded keeps of the run of a script; the script's output is kept elsewhere, and longer."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 from common.errors import GntError
 from common.messages import Order, Report, from_json, to_json
 from common.names import InstanceId
-from noded.system.process_home import ProcessHome
+from noded.system.process_home import PRIVATE, ProcessHome
 
 RESULT = "result.json"
+STREAM = "stream"  # the pipe of a script that imports or exports, until it is met
 
 
 class Run(Order):
@@ -18,7 +20,7 @@ class Run(Order):
         script: what it is, for messages: “create of debootstrap+default for web1”.
         instance: whose disks it works on.
         log: where its output goes.
-        disks: their paths.
+        disks: the paths of those.
         layers: the devices that were on top of those before it began.
     """
 
@@ -35,10 +37,25 @@ class Result(Report):
     status: int
     was_stopped: bool = False
 
+    @property
+    def ending(self) -> str:
+        """Say how; a shell stands between, which tells signals in its way."""
+        if self.status > 128:
+            return f"was ended by signal {self.status - 128}"
+        if self.status < 0:
+            return f"was ended by signal {-self.status}"
+        return f"ended with status {self.status}"
+
 
 class Home(ProcessHome):
     def keep(self, run: Run) -> None:
         self.write("run.json", to_json(run))
+
+    def make_stream(self) -> Path:
+        """Make the pipe of a script that imports or exports, and return where it is."""
+        path = self.directory / STREAM
+        os.mkfifo(path, PRIVATE)
+        return path
 
     def run(self) -> Run | None:
         with suppress(OSError):

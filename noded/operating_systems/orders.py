@@ -13,6 +13,8 @@ class Task(Order, kw_only=True):
         secrets: texts that do not appear in its output.
         disks: descriptors that keep guests off, for as long as they are open.
         log: the descriptor of the file for its output.
+    reads: the pipe that it reads from its standard input; empty: nothing.
+    writes: the pipe for its standard output; empty: that is said, too.
         result: the file that says how it ended.
     """
 
@@ -22,4 +24,6 @@ class Task(Order, kw_only=True):
     secrets: tuple[str, ...] = ()
     disks: tuple[int, ...] = ()
     log: int
+    reads: str = ""
+    writes: str = ""
     result: str

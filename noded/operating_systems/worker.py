@@ -26,34 +26,47 @@ def main() -> None:
     descriptor = int(sys.argv[2])
     task = from_json(os.pread(descriptor, LARGEST_TASK, 0), Task, what="what to run")
     os.close(descriptor)
-    _Worker(task).run()
+    # Before a signal waits for anything: nobody may ever come to the other end.
+    reads = meet(task.reads, os.O_RDONLY) if task.reads else None
+    writes = meet(task.writes, os.O_WRONLY) if task.writes else None
+    _Worker(task, reads, writes).run()
+
+
+def meet(stream: str, access: int) -> int:
+    """Open a pipe when somebody opens its other end; nobody comes to it after that."""
+    descriptor = os.open(stream, access | os.O_CLOEXEC)
+    Path(stream).unlink()
+    return descriptor
 
 
 class _Worker:
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, reads: int | None, writes: int | None) -> None:
         self._task = task
         self._was_stopped = False
         # It is begun before anything can be told to end: a signal that comes first waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._script = subprocess.Popen(
             command_line(task.argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL if reads is None else reads,
+            stdout=subprocess.PIPE if writes is None else writes,
+            stderr=subprocess.STDOUT if writes is None else subprocess.PIPE,
             cwd=task.directory,
             env=task.environment,
             start_new_session=True,
             restore_signals=True,
             preexec_fn=_unblock,  # noqa: PLW1509 -- there is one thread
         )
+        for stream in filter(None, (reads, writes)):  # which end with the script
+            os.close(stream)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGALRM, self._kill)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
 
     def run(self) -> None:
-        assert self._script.stdout
+        said = self._script.stdout or self._script.stderr
+        assert said
         mask = Mask(self._task.secrets)
-        for line in self._script.stdout:
+        for line in said:
             _write(self._task.log, mask.hide(line))
         status = self._script.wait()
         unfinished = Path(f"{self._task.result}.new")

@@ -34,7 +34,7 @@ OF_COPIES = (
     Fault(
         "damaged chunk written", "what arrives is checked before it is written",
         "noded/copies/target.py",
-        "if len(chunk) != length or chunks.sum_of(chunk) != expected:", "if False:",
+        "if not is_as_long or chunks.sum_of(chunk) != expected:", "if False:",
         (TARGET,),
     ),
     Fault(

@@ -10,7 +10,7 @@ OF_OPERATING_SYSTEMS = (
     Fault(
         "script on a disk in use", "no script works on a disk that a guest or another script has",
         "noded/operating_systems/driver.py",
-        "        claim(descriptor, disk.backing.where, to_write=True)\n", "",
+        "claim(descriptor, disk.backing.where, to_write=True)", "pass",
         (SCRIPTS,),
     ),
     Fault(

@@ -7,9 +7,11 @@ from common.model.disk import (
     ExtBacking,
     LvmBacking,
     RbdBacking,
+    StreamBacking,
 )
 from common.noderpc.disks import DiskSpec
 from noded.exports.fake import FakeExports
+from noded.operating_systems.fake_streams import FakeStreams
 from noded.storage.fake import FakeStorage
 from noded.storage.lvm.fake import FakeVolumes
 
@@ -32,12 +34,15 @@ class Contents:
         """Begin with zeros; ``others`` are those of all machines, this one to be among them."""
         self._files, self._volumes, self._exports = files, volumes, exports
         self._elsewhere = elsewhere
+        self.streams = FakeStreams()
         self._words: dict[str, str] = {}  # by LVM's UUID
         volumes.on_copy = self._copy
         self._others = others
         others.append(self)
 
     def read(self, disk: DiskSpec) -> str:
+        if isinstance(disk.backing, StreamBacking):
+            return self.streams.read(disk)
         if isinstance(disk.backing, DumpBacking):
             return self._exports.read(disk)
         if not isinstance(disk.backing, LvmBacking | DrbdBacking):
@@ -45,6 +50,9 @@ class Contents:
         return self._words.get(self._volume(disk.backing), "")
 
     def write(self, disk: DiskSpec, word: str) -> None:
+        if isinstance(disk.backing, StreamBacking):
+            self.streams.write(disk, word)
+            return
         if isinstance(disk.backing, DumpBacking):
             self._exports.write(disk, word)
             return

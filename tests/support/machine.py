@@ -15,6 +15,7 @@ from common.model.disk import (
     GlusterBacking,
     LvmBacking,
     RbdBacking,
+    StreamBacking,
 )
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB, NodeId
@@ -102,15 +103,15 @@ class Machine:
         self.exports = FakeExports()
         self.hooks = FakeHooks()
         self.programs = FakePrograms()
+        self.written = Contents(self.storage, self.volumes, self.exports, self.elsewhere, contents)
         storages = self._storages()
         self.guests.open_disk = storages.open
-        self.written = Contents(self.storage, self.volumes, self.exports, self.elsewhere, contents)
         self.copier = FakeCopier(
             name, self.ip, wires, storages=storages, is_guests=self.guests.uses,
             contents=self.written, certificate=self._certificate,
         )  # fmt: skip
         self.operating_systems = FakeOsDriver(
-            storages, self.written,
+            storages, self.written, streams=self.written.streams,
             is_in_use=lambda disk: self.guests.uses(disk) or self.copier.uses(disk),
         )  # fmt: skip
         self.network = FakeNetwork("br0")
@@ -170,7 +171,7 @@ class Machine:
             {
                 FileBacking: files, GlusterBacking: files, LvmBacking: plain,
                 DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
-                DumpBacking: own(self.exports),
+                DumpBacking: own(self.exports), StreamBacking: own(self.written.streams),
                 RbdBacking: own(self.elsewhere), BlockBacking: own(self.adopted),
             },
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},

@@ -29,3 +29,10 @@ def write_definition(directory: Path, *, fails: Script | None = None) -> None:
     (directory / "parameters.list").write_text(
         "mirror where packages are\nroot_password\tof the guest\n"
     )
+
+
+def write_script(directory: Path, script: Script, text: str) -> None:
+    """Have a definition do something else."""
+    path = directory / script
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
