@@ -5,7 +5,6 @@ Access is governed by the socket's file mode, and for what is root's by who has 
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,12 +12,12 @@ from common.errors import Bug, Conflict, GntError, InvalidRequest
 from common.luxi.answers import Request, failure, read_request, success, unreadable
 from common.luxi.framing import Decoder
 from common.places import Places
+from common.unix_socket import listen
 from coordinator.master.roots_own import check_may, user_behind
 
 log = logging.getLogger(__name__)
 
 CHUNK = 65536
-SOCKET_MODE = 0o660
 MOST_CONNECTIONS, MOST_OF_ONE_USER = 512, 384
 READING_PATIENCE_S = 30.0  # for a client to take its answer out of our memory
 
@@ -58,14 +57,7 @@ class LuxiServer:
         """
         self._handle = handle
         await self.check_free()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.unlink(missing_ok=True)
-        # Nobody may connect before the mode is set: an operator's mask may be too generous.
-        before = os.umask(0o777 & ~SOCKET_MODE)
-        try:
-            self._server = await asyncio.start_unix_server(self._serve, self._path)
-        finally:
-            os.umask(before)
+        self._server = await asyncio.start_unix_server(self._serve, sock=listen(self._path))
 
     async def stop(self) -> None:
         """Stop listening and end all connections."""
