@@ -16,12 +16,7 @@ def add_job_options(parser: argparse.ArgumentParser, *, verbose: bool = True) ->
     group.add_argument("--submit", action="store_true", help="do not wait for the job's end")
     group.add_argument("--print-jobid", action="store_true", help="print the job's number first")
     group.add_argument("--dry-run", action="store_true", help="check, and print what would be done")
-    group.add_argument(
-        "--priority",
-        default="normal",
-        metavar="low|normal|high",
-        help="or a number, -20 being the most urgent",
-    )
+    group.add_argument("--priority", default="normal", metavar="low|normal|high", help="of the job")
     group.add_argument("--reason", metavar="TEXT", help="why, for whoever reads the job later")
     add_json(parser)
 

@@ -120,7 +120,11 @@ def _operation(job: dict[str, Any], index: int) -> dict[str, Any]:
             "Running since": format_moment(job["opexec"][index]),
             "Ended": format_moment(job["opend"][index]),
             "Priority": job["oppriority"][index],
-            "Input fields": {k: v for k, v in job["ops"][index].items() if k != "OP_ID"},
+            "Input fields": {
+                name: value
+                for name, value in job["ops"][index].items()
+                if name != "OP_ID" and (name != "depends" or value)
+            },
             "Result": job["opresult"][index] if failure is None else failure["message"],
             "Execution log": [format_log(entry) for entry in job["oplog"][index]],
         }

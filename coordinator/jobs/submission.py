@@ -13,6 +13,7 @@ from coordinator.operations.base import read_operation
 from coordinator.state.versions import to_values
 
 PRIORITIES = range(-20, 20)
+AT_SUBMISSION = (-10, 0, 10)  # Ganeti's; any other is for who looks after the queue
 _ENDS = tuple(status for status in Status if status.is_final)
 
 
@@ -71,12 +72,17 @@ def read_job(
             name: wire[name] for name in _Common.__struct_fields__ if wire.get(name) is not None
         }
         common = from_builtins(extra, _Common, what=f"the attributes of {operation.opcode}")
-        check_priority(common.priority)
+        _check_submitted(common.priority)
         found = [_dependency(*pair, before, find) for pair in common.depends or ()]
-        depends += [dependency for dependency in found if dependency is not None]
+        left = [dependency for dependency in found if dependency is not None]
+        depends += left
         kept: dict[str, Any] = {"dry_run": True} if common.dry_run else {}
         if common.reason:
             kept["reason"] = [list(each) for each in common.reason]
+        if common.comment:
+            kept["comment"] = common.comment
+        if left:
+            kept["depends"] = [[each.job, list(each.statuses)] for each in left]
         given = operation.to_input()
         parameters = operation.parameters().items()
         secret = tuple(name for name, p in parameters if p.secret and given[name])
@@ -114,6 +120,14 @@ def check_priority(priority: int) -> None:
     """
     if priority not in PRIORITIES:
         raise InvalidRequest(f"A priority is from -20 (first) to 19 (last), not {priority}.")
+
+
+def _check_submitted(priority: int) -> None:
+    if priority not in AT_SUBMISSION:
+        raise InvalidRequest(
+            f"A job is submitted with priority -10 (high), 0 or 10 (low), not {priority}; "
+            "“gnt-job change-priority” gives it any other."
+        )
 
 
 def _dependency(

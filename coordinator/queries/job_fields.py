@@ -54,7 +54,7 @@ def job_values(job: Job, names: Sequence[str]) -> list[Any]:
 
 def _shown(op: OperationRecord) -> dict[str, Any]:
     """Return an operation's input; that there were secrets is all that is known of them."""
-    return op.input | dict.fromkeys(op.secret, "<secret>")
+    return {"depends": None} | op.input | dict.fromkeys(op.secret, "<secret>")
 
 
 def _result(op: OperationRecord) -> Any:

@@ -44,7 +44,7 @@ _ERROR: Json = {
 }
 _COMMON: Json = {  # attributes that any operation may have
     "depends": {"type": ["array", "null"], "description": "[[job, [statuses]], …]"},
-    "priority": {"type": "integer", "minimum": -20, "maximum": 19},
+    "priority": {"type": "integer", "enum": [-10, 0, 10]},
     "comment": {"type": ["string", "null"]},
 }
 

@@ -186,7 +186,7 @@ async def _queue(cluster: SimulatedCluster) -> None:
     waiting: dict[str, Any] = {"depends": [[running, ["success", "error"]]], "comment": "later"}
     await cluster.submit(StartInstance(instance_name=InstanceName("db1")), **waiting)
     cancelled = await cluster.submit(Delay(duration=1.0), **waiting)
-    await cluster.submit(Delay(duration=1.0), Delay(duration=2.0), priority=5, **waiting)
+    await cluster.submit(Delay(duration=1.0), Delay(duration=2.0), priority=10, **waiting)
     await cluster.master.luxi("CancelJob", cancelled)
     await asyncio.sleep(1)
 

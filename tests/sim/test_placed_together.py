@@ -34,7 +34,7 @@ def test_room_for_those_evacuated_is_kept_at_a_take_over() -> None:
             await cluster.crash_master()
             await cluster.take_over("beta")
             late = [order(f"late{number}", pnode="alpha") for number in range(2)]
-            numbers = [await cluster.submit(each, priority=-20) for each in late]
+            numbers = [await cluster.submit(each, priority=-10) for each in late]
             assert all(await made(cluster, [JobId(number) for _, number in moves]))
             assert sum(await made(cluster, numbers)) == 1
             await check_not_overcommitted(cluster)
@@ -109,7 +109,7 @@ def test_what_many_were_promised_outlives_their_coordinator() -> None:
             await cluster.crash_master()
             await cluster.take_over("beta")
             await allow_jobs(cluster, 50)
-            late = await cluster.submit(order("late"), priority=-20)
+            late = await cluster.submit(order("late"), priority=-10)
             assert await made(cluster, [late, *numbers]) == [False, *[True] * 8]
             await check_not_overcommitted(cluster)
 

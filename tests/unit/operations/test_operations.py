@@ -44,7 +44,7 @@ def test_it_says_what_it_is_for(opcode: str) -> None:
 @pytest.mark.parametrize("opcode", EVERY)
 def test_every_parameter_is_explained(opcode: str) -> None:
     kind = find_operation(opcode)
-    assert set(kind.parameters()) == set(kind.__struct_fields__)
+    assert set(kind.parameters()) == set(kind.__struct_encode_fields__)
     assert all(parameter.help for parameter in kind.parameters().values())
 
 
@@ -99,7 +99,13 @@ def test_no_parameter_is_of_a_type_that_only_the_coordinator_makes(opcode: str) 
 
 
 def test_attributes_that_all_have_are_left_to_the_queue() -> None:
-    wire = {"OP_ID": "OP_TEST_DELAY", "duration": 1, "priority": 3, "depends": None, "comment": "x"}
+    wire = {
+        "OP_ID": "OP_TEST_DELAY",
+        "duration": 1,
+        "priority": 10,
+        "depends": None,
+        "comment": "x",
+    }
     assert read_operation(wire).summary() == "TEST_DELAY(1.0)"
 
 
@@ -181,7 +187,7 @@ def test_migration_as_ganetis_programs_ask_for_it_is_understood() -> None:
 def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -> None:
     kind = find_operation(opcode)
     wire = _sample(kind).to_input()
-    for name in opcodes()[opcode].keys() - set(kind.__struct_fields__):
+    for name in opcodes()[opcode].keys() - set(kind.__struct_encode_fields__):
         for value in (None, opcodes()[opcode][name].default):
             assert read_operation(wire | {name: value}) == _sample(kind)
         with pytest.raises(InvalidRequest, match=f"parameter {name} of {opcode} is Ganeti's"):

@@ -188,7 +188,7 @@ def test_job_fields_have_ganeti_forms() -> None:
         [["OpPrereqError", ["It is there.", "wrong_state"]]],
         [{"code": "conflict", "message": "It is there.", "detail": {"node": "delta"}}],
         [[[1, [21, 500000], "message", "looking"]]],
-        [{"OP_ID": "OP_NODE_ADD", "node_name": "delta", "token": "<secret>"}],
+        [{"depends": None, "OP_ID": "OP_NODE_ADD", "node_name": "delta", "token": "<secret>"}],
         "error",
         ["NODE_ADD(delta)"],
     ]
