@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from common.errors import Conflict, GntError, NoCapacity
@@ -12,12 +12,17 @@ from coordinator.cli.follow import Ended, follow
 from coordinator.cli.telling import in_words, print_failure, write
 from coordinator.operations.registry import find_operation
 
+Jobs = Sequence[list[dict[str, Any]]]
+Submit = Callable[[Client, Jobs], list[int | GntError]]
+
 
 def run_jobs(
     client: Client,
-    jobs: Sequence[list[dict[str, Any]]],
+    jobs: Jobs,
     options: argparse.Namespace,
     labels: Sequence[str] = (),
+    *,
+    submit: Submit | None = None,
 ) -> int:
     """Submit jobs of one operation each and, unless told not to, follow them.
 
@@ -26,6 +31,7 @@ def run_jobs(
         jobs: each a list of operations.
         options: of the command line.
         labels: whom each job is about; told before each line when there are several.
+        submit: how; all at once, unless it is said.
 
     Returns:
         The exit code: that of the first one that failed.
@@ -33,7 +39,7 @@ def run_jobs(
     Raises:
         GntError: the only job was refused, or failed.
     """
-    numbers = _submit(client, jobs)
+    numbers = (submit or submit_together)(client, jobs)
     accepted = [number for number in numbers if isinstance(number, int)]
     if options.print_jobid:
         print(*accepted, sep="\n", flush=True)
@@ -96,7 +102,8 @@ def _about(row: Any) -> str:
             return ""
 
 
-def _submit(client: Client, jobs: Sequence[list[dict[str, Any]]]) -> list[int | GntError]:
+def submit_together(client: Client, jobs: Jobs) -> list[int | GntError]:
+    """Submit jobs, all or none of them; return the number of each, or why it was refused."""
     try:
         if len(jobs) == 1:
             return [int(client.call("SubmitJob", jobs[0]))]
@@ -107,6 +114,20 @@ def _submit(client: Client, jobs: Sequence[list[dict[str, Any]]]) -> list[int | 
             "tell."
         ) from error
     return [int(value) if accepted else from_ganeti(value) for accepted, value in told]
+
+
+def submit_each(client: Client, jobs: Jobs) -> list[int | GntError]:
+    """Submit jobs one after the other; one that is refused keeps none of the others back."""
+    return [_submit_alone(client, job) for job in jobs]
+
+
+def _submit_alone(client: Client, job: list[dict[str, Any]]) -> int | GntError:
+    try:
+        return submit_together(client, [job])[0]
+    except ConnectionLost:
+        raise
+    except GntError as error:
+        return error
 
 
 def _report(failures: Sequence[GntError]) -> int:

@@ -1,12 +1,13 @@
 """The file of ``gnt-instance batch-create``."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from common.errors import InvalidRequest
+from common.errors import Conflict, InvalidRequest
 from coordinator.cli.batch import OF
 from coordinator.cli.json_file import read_objects
 from tests.unit.cli.conftest import Run
@@ -80,6 +81,28 @@ def test_jobs_are_submitted_from_files(
     coordinator.submitted.clear()
     assert run(f"gnt-debug submit-job --submit --job-repeat 3 {other}").code == 0
     assert len(coordinator.submitted) == 3
+
+
+def test_jobs_that_are_submitted_one_by_one_do_not_keep_one_another_back(
+    run: Run, coordinator: ScriptedCoordinator, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.json"
+    file.write_text('[{"OP_ID": "OP_TEST_DUMMY"}, {"OP_ID": "OP_TEST_DUMMY"}]')
+    calls: list[Any] = []
+
+    def submit(job: Any) -> int:
+        calls.append(job)
+        if len(calls) == 2:
+            raise Conflict("The second job is refused.")
+        return 40 + len(calls)
+
+    coordinator.script_job()
+    coordinator.methods["SubmitJob"] = submit
+    ran = run(f"gnt-debug submit-job --each --timing-stats --job-repeat 3 {file}")
+    assert (ran.code, len(calls)) == (4, 3)
+    assert ran.err == "Failure: The second job is refused.\n"
+    shapes = [re.sub(r"\d+\.\d{4}$", "S", line) for line in ran.out.splitlines()[-5:]]
+    assert shapes == ["C:op        6", "C:job       3", "T:submit S", "T:exec   S", "T:total  S"]
 
 
 @pytest.mark.parametrize("words", ["--op-repeat 0", "--job-repeat many", "--op-repeat -1"])
