@@ -30,7 +30,7 @@ class LogEntry(Part, kw_only=True, omit_defaults=True):
     time: Timestamp
     message: str
     kind: str = "message"
-    value: dict[str, Any] | None = None  # what programs are told in the place of the message
+    value: dict[str, Any] | list[Any] | None = None  # what programs are told instead
 
 
 class Failure(Part, kw_only=True):

@@ -207,6 +207,7 @@ AREAS = dict(
                 "iallocator": Command("show what an allocator is asked", "try_allocator:ask"),
                 "locks": Command("list locks, held and wanted", "lists:list_locks"),
                 "submit-job": Command("submit jobs from files", "job_files:submit_job"),
+                "test-jobqueue": Command("see that the job queue works", "try_queue:try_queue"),
             },
             {},
         ),

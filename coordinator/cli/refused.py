@@ -105,9 +105,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
             "give your word with --no-voting."
         ),
     },
-    "gnt-debug delay": {
-        "--interruptible": Refused("“gnt-job cancel” ends a delay at any time."),
-    },
     **{
         command: {"--disk-state": _STATES, "--hypervisor-state": _STATES}
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
@@ -143,10 +140,6 @@ COMMANDS: Mapping[str, str] = {
     "gnt-debug metad": (
         "No daemon tells guests about themselves: what is installed from an image reads its "
         "NoCloud data, and scripts of operating systems are told by their environment."
-    ),
-    "gnt-debug test-jobqueue": (
-        "It tries what is particular to Ganeti's queue; “gnt-debug delay” and “gnt-debug "
-        "submit-job” have jobs wait, depend on each other and fail."
     ),
     "gnt-debug wconfd": _ONE_PROCESS,
 }

@@ -122,6 +122,7 @@ async def _serve(paths: Paths, arguments: argparse.Namespace, supervisor: Superv
                 stranger,
                 time.time,
                 SystemRandom(),
+                paths.luxi_socket.parent,
                 line=nodes.dial if isinstance(nodes.dial, HttpsDial) else None,
                 search_path=search_path_of(paths),
             )

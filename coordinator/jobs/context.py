@@ -1,8 +1,9 @@
 """The cluster as one running operation sees it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
@@ -16,6 +17,7 @@ from common.rpc.client import Transport, stub
 from common.rpc.declare import NodeService
 from common.rpc.envelope import said_by_node
 from coordinator.disks.kinds import pools_of
+from coordinator.jobs.meeting import SocketMeeting
 from coordinator.jobs.running import DETAIL, MESSAGE, RunningJob, ended
 from coordinator.jobs.shown_calls import ShownCalls
 from coordinator.locks.names import Owner
@@ -52,9 +54,12 @@ class Surroundings:
         strangers: Callable[[Node, bytes], Transport],
         run_program: RunProgram,
         search_path: SearchPath,
+        meetings: Path,
     ) -> None:
+        """Take what it is made of; ``meetings`` is the folder for sockets of jobs."""
         self.store, self.nodes, self.strangers = store, nodes, strangers
         self.now, self.new_uuid, self.authority = now, new_uuid, authority
+        self.meetings = meetings
         self.placing = Placing(Reports(self._ask), run_program, search_path)
 
     async def close(self) -> None:
@@ -113,7 +118,7 @@ class JobContext:
     def log(self, message: str, *, detail: bool = False) -> None:
         self._running.log(self._index, self.now(), message, DETAIL if detail else MESSAGE)
 
-    def announce(self, kind: str, value: dict[str, Any]) -> None:
+    def announce(self, kind: str, value: dict[str, Any] | list[Any]) -> None:
         self._running.log(self._index, self.now(), f"({kind})", kind, value)
 
     def task_id(self, purpose: str) -> TaskId:
@@ -190,7 +195,26 @@ class JobContext:
                 await self._running.cancel_wanted.wait()
         except TimeoutError:
             return None
-        raise Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
+        raise self._cancelled()
+
+    def meeting(self) -> SocketMeeting:
+        return SocketMeeting(self._around.meetings / f"job-{self._running.id}.sock")
+
+    async def happens(self, event: Coroutine[Any, Any, None], *, within_s: float) -> bool:
+        work = asyncio.ensure_future(event)
+        wish = asyncio.ensure_future(self._running.cancel_wanted.wait())
+        try:
+            await asyncio.wait({work, wish}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+            if wish.done():
+                raise self._cancelled()
+            if work.done():
+                work.result()
+            return work.done()
+        finally:
+            await ended(work, wish)
+
+    def _cancelled(self) -> Cancelled:
+        return Cancelled(f"Job {self._running.id} was cancelled; what it had done is undone.")
 
     async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         return await each(calls)

@@ -148,7 +148,7 @@ class RunningJob:
         now: float,
         message: str,
         kind: str = MESSAGE,
-        value: dict[str, Any] | None = None,
+        value: dict[str, Any] | list[Any] | None = None,
     ) -> None:
         """Add a log entry; serials count through the whole job."""
         serial = 1 + max((op.log[-1].serial for op in self.job.ops if op.log), default=0)

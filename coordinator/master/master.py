@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from uuid import UUID
 
@@ -62,13 +63,15 @@ class Outside:
     """What a master needs of the world; simulations have their own.
 
     ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster. Allocator
-    programs are looked for along ``search_path``, where None is the built-in one.
+    programs are looked for along ``search_path``, where None is the built-in one. Sockets at which
+    programs meet jobs are made in ``meetings``.
     """
 
     nodes: Nodes
     strangers: Callable[[Node, bytes], Transport]
     now: Callable[[], float]
     random: Random
+    meetings: Path
     line: OwnLine | None = None  # by which ``nodes`` calls, where that is TLS
     search_path: SearchPath = (None,)
     run_program: RunProgram = run_program
@@ -111,6 +114,7 @@ class Master:
             strangers=outside.strangers,
             run_program=outside.run_program,
             search_path=outside.search_path,
+            meetings=outside.meetings,
         )
         executor = Executor(
             self.store,

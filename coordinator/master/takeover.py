@@ -43,7 +43,7 @@ async def take_over(paths: Paths, port: int, word: Word = Word.NONE) -> TakenOve
     me = this_node(paths, port)
     async with calling(paths) as nodes:
         await _until_free(server, me, nodes)
-        outside = Outside(nodes, stranger, time.time, SystemRandom())
+        outside = Outside(nodes, stranger, time.time, SystemRandom(), paths.luxi_socket.parent)
         master = await Master.confirm(me, outside, Mode.TAKE_OVER, word)
         await master.take_over()
     won = master.confirmed.won

@@ -223,8 +223,8 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
     given = {key: value for key, value in wire.items() if key not in COMMON}
     if imports.is_import(opcode, given):
         kind = REGISTRY[imports.IMPORT]
-        known = imports.import_parameters(given, kind.__struct_fields__)
+        known = imports.import_parameters(given, kind.__struct_encode_fields__)
     else:
         kind = _meant(opcode, given)
-        known = known_parameters(opcode, given, kind.__struct_fields__)
+        known = known_parameters(opcode, given, kind.__struct_encode_fields__)
     return from_builtins(kind.understood(known), kind, what=f"the parameters of {opcode}")

@@ -532,6 +532,8 @@ _ENTRIES = (
         command="gnt-debug delay",
         help="run a job that only waits",
     ),
+    Entry("OP_TEST_DUMMY", "test.dummy"),
+    Entry("OP_TEST_JQUEUE", "test.job_queue"),
     Entry(
         "OP_TEST_OS_PARAMS",
         "test.os_parameters",

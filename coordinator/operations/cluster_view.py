@@ -1,6 +1,7 @@
 """What an operation may touch."""
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from common.errors import GntError
@@ -40,6 +41,19 @@ class Authority(Protocol):
     @property
     def trusted(self) -> str:
         """The same, and while it is being replaced that of the next one."""
+
+
+class Meeting(Protocol):
+    """A socket at which one program can visit a job."""
+
+    @property
+    def path(self) -> str: ...
+
+    async def arrival(self) -> None:
+        """Return when somebody has connected; nobody else can from then on."""
+
+    async def departure(self) -> None:
+        """Return when the visitor has hung up, or has said something."""
 
 
 class Cluster(Protocol):
@@ -87,7 +101,7 @@ class Cluster(Protocol):
     def log(self, message: str, *, detail: bool = False) -> None:
         """Tell whoever watches the job; a ``detail`` only those who want to know it all."""
 
-    def announce(self, kind: str, value: dict[str, Any]) -> None:
+    def announce(self, kind: str, value: dict[str, Any] | list[Any]) -> None:
         """Tell programs that follow the job what they wait for; ``kind`` is Ganeti's word."""
 
     def task_id(self, purpose: str) -> TaskId:
@@ -132,6 +146,16 @@ class Cluster(Protocol):
 
     async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
         """Wait; raises Cancelled as soon as the operator cancels the job, if that is heeded."""
+
+    def meeting(self) -> AbstractContextManager[Meeting]:
+        """Have a program on this node meet the job; one that follows it is told where."""
+
+    async def happens(self, event: Coroutine[Any, Any, None], *, within_s: float) -> bool:
+        """Wait for something; tell whether it happened in time.
+
+        Raises:
+            Cancelled: the operator cancels the job.
+        """
 
     async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         """Await all at once; an answer or an error for each."""

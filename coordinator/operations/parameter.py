@@ -7,7 +7,7 @@ Attached to the field's type, so that the field itself stays plain:
 """
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
@@ -82,12 +82,17 @@ class Parameter(NamedTuple):
 
 @cache  # reading the annotations takes longer than all the rest of a short job
 def parameters_of(kind: type[Order]) -> Mapping[str, Parameter]:
-    """Return how each field is spelled on the command line, in the order declared."""
+    """Return how each field is spelled on the command line, by its name on the wire, in order."""
+    on_wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
     return {
-        name: next((m for m in hint.__metadata__ if isinstance(m, Parameter)), Parameter(""))
+        on_wire[name]: _found_in(hint.__metadata__)
         for name, hint in typing.get_type_hints(kind, include_extras=True).items()
-        if name in kind.__struct_fields__ and hasattr(hint, "__metadata__")
+        if name in on_wire and hasattr(hint, "__metadata__")
     }
+
+
+def _found_in(metadata: Iterable[object]) -> Parameter:
+    return next((each for each in metadata if isinstance(each, Parameter)), Parameter(""))
 
 
 def argument(help: str, *, syntax: Syntax = Syntax.PLAIN) -> Parameter:

@@ -17,7 +17,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from common.model.job import Job
 from coordinator.master.luxi_server import LuxiServer
+from coordinator.operations.test.delay import DELAY_TEST
+from coordinator.operations.test.job_queue import QUEUE_TEST
 from noded.copies.fake_between import FakeBridge
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.hurried import HurriedLoop
@@ -209,8 +212,16 @@ def served_clusters(*folders: Path) -> Iterator[list[Served]]:
 
 
 def _has_work(cluster: SimulatedCluster) -> bool:
-    """Tell whether any job of a cluster is under way."""
-    return any(not job.status.is_final for job in cluster.state.jobs.values())
+    """Tell whether any job of a cluster is under way, and waits for nobody outside."""
+    queue = cluster.master.running.queue
+    live = (number for number, job in cluster.state.jobs.items() if not job.status.is_final)
+    return any(not _waits_for_a_visitor(queue.find(number)) for number in live)
+
+
+def _waits_for_a_visitor(job: Job | None) -> bool:
+    """Tell whether the last that a job said is where it can be visited."""
+    said = [op.log[-1] for op in job.ops if op.log] if job else []
+    return bool(said) and said[-1].kind in (DELAY_TEST, QUEUE_TEST)
 
 
 async def _serve(stack: AsyncExitStack, root: Path, cluster: SimulatedCluster) -> Served:

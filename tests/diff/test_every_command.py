@@ -47,11 +47,14 @@ gnt-cluster verify-disks:
 gnt-cluster version:
 gnt-cluster watcher info:
 gnt-debug delay -n beta --no-locks 0:
+gnt-debug delay --interruptible -l 0.1:
 gnt-debug iallocator --dir in -m allocate --disks 1024 -o none new:
 gnt-debug iallocator --dir out -m multi-allocate -I hail --disks 1024 -t sharedfile new:
 gnt-debug iallocator --dir out -m node-evacuate -I hail guest:
 gnt-debug locks:
-gnt-debug submit-job job.json: OP_TEST_DUMMY
+gnt-debug submit-job job.json:
+gnt-debug submit-job --timing-stats --op-repeat 2 --job-repeat 2 job.json:
+gnt-debug test-jobqueue:
 gnt-debug test-osparams --os-parameters-secret a=b:
 gnt-filter add --action 'RATE_LIMIT 5' --predicates '[["opcode", ["=", "OP_ID", "none"]]]':
 gnt-filter replace --action CONTINUE --reason tried 00000000-0000-4000-8000-000000000000:
@@ -106,8 +109,8 @@ gnt-instance reinstall -f -o debian+stable --os-parameters-secret root_password=
 gnt-instance startup guest:
 gnt-job archive 1:
 gnt-job autoarchive all:
-gnt-job cancel 99: no job 99
-gnt-job change-priority --priority=high 99: no job 99
+gnt-job cancel 9999: no job 9999
+gnt-job change-priority --priority=high 9999: no job 9999
 gnt-job info 2:
 gnt-job list:
 gnt-job list-fields:
@@ -172,7 +175,6 @@ NOT_GIVEN = {
     "gnt-cluster renew-crypto": "writes files of this machine",
     "gnt-cluster upgrade": "installs software",
     "gnt-debug metad": "asks a daemon that we do not have",
-    "gnt-debug test-jobqueue": "wants a priority of 19 refused, which we take",
     "gnt-debug wconfd": "asks a daemon that we do not have",
     "gnt-node add": "runs ssh",
     "gnt-node list-drbd": "asks a daemon that we do not have yet",

@@ -227,12 +227,12 @@ def test_a_failed_job_is_named_and_ends_it(
 def test_what_the_cluster_cannot_do_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with playing(monkeypatch, "web1", "web2") as stage:
         move = {"OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": "web1", "target_node": "beta"}
-        trial = {"OP_ID": "OP_TEST_DUMMY", "result": "ok", "messages": [], "fail": False}
+        trial = {"OP_ID": "OP_CLUSTER_QUERY"}
         with pytest.raises(Conflict) as refused:
             execute.run_jobs("", [[[move], [trial]], [[move]]], program="hsqueeze", reason="")
         told = refused.value.message
         assert "None of these jobs was accepted (" in told
-        assert "test dummy): OP_TEST_DUMMY is Ganeti's" in told
+        assert "cluster query): OP_CLUSTER_QUERY is Ganeti's" in told
         assert stage.homes() == {"web1": "alpha", "web2": "alpha"}
         assert stage.calls.count("SubmitManyJobs") == 1
 

@@ -31,6 +31,7 @@ class Coordinator:
             stranger(network, machine),
             machine.now,
             random,
+            machine.paths.luxi_socket.parent,
         )
         shown = machine.shows()
         name = shown.peer.node if shown else NodeName(machine.name)  # it may have been renamed

@@ -36,7 +36,6 @@ def test_what_asks_for_nothing_is_taken(run: Run, coordinator: ScriptedCoordinat
     [
         ("gnt-cluster upgrade --to 3.1", "Nodes are upgraded one after the other"),
         ("gnt-debug metad echo hello", "reads its NoCloud data"),
-        ("gnt-debug test-jobqueue", "“gnt-debug submit-job” have jobs wait"),
         ("gnt-debug wconfd listalllocks", "“gnt-debug locks” lists them"),
     ],
 )

@@ -53,6 +53,14 @@ def test_power_over_nodes_is_given_and_ended_by_root_alone(op: dict[str, Any]) -
         check_may(request, os.geteuid())
 
 
+@pytest.mark.parametrize("op", [PROMOTE, DESTROY], ids=lambda op: str(op["OP_ID"]))
+def test_what_is_roots_stays_so_if_another_operation_submits_it(op: dict[str, Any]) -> None:
+    once = {"OP_ID": "OP_TEST_DUMMY", "submit_jobs": [[START], [START, op]]}
+    for outer in (once, {"OP_ID": "OP_TEST_DUMMY", "submit_jobs": [[once]]}):
+        with pytest.raises(InvalidRequest, match=r"OP_TEST_DUMMY .* is for root of the master"):
+            check_may(Request(method="SubmitJob", args=([outer],)), JANE)
+
+
 @pytest.mark.parametrize(
     "op", [DRAIN, DEMOTE, START, HAVE_NOBODY_FENCED], ids=lambda op: str(op["OP_ID"])
 )
