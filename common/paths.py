@@ -138,6 +138,11 @@ class Paths:
         """Who may use the REST interface of the cluster, wherever its master is."""
         return self.state / "rest-users" / "users"
 
+    @property
+    def cluster_rapi_certificate(self) -> Path:
+        """Key and certificate of the REST interface of the cluster, where it has been given one."""
+        return self.state / "rest-users" / "certificate.pem"
+
     # noded's to write, gantry-confd's to read
     @property
     def confd(self) -> Path:

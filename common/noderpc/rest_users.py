@@ -19,8 +19,17 @@ class RestUsers(NodeService, prefix="rest-users"):
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod
+    async def publish_certificate(self, *, pem: str) -> None:
+        """Show clients this one, instead of the node's own; the key is in the text, too.
+
+        Raises:
+            NodeFailure: the disk is full or broken; the older one stays.
+        """
+
+    @rpc(timeout=15, safe_to_repeat=True)
+    @abstractmethod
     async def withdraw(self) -> None:
-        """Let none of them in.
+        """Let none of them in, and show clients the node's own certificate.
 
         Raises:
             NodeFailure: the disk is read-only or broken.

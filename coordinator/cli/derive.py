@@ -26,7 +26,7 @@ from coordinator.cli.keyval import (
 )
 from coordinator.cli.parser import Parser
 from coordinator.cli.policy import add_policy, read_policy
-from coordinator.cli.secret import add_ways, read_secret
+from coordinator.cli.secret import add_ways, read_secret, read_whole
 from coordinator.cli.typed import bare, is_enum, read_plain, read_yes_no, typed
 from coordinator.operations.parameter import Parameter, Shorthand, Syntax, parameters_of
 
@@ -120,6 +120,7 @@ _METAVARS = {
     Syntax.NODES: "NODE[:SECONDARY]",
     Syntax.NODE_LIST: "NODE[:SECONDARY]",
     Syntax.NUMBERED: "N[:NAME=VALUE,…]",
+    Syntax.PEM_FILE: "FILE",
     Syntax.SECRET_FILE: "FILE",
     Syntax.YES_NO: "yes|no",
 }
@@ -222,6 +223,7 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.LIST: split_escaped,
     Syntax.NODE_LIST: lambda word: word.split(":"),
     Syntax.NUMBERED: parse_numbered,
+    Syntax.PEM_FILE: read_whole,
     Syntax.POLICY: read_policy,
     Syntax.SECRET_FILE: read_secret,
     Syntax.WORDS: list,

@@ -110,15 +110,8 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
     },
     "gnt-cluster renew-crypto": {
-        "--new-rapi-certificate": Refused(
-            "gantry-rapi of each node has a certificate of its own; delete "
-            "/var/lib/gantry/rapi/rapi.pem there and restart it."
-        ),
         "--new-spice-certificate": _SPICE,
         "--new-ssh-keys": _NO_SSH,
-        "--rapi-certificate": Refused(
-            "Name it to gantry-rapi of each node, with --ssl-cert and --ssl-key."
-        ),
         "--spice-ca-certificate": _SPICE,
         "--spice-certificate": _SPICE,
         "--ssh-key-bits": _NO_SSH,

@@ -4,13 +4,14 @@ What stands among a command's words can be read by every user of the machine.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
 from common.errors import InvalidRequest, NodeFailure
 from coordinator.operations.parameter import Parameter
 
-LONGEST = 10_000
+LONGEST, LARGEST = 10_000, 100_000  # of a line, of a file
 COULD_NOT_CONNECT = 255  # ssh's own failures, ssh(1)
 
 
@@ -50,16 +51,32 @@ def read_secret(word: str) -> str:
     """
     if isinstance(word, OverSsh):
         return _over_ssh(word)
+    return _read(word, lambda file: file.readline(LONGEST))
+
+
+def read_whole(word: str) -> str:
+    """Return all of a file, or of standard input (``-``).
+
+    Raises:
+        InvalidRequest: the file cannot be read, is empty, or too large for a secret.
+    """
+    text = _read(word, lambda file: file.read(LARGEST + 1))
+    if len(text) > LARGEST:
+        raise InvalidRequest(f"The file “{word}” is larger than {LARGEST} bytes.")
+    return text
+
+
+def _read(word: str, read: Callable[[TextIO], str]) -> str:
     path = Path("/dev/stdin" if word == "-" else word)
     try:
         with path.open(encoding="utf-8") as file:
-            line = file.readline(LONGEST).strip()
+            text = read(file).strip()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InvalidRequest(f"The file “{word}” cannot be read: {why}.") from error
-    if not line:
+    if not text:
         raise InvalidRequest(f"The file “{word}” is empty.")
-    return line
+    return text
 
 
 def _over_ssh(host: str) -> str:

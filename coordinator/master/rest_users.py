@@ -1,4 +1,4 @@
-"""The cluster's users of the REST interface: kept with the state, and on all candidates."""
+"""Who uses the cluster's REST interface, and what that shows them: kept with the state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from common.errors import InvalidRequest
 from common.model.node import Node
-from common.model.secret import REST_USERS, Secret
+from common.model.secret import REST_CERTIFICATE, REST_USERS, Secret
 from common.names import NodeId
 from common.noderpc.rest_users import RestUsers
 from common.rest_users import changed
@@ -22,29 +22,40 @@ def users_in(state: State) -> str:
     return "" if kept is None else kept.value
 
 
+def certificate_in(state: State) -> str:
+    """Return what all candidates show clients, PEM; empty: each has its own."""
+    kept = state.secrets.get(REST_CERTIFICATE)
+    return "" if kept is None else kept.value
+
+
 @dataclass(frozen=True, eq=False)
 class _News:
     nodes: Mapping[NodeId, Node]
     users: str
+    certificate: str
 
 
 class RestUsersPublisher(NewsTeller[_News]):
     """Tells candidates who may use it: each may be the master next, and is asked meanwhile."""
 
-    about = "the users of the REST interface"
+    about = "the users and the certificate of the REST interface"
 
     def is_of(self, news: _News, state: State) -> bool:
-        return news.nodes is state.config.nodes and news.users == users_in(state)
+        told = (users_in(state), certificate_in(state))
+        return news.nodes is state.config.nodes and (news.users, news.certificate) == told
 
     async def make(self, state: State) -> _News:
-        return _News(state.config.nodes, users_in(state))
+        return _News(state.config.nodes, users_in(state), certificate_in(state))
 
     def is_for(self, news: _News, node: Node) -> bool:
         now = news.nodes.get(node.uuid)
         return now is not None and now.master_candidate
 
     async def tell(self, node: Node, news: _News) -> None:
-        await self.nodes.service(RestUsers, node).publish(users=news.users)
+        calls = self.nodes.service(RestUsers, node)
+        await calls.publish(users=news.users)
+        if news.certificate:
+            await calls.publish_certificate(pem=news.certificate)
 
     async def withdraw(self, node: Node) -> None:
         await self.nodes.service(RestUsers, node).withdraw()

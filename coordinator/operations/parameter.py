@@ -38,6 +38,7 @@ class Syntax(StrEnum):
     LIST = "list"  # a,b -> ["a", "b"]
     ADDRESS = "address"  # an IP address, or a host name that leads to one
     SECRET_FILE = "secret-file"  # noqa: S105 -- a file name, or - for standard input
+    PEM_FILE = "pem-file"  # the same, and all of it
     JOIN_TOKEN = "join-token"  # noqa: S105 -- a file name, or - for standard input; or by --ssh
 
 

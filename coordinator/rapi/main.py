@@ -22,7 +22,7 @@ from common.systemd import Supervisor, log_to_standard_error
 from common.tasks import Background
 from common.version import VERSION
 from coordinator.rapi.access_log import AccessLog, common_line
-from coordinator.rapi.certificate import ServerCertificate, ensure_certificate
+from coordinator.rapi.certificate import Pair, ServerCertificate, ensure_certificate
 from coordinator.rapi.copy import Copy
 from coordinator.rapi.door import Door, bound
 from coordinator.rapi.events import Events
@@ -110,10 +110,11 @@ async def _serve(paths: Paths, options: argparse.Namespace) -> None:
 
 
 def _certificate(paths: Paths, options: argparse.Namespace, here: str) -> ServerCertificate:
-    if options.ssl_cert is None:
-        ensure_certificate(paths.rapi_certificate, here)
-    shown = options.ssl_cert or paths.rapi_certificate
-    return ServerCertificate(shown, options.ssl_key, options.client_ca)
+    if options.ssl_cert is not None:
+        return ServerCertificate([Pair(options.ssl_cert, options.ssl_key)], options.client_ca)
+    ensure_certificate(paths.rapi_certificate, here)
+    places = [Pair(paths.cluster_rapi_certificate), Pair(paths.rapi_certificate)]
+    return ServerCertificate(places, options.client_ca)
 
 
 @asynccontextmanager

@@ -299,6 +299,7 @@ DAEMONS = {
         [
             ("/etc/default/gantry-rapi", "Options: GANTRY_RAPI_OPTIONS=…"),
             ("/etc/gantry/rapi-users", "Who may do what; for root and gantry-rapi to read."),
+            ("/var/lib/gantry/rest-users/certificate.pem", "Key and certificate of the cluster."),
             ("/var/lib/gantry/rest-users/users", "The same, of the cluster; on candidates."),
             ("/var/lib/gantry/rapi/rapi.pem", "Key and certificate, made at the first start."),
             ("/var/log/gantry/rapi/rapi-access.log", "Each request, in the common log format."),

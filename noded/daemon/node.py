@@ -111,7 +111,7 @@ class Node:
         self._replica = ReplicaHandlers(paths.replica)
         self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
         files, confd = FileHandlers(paths.ssconf), ConfdHandlers(paths.confd)
-        rest_users = RestUsersHandlers(paths.cluster_rapi_users)
+        rest_users = RestUsersHandlers(paths)
         self.instances = InstanceHandlers(
             drivers.hypervisors, drivers.network, self._tasks, drivers.storages
         )

@@ -11,6 +11,7 @@ from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.new_authority import check_all_in_service, replace_authority
+from coordinator.operations.cluster.rest_certificate import check_wish, show_given, show_new
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import LOST, Syntax, option
@@ -27,6 +28,7 @@ class RenewPlan(Order):
     confd_hmac_key: bool = False
     authority: tuple[Node, ...] = ()  # the nodes that get another one, in the same order
     now: float = 0.0
+    rest: str = ""  # what clients of REST are shown: "given" or "new"
     trust: str = ""  # what becomes of that of other clusters: "given" or "ended"
 
 
@@ -78,8 +80,28 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         ),
     ] = False
 
+    new_rapi_certificate: Annotated[
+        bool,
+        option(
+            "--new-rapi-certificate",
+            help="have REST interfaces of all candidates show a new one",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    rapi_certificate: Annotated[
+        str,
+        option(
+            "--rapi-certificate",
+            help="PEM file of a key and its certificate, for REST interfaces of all candidates",
+            syntax=Syntax.PEM_FILE,
+            secret=True,
+        ),
+    ] = ""
+
     def is_for_root(self) -> bool:
-        return self.new_cluster_certificate
+        return bool(
+            self.new_cluster_certificate or self.new_rapi_certificate or self.rapi_certificate
+        )
 
     def locks(self, config: Config, _: None) -> Wanted:
         nodes = [node.uuid for node in config.sorted_nodes()]
@@ -96,11 +118,14 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
                     "With --new-cluster-certificate all nodes get certificates anyway; leave "
                     "--new-node-certificates out."
                 )
+        check_wish(self.rapi_certificate, cluster.now(), new=self.new_rapi_certificate)
+        rest = "given" if self.rapi_certificate else "new" if self.new_rapi_certificate else ""
         wishes = (self.new_cluster_certificate, self.node_certificates, self.confd_hmac_key)
-        if not (any(wishes) or given or ended):
+        if not (any(wishes) or given or ended or rest):
             raise InvalidRequest(
                 "Say what to renew: --new-cluster-certificate, --new-node-certificates, "
-                "--new-confd-hmac-key, --cluster-domain-secret or --new-cluster-domain-secret."
+                "--new-confd-hmac-key, --new-rapi-certificate, --rapi-certificate, "
+                "--cluster-domain-secret or --new-cluster-domain-secret."
             )
         if given and ended:
             raise InvalidRequest("Share the secret that is in the file, or none: not both.")
@@ -127,6 +152,7 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
             authority=tuple(every) if self.new_cluster_certificate else (),
             now=cluster.now(),
             confd_hmac_key=self.confd_hmac_key,
+            rest=rest,
             trust="given" if given else "ended" if ended else "",
         )
 
@@ -134,6 +160,10 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         if plan.confd_hmac_key:
             title = "forget the key of confd, for the master to make another"
             yield record(title, lambda state: _without(state, CONFD_KEY))
+        if plan.rest == "given":
+            yield show_given(lambda: self.rapi_certificate)
+        elif plan.rest == "new":
+            yield show_new(plan.now)
         if plan.trust == "given":
             yield record("keep the secret that other clusters know", self._with_domain_secret)
         elif plan.trust == "ended":

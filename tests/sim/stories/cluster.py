@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from common.names import ClusterName, MiB
+from common.tls.rest import make_pair
 from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.master_ip import ActivateMasterIp, DeactivateMasterIp
 from coordinator.operations.cluster.modify import ModifyCluster
@@ -15,6 +16,7 @@ from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from tests.sim.settings import DISTRIBUTED, distribute, web1_on
 from tests.support.cluster import SimulatedCluster
+from tests.support.image import BEGINNING
 from tests.support.seeds import is_thorough
 from tests.support.story import Story
 
@@ -46,6 +48,10 @@ STORIES = {
     "deactivate the master's address": Story(DeactivateMasterIp(), with_address),
     "rename the cluster": Story(RenameCluster(name=ClusterName("roman.example.com"))),
     "renew certificates": Story(RenewCrypto(node_certificates=True)),
+    "show clients of REST a new certificate": Story(RenewCrypto(new_rapi_certificate=True)),
+    "show clients of REST another certificate": Story(
+        RenewCrypto(rapi_certificate=make_pair("rest.example.com", (), BEGINNING)), has_secret=True
+    ),
     "renew the key of confd": Story(RenewCrypto(confd_hmac_key=True)),
     "change the cluster": Story(
         ModifyCluster(

@@ -394,3 +394,18 @@ def test_every_operation_with_a_command_can_be_given(entry: Entry) -> None:
     program, _, name = entry.command.partition(" ")
     assert AREAS[program].commands[name] is entry
     assert parser_for(entry.command, find_operation(entry.opcode), entry).format_help()
+
+
+def test_a_file_of_key_and_certificate_is_read_whole(
+    run: Run, submitted: list[list[dict[str, object]]], tmp_path: Path
+) -> None:
+    file = tmp_path / "pair.pem"
+    file.write_text("-----BEGIN\nkey\n-----BEGIN\ncertificate\n")
+    assert run(f"gnt-cluster renew-crypto --rapi-certificate {file}").code == 0
+    ((order,),) = submitted
+    assert order["rapi_certificate"] == "-----BEGIN\nkey\n-----BEGIN\ncertificate"
+    for text, told in (("", "is empty"), ("x" * 100_001, "is larger than 100000 bytes")):
+        file.write_text(text)
+        ran = run(f"gnt-cluster renew-crypto --rapi-certificate {file}")
+        assert (ran.code, told in ran.err) == (2, True)
+    assert len(submitted) == 1

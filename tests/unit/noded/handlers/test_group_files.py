@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from unittest.mock import patch
 
+from common.paths import Paths
 from noded.handlers.confd import ConfdHandlers
 from noded.handlers.rest_users import RestUsersHandlers
 
@@ -37,13 +38,16 @@ def test_what_is_withdrawn_is_gone_and_may_be_withdrawn_again(tmp_path: Path) ->
 
 
 def test_users_of_the_rest_interface_are_kept_likewise(tmp_path: Path) -> None:
-    file = tmp_path / "rest-users" / "users"
-    handlers = RestUsersHandlers(file)
+    paths = Paths(str(tmp_path))
+    file, certificate = paths.cluster_rapi_users, paths.cluster_rapi_certificate
+    handlers = RestUsersHandlers(paths)
     with patch("noded.handlers.group_files.id_of", lambda _: GROUP):
         asyncio.run(handlers.publish(users="bob secret read\n"))
+        asyncio.run(handlers.publish_certificate(pem="PEM"))
     assert (file.parent.stat().st_gid, file.parent.stat().st_mode & 0o777) == (GROUP, 0o750)
     assert (file.stat().st_gid, file.stat().st_mode & 0o777) == (GROUP, 0o640)
     assert file.read_text() == "bob secret read\n"
+    assert (certificate.stat().st_mode & 0o777, certificate.read_text()) == (0o640, "PEM")
     asyncio.run(handlers.withdraw())
     asyncio.run(handlers.withdraw())
-    assert not file.exists()
+    assert not list(file.parent.iterdir())
