@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from coordinator.allocator.snapshot import Instance
 
 
-def can_evacuate(state: State, node: int, residents: list[Resident], scored: Sequence[int]) -> bool:
+def can_evacuate(
+    state: State, node: int, residents: list[Resident], scored: Sequence[int] | None
+) -> bool:
     """Empty ``node`` within its group, soft limits aside; spoils ``state``.
 
     Mirrored instances fail over first; those on shared storage then move to the node that is
@@ -28,7 +30,8 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Seq
         state: the cluster as it stands.
         node: the node to empty.
         residents: its primaries, in the order in which hail takes them.
-        scored: the nodes whose score chooses where instances are made anew.
+        scored: the nodes whose score chooses where instances are made anew; None to choose
+            nothing: where there is a choice, it is taken to turn out well.
     """
     model = state.model
     in_group = model.groups[model.group_of[node]]
@@ -38,7 +41,8 @@ def can_evacuate(state: State, node: int, residents: list[Resident], scored: Seq
     if not all(_fail_over(state, resident) for resident in mirrored):
         return False
     moved = [r for r in residents if r.demand.traits.leaves_as_it_is]
-    if not all(_move(state, resident, targets, in_group) for resident in moved):
+    near = None if scored is None else in_group
+    if not all(_move(state, resident, targets, near) for resident in moved):
         return False
     anew = [r for r in residents if r.demand.is_made_anew]
     return all(
@@ -60,7 +64,7 @@ def _fail_over(state: State, resident: Resident) -> bool:
 
 
 def _move(
-    state: State, resident: Resident, targets: Sequence[int], in_group: Sequence[int]
+    state: State, resident: Resident, targets: Sequence[int], in_group: Sequence[int] | None
 ) -> bool:
     node = resident.primary
     state.take_primary(resident.demand, node, resident.location)
@@ -73,12 +77,12 @@ def _put_on_best(
     state: State,
     demand: Instance,
     targets: Sequence[int],
-    scored: Sequence[int],
+    scored: Sequence[int] | None,
     *,
     is_move: bool,
 ) -> bool:
     """Put an instance on the last of the targets that are best, soft limits aside."""
-    model, scope = state.model, state.scope(scored)
+    model, scope = state.model, state.scope(targets if scored is None else scored)
     if not is_move:  # policies forbid what is new only
         codes = zip(targets, model.forbidden(demand, targets), strict=True)
         targets = [target for target, code in codes if not code]
@@ -88,6 +92,8 @@ def _put_on_best(
     if not left:
         return False
     best = left[0]
+    if len(left) > 1 and scored is None:
+        return True
     if len(left) > 1:
         crowding = state.crowding(demand, scope, targets)
         best, _ = next(trials.ranked(scope, crowding, last_if_nan=is_move))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
+from itertools import chain
 
 from coordinator.allocator.allocation.emptying import lost_nodes, most_arriving, outlook_of
 from coordinator.allocator.allocation.evacuation import can_evacuate
-from coordinator.allocator.model.resources import asked
+from coordinator.allocator.model.resources import UNKNOWN, asked
 from coordinator.allocator.model.state import Resident, State, residents_of
 from coordinator.allocator.snapshot import NOWHERE
 
@@ -61,7 +62,7 @@ class Redundancy:
         """The rule for another instance in the same cluster."""
         other = copy(self)
         other._demand, other._used = demand, demand.used_memory  # noqa: SLF001 -- one of our own
-        for derived in ("is_assured", "forbidden_pairs"):
+        for derived in ("is_assured", "forbidden_pairs", "_without_spindles"):
             vars(other).pop(derived, None)
         return other
 
@@ -101,7 +102,8 @@ class Redundancy:
 
     def may_run_on(self, node: int) -> bool:
         """Whether, with the instance on it, a node could still take its peers' instances."""
-        return self._memory[node] - self._used > self._arriving[node]
+        is_able = self._memory[node] - self._used > self._arriving[node]
+        return is_able and node not in self._without_spindles
 
     def may_have_copy(self, node: int) -> bool:
         """Whether the instance could fail over to a node that has no peer among its primaries."""
@@ -127,8 +129,12 @@ class Redundancy:
                 forbidden.update((node, other) for other, may_migrate in allowed if not may_migrate)
         return forbidden
 
-    def holds(self, nodes: tuple[int, ...]) -> bool:
-        """Whether each node's unmirrored instances find room with the instance on ``nodes``."""
+    def holds(self, nodes: tuple[int, ...], *, by_score: bool = True) -> bool:
+        """Whether each node's unmirrored instances find room with the instance on ``nodes``.
+
+        Without ``by_score``, whether they might: where they have a choice, it turns out well. If
+        not even that holds, it does not with a larger instance either.
+        """
         if self.is_assured:
             return True
         lost, doubtful = self._outlook(nodes[:1], nodes)
@@ -137,13 +143,18 @@ class Redundancy:
             return False
         # Where one place leaves a node stuck, the next one mostly does the same: it is tried first.
         for node in sorted(doubtful, key=lambda node: node != self.culprit):
-            if not self._simulate(node, nodes):
+            if not self._simulate(node, nodes, self._scored if by_score else None):
                 self.culprit = node
                 return False
         return True
 
-    def remains(self, nodes: tuple[int, ...]) -> bool:
-        """Whether every node could be emptied with the instance on ``nodes``, primary first."""
+    def remains(self, nodes: tuple[int, ...], *, by_score: bool = True) -> bool:
+        """Whether every node could be emptied with the instance on ``nodes``, primary first.
+
+        Args:
+            nodes: of the instance.
+            by_score: as of ``holds``.
+        """
         if self.is_hopeless:
             return False
         is_pair = len(nodes) > 1
@@ -151,7 +162,7 @@ class Redundancy:
             self.may_run_on(nodes[0])
             and not (is_pair and not self.may_have_copy(nodes[1]))
             and not (is_pair and nodes in self.forbidden_pairs)
-            and self.holds(nodes)
+            and self.holds(nodes, by_score=by_score)
         )
 
     def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
@@ -172,8 +183,8 @@ class Redundancy:
             for node in self._emptied
         )
 
-    def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
-        """Put the instance where it is to go, then empty ``node``."""
+    def _simulate(self, node: int, placed: tuple[int, ...], scored: Sequence[int] | None) -> bool:
+        """Put the instance where it is to go, then empty ``node``; see ``can_evacuate``."""
         state, demand = State(self._model), self._demand
         location = self._model.location_score(demand, *placed)
         state.put_primary(demand, placed[0], location)
@@ -183,7 +194,7 @@ class Redundancy:
         residents = residents_of(self._model, node)
         if node == placed[0] and not demand.forthcoming:
             residents = [self._placed(placed, location), *residents]
-        return can_evacuate(state, node, residents, self._scored)
+        return can_evacuate(state, node, residents, scored)
 
     def _placed(self, nodes: tuple[int, ...], location: int) -> Resident:
         if self._resides is None:
@@ -193,6 +204,24 @@ class Redundancy:
         secondary = self._model.secondary_of[self._resides]
         location = self._model.location_score(self._demand, primary, secondary)
         return Resident(self._demand, primary, secondary, location)
+
+    @cached_property
+    def _without_spindles(self) -> set[int]:
+        """Nodes whose mirrored instances could not fail over if it took spindles there.
+
+        What has no disks of its own takes some, too, without being refused for lack of them.
+        """
+        model, demand, wanted = self._model, self._demand, asked(self._demand).disk_spindles
+        if demand.forthcoming or demand.is_local or not any(model.exclusive):
+            return set()
+        emptied = frozenset(self._emptied)
+        ends = chain.from_iterable(pair for pair in model.peers.arriving if pair[0] in emptied)
+        return {
+            node
+            for node in ends
+            if model.exclusive[node]
+            and (wanted == UNKNOWN or model.rows[node].free_spindles < wanted)
+        }
 
     @cached_property
     def _arriving(self) -> list[int]:

@@ -99,15 +99,12 @@ class ClusterModel:
     def evacuation_load(self) -> EvacuationLoad:
         """What would have to leave each node."""
         is_picky = {self.group_of[node] for node in range(self.size) if self.exclusive[node]}
-        tied = [
-            is_tied or group in is_picky
-            for is_tied, group in zip(self.tied, self.group_of, strict=True)
-        ]
         return EvacuationLoad.of(
             self.demands,
             self.primary_of,
             forbidden=self._nodes_with_forbidden(is_picky),
-            tied=tied,
+            tied=self.tied,
+            picky=[group in is_picky for group in self.group_of],
         )
 
     def _nodes_with_forbidden(self, is_picky: set[int]) -> list[bool]:

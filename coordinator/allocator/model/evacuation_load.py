@@ -27,14 +27,17 @@ class EvacuationLoad:
         largest: memory of the largest one that is not mirrored; ``_NONE`` if there is none.
         disk, largest_disk: the same of those on its own disks.
         forbidden: whether one of those breaks its group's policy, so cannot be made anew.
-        tied: whether migration tags or exclusive storage restrict where its instances may go.
+        tied: whether migration tags restrict where its instances may go.
+        picky: whether its group has exclusive storage, which restricts where disks may go.
     """
 
-    def __init__(self, forbidden: Sequence[bool], tied: Sequence[bool]) -> None:
+    def __init__(
+        self, forbidden: Sequence[bool], tied: Sequence[bool], picky: Sequence[bool]
+    ) -> None:
         size = len(tied)
         self.memory, self.largest = [0] * size, [_NONE] * size
         self.disk, self.largest_disk = [0] * size, [_NONE] * size
-        self.forbidden, self.tied = forbidden, tied
+        self.forbidden, self.tied, self.picky = forbidden, tied, picky
 
     @classmethod
     def of(
@@ -44,6 +47,7 @@ class EvacuationLoad:
         *,
         forbidden: Sequence[bool],
         tied: Sequence[bool],
+        picky: Sequence[bool],
     ) -> EvacuationLoad:
         """What instances make of it.
 
@@ -52,11 +56,12 @@ class EvacuationLoad:
             primary: the node of each.
             forbidden: as of the class.
             tied: likewise.
+            picky: likewise.
         """
         columns = (
             primary, demands.count, demands.memory, demands.disk, demands.mirrored, demands.local,
         )  # fmt: skip
-        return cls(forbidden, tied).followed_by(zip(*columns, strict=True))
+        return cls(forbidden, tied, picky).followed_by(zip(*columns, strict=True))
 
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> EvacuationLoad:
         """The same with more instances.
@@ -159,9 +164,9 @@ class EvacuationLoad:
         all the memory that moves; likewise for disk. The parts spent on all targets add up to at
         most 1 for memory and 1 for disk.
         """
-        if self.tied[node]:
-            return False
         on_disk = self.largest_disk[node] > _NONE
+        if self.tied[node] or (on_disk and self.picky[node]):
+            return False
         left = (1 + on_disk) * (1 + 1e-9)
         for target in targets:
             if target != node:

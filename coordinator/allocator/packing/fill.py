@@ -5,7 +5,6 @@ scored by updated sums, another on the node of the lowest score, summed afresh; 
 New instances have no tags.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,32 +175,24 @@ def _redundancy(filling: Filling, demand: Instance) -> Redundancy | None:
     return filling.redundancy.of_another(demand)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One size of an instance tried: what refused it, and whether it fits anywhere."""
-
-    demand: Instance
-    failures: Mapping[Failure, int]
-    fits: bool
-
-
-def try_size(filling: Filling, demand: Instance, *, keeps_rules: bool = True) -> Trial:
-    """Try an instance.
-
-    Without ``keeps_rules`` it fits unless counting shows that nodes could not be emptied any more.
-    """
-    count = filling.count(demand)
-    fits = count.remains and (not keeps_rules or _holds(filling, demand))
-    return Trial(demand, count.failures, fits)
-
-
-def _holds(filling: Filling, demand: Instance) -> bool:
-    """Whether one of the places left keeps what the rules ask to be kept."""
-    if filling.rules.emptied is None:
-        return True
+def keeps_rules(filling: Filling, demand: Instance) -> bool:
+    """Whether one of the places that let an instance in keeps what the rules ask to be kept."""
     if demand not in filling.kept:
-        codes, nodes = filling.codes(demand), filling.candidates
-        places = [tuple(nodes[some].tolist()) for some in np.argwhere(codes == 0)]
-        spare = _redundancy(filling, demand)
-        filling.kept[demand] = spare is None or any(map(spare.remains, places))
+        filling.kept[demand] = _keeps_rules(filling, demand, by_score=True)
     return filling.kept[demand]
+
+
+def might_keep_rules(filling: Filling, demand: Instance) -> bool:
+    """Whether one does if every choice, while nodes are emptied, turns out well.
+
+    If not, none does of any larger instance that all nodes treat alike.
+    """
+    return _keeps_rules(filling, demand, by_score=False)
+
+
+def _keeps_rules(filling: Filling, demand: Instance, *, by_score: bool) -> bool:
+    spare = _redundancy(filling, demand)
+    if spare is None:
+        return True
+    places = filling.candidates[np.argwhere(filling.codes(demand) == 0)]
+    return any(spare.remains(tuple(place), by_score=by_score) for place in places.tolist())

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from common.record import replace
 from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import fill, try_size
+from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
 from coordinator.allocator.packing.filling import Filled, Filling, Placed
 from coordinator.allocator.snapshot import Instance
 
@@ -51,11 +51,11 @@ def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
     worst = _worst(tried[-1][1].failures)
     while True:
         for size in _shrinking(smaller, worst):
-            trial = try_size(filling, size, keeps_rules=False)
-            if trial.fits:
-                return trial.demand
-            tried.append((trial.demand, Filled(filling, trial.failures), None))
-            if _worst(trial.failures) is not worst:
+            count = filling.count(size)
+            if count.remains:
+                return size
+            tried.append((size, Filled(filling, count.failures), None))
+            if _worst(count.failures) is not worst:
                 break
         last, result, _ = tried[-1]
         worst = _worst(result.failures)
@@ -130,13 +130,28 @@ def _steps(filling: Filling, demand: Instance, failure: Failure) -> int | None:
     """How many steps make it fit, as long as this failure is what stops it; None if none do."""
     steps = 0
     while (one := shrunk(demand, failure, steps)) and shrunk(one, failure):
-        trial = try_size(filling, one)
-        if trial.fits:
+        count = filling.count(one)
+        if count.remains and keeps_rules(filling, one):
             return steps
-        if not trial.failures[failure]:
+        if not count.failures[failure]:
             return None
-        steps += 1 if _has_own_way(filling, one) else _steps_alike(filling, one, failure)
+        alike = _steps_alike(filling, one, failure)
+        own_way = count.remains and _has_own_way(filling, one)
+        steps += _steps_refused(filling, one, failure, alike) if own_way else alike
     return None
+
+
+def _steps_refused(filling: Filling, demand: Instance, failure: Failure, most: int) -> int:
+    """After how many steps, ``most`` at most, an instance might fit whose places break rules.
+
+    What is larger than one that cannot fit does not either, so few sizes have to be tried.
+    """
+    refused, steps = 1, 2
+    while steps <= most and (one := shrunk(demand, failure, steps - 1)):
+        if might_keep_rules(filling, one):
+            break
+        refused, steps = steps, 2 * steps
+    return refused
 
 
 def _steps_alike(filling: Filling, demand: Instance, failure: Failure) -> int:

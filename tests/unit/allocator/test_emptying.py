@@ -65,6 +65,30 @@ def test_a_mirror_has_to_take_all_its_peer_brings() -> None:
     assert stuck(nodes, mirrored, replace(mirrored, name="h", memory=1024)) == [0]
 
 
+def test_one_that_has_a_choice_may_take_the_room_that_another_needs() -> None:
+    nodes = (FULL, replace(ROOMY, free_memory=4000), replace(FULL, name="c", free_memory=2000))
+    small = replace(GUEST, name="small", memory=1000)
+    groups, everyone = (Group(name="g0", uuid="u0"),), range(3)
+    model = ClusterModel(Snapshot(groups=groups, nodes=nodes, instances=(GUEST, small)))
+    residents = residents_of(model, 0)
+    assert not can_evacuate(State(model), 0, residents, everyone)
+    assert can_evacuate(State(model), 0, residents, None)  # had it chosen well
+    assert not can_evacuate(State(model), 0, [*residents, residents[1]], None)
+
+
+def test_a_spindle_taken_without_disks_may_be_what_a_mirror_needs() -> None:
+    some = [replace(each, exclusive=True, spindles=2, free_spindles=1) for each in (FULL, ROOMY)]
+    mirrored = replace(GUEST, memory=512, template="drbd", secondary=1, disk_spindles=1)
+    groups = (Group(name="g0", uuid="u0"),)
+    model = ClusterModel(Snapshot(groups=groups, nodes=tuple(some), instances=(mirrored,)))
+    for spindles, remains in ((1, True), (2, False), (None, False)):
+        demand = replace(GUEST, name="new", memory=128, template="diskless", disk_spindles=spindles)
+        redundancy = Redundancy(model, range(2), demand)
+        simulated = all(redundancy._simulate(node, (1,), range(2)) for node in range(2))
+        assert redundancy.remains((1,)) is simulated is remains
+        assert redundancy.of_another(replace(demand, disk_spindles=0)).remains((1,))
+
+
 def test_a_mirror_in_another_group_is_no_help() -> None:
     mirrored = replace(GUEST, template="drbd", secondary=1)
     nodes = (FULL, replace(ROOMY, group=1), replace(ROOMY, name="c"))

@@ -80,9 +80,10 @@ def test_every_node_that_no_option_uses_has_a_reason(seed: int) -> None:
 def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
     snapshot, request = problem(seed)
     model = ClusterModel(snapshot)
-    redundancy = Redundancy(model, range(model.size), request.instance)
+    everyone = range(model.size)
+    redundancy = Redundancy(model, everyone, request.instance)
     for group in survey(snapshot, replace(request, check_redundancy=False, group=None)).groups:
         for choice in group.choices[:1]:
             nodes = tuple(model.index[name] for name in choice.nodes)
-            simulated = all(redundancy._simulate(node, nodes) for node in range(model.size))
+            simulated = all(redundancy._simulate(node, nodes, everyone) for node in everyone)
             assert (not redundancy.is_hopeless and redundancy.remains(nodes)) == simulated
