@@ -21,6 +21,7 @@ from common.names import (
     Word,
 )
 from common.noderpc.disks import DiskSpec
+from common.noderpc.guest_agent import Interfaces
 from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
 
@@ -93,6 +94,7 @@ class GuestReport(Report):
     arrived: bool = False  # INCOMING: all of its memory is here
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
     lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
+    interfaces: Interfaces | None = None  # RUNNING: as its agent told lately; None: it did not
 
 
 class Reception(Report):

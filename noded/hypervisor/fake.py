@@ -10,6 +10,7 @@ hang, die, lose its power or its wires between two of them.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,8 +51,12 @@ class FakeHypervisor:
 
     async def prepare(self) -> None:
         """Have guests go on; there is nothing to find out."""
-        for instance in [each.spec.id for each in self._guests.values() if each.was_told_to_stand]:
-            await self.go_on(instance)
+        for guest in tuple(self._guests.values()):
+            if guest.was_told_to_stand:
+                await self.go_on(guest.spec.id)
+            if guest.is_frozen:
+                with suppress(NodeFailure):
+                    await self.thaw(guest.spec.id)
 
     async def check_startable(self, guest: GuestSpec) -> None:
         """Find nothing to object to: a fake guest needs no files."""
@@ -136,6 +141,22 @@ class FakeHypervisor:
             if guest.state is GuestState.PAUSED:
                 guest.state, guest.since = GuestState.RUNNING, _now()
 
+    async def freeze(self, instance: InstanceId) -> int:
+        guest = await self._running(instance, "frozen")
+        if not guest.has_line:
+            raise Conflict(f"{guest.spec.name} cannot be frozen: it has no line to an agent.")
+        guest.check_has_agent()
+        guest.is_frozen = True
+        return max(1, len(guest.spec.disks))
+
+    async def thaw(self, instance: InstanceId) -> None:
+        self.world.settle()
+        guest = self._guests.get(instance)
+        if guest is not None and guest.is_frozen:
+            guest.is_to_thaw = True
+            guest.check_has_agent()
+            guest.thaw_if_asked()
+
     async def guests(self) -> tuple[GuestReport, ...]:
         reports = [await self._report(guest) for guest in tuple(self._guests.values())]
         return tuple(sorted(reports, key=lambda report: report.name))
@@ -182,6 +203,7 @@ class FakeHypervisor:
         guest = self._guests.get(instance)
         if guest is None or state is not GuestState.MIGRATED:
             guest = await self._running(instance, "moved")
+            await self.thaw(instance)
             speed = parameters.get("migration_bandwidth", MEMORY_PER_S)
             transfer = self._moves.begin(guest, host, reception, move, speed=speed, live=live)
             try:
@@ -267,9 +289,14 @@ class FakeHypervisor:
         guest.counted, guest.since = guest.number(_now()), _now()
         guest.state, guest.lacks_space = GuestState.PAUSED, True
 
-    def deafen(self, instance: InstanceId) -> None:
-        """Have a guest ignore what it is asked for."""
-        self._guests[instance].is_deaf = True
+    def deafen(self, instance: InstanceId, *, deaf: bool = True) -> None:
+        """Have a guest ignore what it is asked for, by its agent above all."""
+        self._guests[instance].is_deaf = deaf
+
+    def is_frozen(self, instance: InstanceId) -> bool:
+        """Tell whether a guest writes nothing because it was told so."""
+        self.world.settle()
+        return self._guests[instance].is_frozen
 
     def number(self, instance: InstanceId) -> int:
         """Return how far a guest has counted."""
@@ -327,6 +354,7 @@ class FakeHypervisor:
         for guest in self._guests.values():
             if guest.is_off(_now()):
                 self._end(guest)
+            guest.thaw_if_asked()
             self._moves.settle(guest)
 
     def _write_again(self, guest: Guest) -> None:
@@ -398,6 +426,7 @@ class FakeHypervisor:
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
             lacks_space=guest.lacks_space,
+            interfaces=guest.interfaces,
         )
 
 

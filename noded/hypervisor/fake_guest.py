@@ -5,6 +5,7 @@ from enum import IntEnum
 
 from common.errors import NodeFailure
 from common.names import TaskId
+from common.noderpc.guest_agent import Interface
 from common.noderpc.instances import GuestSpec, GuestState, Reception
 
 COUNTS_PER_S = 18  # how often a guest adds one to its number
@@ -75,7 +76,9 @@ class Guest:
     has_told_left: bool = False  # which is written down then, and true whether it answers or not
     has_process: bool = True
     lacks_space: bool = False  # it stands still because of that
-    is_deaf: bool = False  # lets go of no device that it is asked for
+    is_deaf: bool = False  # lets go of no device that it is asked for, and has no agent
+    is_frozen: bool = False
+    is_to_thaw: bool = False  # its agent is asked again and again
 
     def is_off(self, now: float) -> bool:
         """Tell whether a press of its power button has had time to work."""
@@ -113,6 +116,31 @@ class Guest:
             raise NodeFailure(
                 f"The process of {self.spec.name} does not answer.", instance=self.spec.name
             )
+
+    @property
+    def has_line(self) -> bool:
+        """Whether there is a line to an agent in it."""
+        return bool(self.spec.parameters.get("use_guest_agent"))
+
+    def check_has_agent(self) -> None:
+        """Refuse what only an agent in it could do."""
+        self.check_answers()
+        if self.is_deaf:
+            raise NodeFailure(f"The agent in {self.spec.name} does not answer.")
+
+    def thaw_if_asked(self) -> None:
+        if self.is_to_thaw and not self.is_deaf and not self.hangs:
+            self.is_frozen = self.is_to_thaw = False
+
+    @property
+    def interfaces(self) -> tuple[Interface, ...] | None:
+        """What its agent tells: as many addresses as it has nics."""
+        if not self.has_line or self.is_deaf or self.state is not GuestState.RUNNING:
+            return None
+        return tuple(
+            Interface(name=f"eth{index}", mac=nic.mac, addresses=(f"192.0.2.{index + 1}",))
+            for index, nic in enumerate(self.spec.nics)
+        )
 
     @property
     def moving(self) -> Transfer | None:

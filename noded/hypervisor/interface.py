@@ -139,6 +139,28 @@ class Hypervisor(Protocol):
             NodeFailure: it does not answer, and stands still when it does.
         """
 
+    async def freeze(self, instance: InstanceId) -> int:
+        """Have a running guest write all it has to its disks, and nothing more until ``thaw``.
+
+        Its agent does that, with each of its file systems. It is thawed when this fails, when it
+        is to be moved, and if noded has died meanwhile, as soon as the next one is there
+        (``prepare``).
+
+        Returns:
+            How many file systems there are.
+
+        Raises:
+            Conflict: it is not running here, or has no line to an agent.
+            NodeFailure: there is no agent, it refuses, or it takes too long.
+        """
+
+    async def thaw(self, instance: InstanceId) -> None:
+        """Have a frozen guest write again; any other is left alone.
+
+        Raises:
+            NodeFailure: its agent does not say that it does, and is asked again and again.
+        """
+
     async def guests(self) -> tuple[GuestReport, ...]:
         """Return every guest of this kind on this node, by name.
 

@@ -15,9 +15,10 @@ from common.tasks import Background
 from noded.hypervisor.interface import Console, Surroundings, Tell
 from noded.hypervisor.kvm import commands, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.agents import Agents
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.disk_plugging import settle_disks
-from noded.hypervisor.kvm.ending import clear, let_end, power_off
+from noded.hypervisor.kvm.ending import Besides, clear, let_end, power_off
 from noded.hypervisor.kvm.guest_parameters import parameters_of, running_parameters
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher
@@ -65,6 +66,7 @@ class KvmHypervisor:
         self._turns = Turns()  # to start and end a guest
         self._background = Background()
         self._pulses = Pulses(self._background)
+        self._agents = Agents(self._background)
         self._arrivals = Arrivals(node.address, self._background)
         self._trimmer: asyncio.Task[None] | None = None
 
@@ -80,6 +82,8 @@ class KvmHypervisor:
             if home.stands_still:
                 with suppress(NodeFailure):  # it does not answer, and has ended most probably
                     await self.go_on(home.instance)
+            if home.is_frozen:
+                self._agents.thaw_at_last(home, _name(home))
         await self._accelerators.verdict(PROGRAM)
 
     async def check_startable(self, guest: GuestSpec) -> None:
@@ -126,7 +130,7 @@ class KvmHypervisor:
         home = self._home(instance)
         # What does not run cannot hear the button; what is silent just now may.
         if await self._state(home) in (GuestState.RUNNING, GuestState.UNKNOWN):
-            await power_off(home, wait_s)
+            await power_off(home, wait_s, self._agent_of(home))
         await self.ensure_gone(instance)
 
     async def reset(self, instance: InstanceId) -> None:
@@ -173,11 +177,32 @@ class KvmHypervisor:
         async with self._turns.of(instance):
             await self._go_on(self._home(instance))
 
+    async def freeze(self, instance: InstanceId) -> int:
+        home = self._home(instance)
+        async with self._turns.of(instance):
+            record = await self._in_state(home, "frozen", GuestState.RUNNING)
+            if not record.has_agent:
+                raise Conflict(
+                    f"{record.name} cannot be frozen: it was started without a line to an agent "
+                    "in it (use_guest_agent).",
+                    instance=instance,
+                )
+            return await self._agents.freeze(home, record.name)
+
+    async def thaw(self, instance: InstanceId) -> None:
+        home = self._home(instance)
+        try:
+            await self._agents.thaw(home, _name(home))
+        except NodeFailure:
+            self._agents.thaw_at_last(home, _name(home))
+            raise
+
     async def guests(self) -> tuple[GuestReport, ...]:
         self._ensure_trimmed()
         async with asyncio.TaskGroup() as group:
             asked = [
-                group.create_task(report(home, self._pulses)) for home in homes(self._instances)
+                group.create_task(report(home, self._pulses, self._agents))
+                for home in homes(self._instances)
             ]
         reports = [told for task in asked if (told := task.result())]
         return tuple(sorted(reports, key=lambda told: told.name))
@@ -227,6 +252,7 @@ class KvmHypervisor:
         home = self._home(instance)
         record = await self._in_state(home, "moved", GuestState.RUNNING, GuestState.MIGRATED)
         if not home.has_left:
+            await self._agents.thaw(home, record.name)  # else nobody would thaw it there
             what = f"the hypervisor parameters of {record.name}"
             manner = migration.Manner(from_builtins(parameters, KvmParameters, what=what), live)
             line = migration.Line(host, peer, reception)
@@ -279,6 +305,7 @@ class KvmHypervisor:
         self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, receives: TaskId | None = None
     ) -> None:
         self._ensure_trimmed()
+        self._agents.forget(home.instance)
         started, record = await self._launcher.launch(home, guest, taps, receives=receives)
         self._background.start(_attend(started, record), name=f"guest {record.name}")
         log.info("%s %s here", record.name, "waits for its memory" if receives else "runs")
@@ -305,6 +332,7 @@ class KvmHypervisor:
     async def _clear(self, home: Home) -> None:
         """Kill what runs and forget the guest; the caller has its turn."""
         await self._arrivals.end(home.instance)
+        self._agents.forget(home.instance)
         await clear(home)
 
     async def _kept(self, home: Home, name: str) -> Reception | None:
@@ -322,6 +350,13 @@ class KvmHypervisor:
         """Return a guest's state; None for one that was never started, or is forgotten."""
         seen = await look(home, self._pulses)
         return seen and seen.state
+
+    def _agent_of(self, home: Home) -> Besides | None:
+        """Return how a guest's agent is told to power it off, if it may have one."""
+        record = home.record()
+        if record is None or not record.has_agent:
+            return None
+        return lambda: self._agents.power_off(home, record.name)
 
     async def _in_state(self, home: Home, verb: str, *allowed: GuestState) -> Record:
         record = home.record()

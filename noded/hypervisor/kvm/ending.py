@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.monitor import Silent, monitor
@@ -11,13 +12,23 @@ PRESS_EVERY_S = 5.0  # a guest that boots does not hear the first press of its p
 GOING_DOWN_S = 5.0  # of patience with a guest that was told to power off and is wanted again
 
 
-async def power_off(home: Home, wait_s: float) -> None:
-    """Press the power button again and again, until the guest ends or its time is over."""
+Besides = Callable[[], Awaitable[None]]
+"""Tells a guest to power off in another way than by its power button."""
+
+
+async def power_off(home: Home, wait_s: float, besides: Besides | None = None) -> None:
+    """Press the power button again and again, until the guest ends or its time is over.
+
+    Args:
+        home: the guest's.
+        wait_s: its time.
+        besides: done after each press; there are guests that do not heed their button.
+    """
     if found := home.process():
         with found, contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 while not found.has_ended:
-                    await _press(home, found)
+                    await _press(home, found, besides)
 
 
 async def let_end(home: Home) -> None:
@@ -37,7 +48,7 @@ async def clear(home: Home) -> None:
     home.remove()
 
 
-async def _press(home: Home, found: Process) -> None:
+async def _press(home: Home, found: Process, besides: Besides | None) -> None:
     """Press once, and wait a while for the end."""
     home.press_button()
     with contextlib.suppress(Silent):  # it has ended just now
@@ -45,4 +56,6 @@ async def _press(home: Home, found: Process) -> None:
             await session.ask("system_powerdown")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PRESS_EVERY_S):
+            if besides:
+                await besides()
             await found.ended()

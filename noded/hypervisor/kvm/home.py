@@ -45,6 +45,11 @@ class Record(Report):
     wanted_memory: MiB = MiB(0)  # of its memory, what it is to use; 0: all
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
+    @property
+    def has_agent(self) -> bool:
+        """Whether there is a line to an agent in the guest, if it has one."""
+        return bool(self.parameters.get("use_guest_agent"))
+
 
 class Home:
     """The directory of one guest on this node.
@@ -71,6 +76,7 @@ class Home:
         self._leaving = self.directory / "leaving"
         self._left = self.directory / "left"
         self._stands = self.directory / "stands-still"
+        self._frozen = self.directory / "frozen"
 
     @property
     def mark(self) -> str:
@@ -181,6 +187,22 @@ class Home:
     def stands_still(self) -> bool:
         return self._stands.exists()
 
+    def freeze(self) -> None:
+        """Remember that the guest's agent is about to be told to have it write nothing.
+
+        Raises:
+            NodeFailure: it cannot be remembered.
+        """
+        self._mark(self._frozen, b"")
+
+    def thaw(self) -> None:
+        """Forget that: it writes again."""
+        self._frozen.unlink(missing_ok=True)
+
+    @property
+    def is_frozen(self) -> bool:
+        return self._frozen.exists()
+
     def begin_leaving(self, move: TaskId) -> None:
         """Remember by which move its memory is going to leave.
 
@@ -217,6 +239,15 @@ class Home:
         if not self.directory.exists():
             return None
         return process.find(self.pid, self.instance, self.mark)
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether there is a process of this guest."""
+        found = self.process()
+        if found is None:
+            return False
+        with found:
+            return True
 
     def last_words(self) -> str:
         """Return what QEMU printed, at most its last 4 KiB."""

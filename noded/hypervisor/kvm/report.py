@@ -6,7 +6,9 @@ from typing import Any
 from common.model.hypervisors import fingerprint
 from common.model.kvm import KvmParameters
 from common.names import InstanceName, MiB
+from common.noderpc.guest_agent import Interface
 from common.noderpc.instances import GuestReport, GuestState
+from noded.hypervisor.kvm.agents import Agents
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.looks import look
 from noded.hypervisor.kvm.memory import used_memory
@@ -15,7 +17,7 @@ from noded.hypervisor.kvm.pulse import Pulses
 from noded.machine.parse import parse_statm
 
 
-async def report(home: Home, pulses: Pulses) -> GuestReport | None:
+async def report(home: Home, pulses: Pulses, agents: Agents) -> GuestReport | None:
     """Look at a guest among others; None for one that is forgotten."""
     seen = await look(home, pulses, listing=True)
     if seen is None:
@@ -52,8 +54,17 @@ async def report(home: Home, pulses: Pulses) -> GuestReport | None:
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
         lacks_space=seen.lacks_space,
+        interfaces=await _interfaces(home, record, seen.state, agents),
         silent_s=silent_s,
     )
+
+
+async def _interfaces(
+    home: Home, record: Record, state: GuestState, agents: Agents
+) -> tuple[Interface, ...] | None:
+    if state is not GuestState.RUNNING or not record.has_agent:
+        return None
+    return await agents.interfaces(home, record.name)
 
 
 def _pinned(record: Record) -> dict[str, Any]:
