@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from common.noderpc.guest_agent import in_lists
 from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
 from coordinator.queries.instance_devices import DEVICE_FIELDS
 from coordinator.queries.instance_parameters import PARAMETER_FIELDS
@@ -54,6 +55,20 @@ def _console(row: InstanceRow) -> Any:
     return told | dict.fromkeys(("host", "port", "user", "command", "display"))
 
 
+def _interfaces(row: InstanceRow) -> Any:
+    told = _of_guest(row, "interfaces")
+    if isinstance(told, Missing):
+        return told
+    return Missing.UNAVAILABLE if told is None else in_lists(told)
+
+
+def _addresses(row: InstanceRow) -> Any:
+    told = _interfaces(row)
+    if isinstance(told, Missing):
+        return told
+    return [address for interface in told for address in interface["addresses"]]
+
+
 def _last_known(row: InstanceRow) -> Any:
     def make_row(live: Live) -> InstanceRow:
         return InstanceRow(row.entity, row.config, live)
@@ -104,6 +119,11 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
           "Node group UUIDs of secondary nodes", lambda row: [n.group for n in row.secondaries]),
 )
 _TOLD: tuple[Field[InstanceRow], ...] = (
+    Field("guest_addresses", "GuestAddresses", Kind.OTHER,
+          "Addresses that it has, as the agent in it says", _addresses, Needs.GUESTS),
+    Field("guest_interfaces", "GuestInterfaces", Kind.OTHER,
+          "Network interfaces as the agent in it calls them, with MAC and IP addresses",
+          _interfaces, Needs.GUESTS),
     Field("guest_state", "GuestState", Kind.TEXT,
           "State of its process on the primary node, and for how long that has been silent",
           lambda row: row.guest_state, Needs.GUESTS),

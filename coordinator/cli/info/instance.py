@@ -9,7 +9,7 @@ from coordinator.cli.cell import format_time
 from coordinator.cli.info.shown import identity, known, marked, named, show, silence
 from coordinator.cli.parser import Parser, add_json
 
-_STATIC = (
+STATIC = (
     "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "snodes", "pnode.group",
     "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
@@ -17,9 +17,9 @@ _STATIC = (
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
     "maybe_on", "forthcoming", "expires",
 )  # fmt: skip
-_LIVE = (
+LIVE = (
     "status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console", "mirror_state",
-    "disk.findings",
+    "disk.findings", "guest_interfaces",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def instance_info(command: str, words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if not options.names and not options.all:
         parser.error("name an instance, or give --all")
-    fields = _STATIC if options.static else _STATIC + _LIVE
+    fields = STATIC if options.static else STATIC + LIVE
     found = query("instance", fields, named(options.names))
     return show(found, describe_instance, form=options.json)
 
@@ -69,6 +69,7 @@ def describe_instance(told: Mapping[str, Any]) -> dict[str, Any]:
         "Hypervisor parameters": marked(told["hvparams"], told["custom_hvparams"]),
         "Back-end parameters": marked(told["beparams"], told["custom_beparams"]),
         "NICs": _nics(told),
+        **_guests_own(told),
         "Disk template": told["disk_template"],
         "Disks": _disks(told),
         "Tags": told["tags"],
@@ -92,6 +93,15 @@ def _nics(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             zip(*(told[column] for column in columns), strict=True)
         )
     ]
+
+
+def _guests_own(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the addresses that the agent in the guest says it has, by interface."""
+    addresses = {
+        " ".join(filter(None, (each["name"], each["mac"]))): ", ".join(each["addresses"])
+        for each in told.get("guest_interfaces") or ()
+    }
+    return {"Addresses by its agent": addresses} if addresses else {}
 
 
 def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:

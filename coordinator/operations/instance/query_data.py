@@ -11,6 +11,7 @@ from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.parameters import NicParameters, settled
 from common.names import InstanceId, InstanceName, NodeId
+from common.noderpc.guest_agent import in_lists
 from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
@@ -101,6 +102,7 @@ def _describe(
         "snodes_group_uuids": [node.group for node in others],
         "snodes_group_names": [config.groups[node.group].name for node in others],
         "os": instance.os,
+        "guest_interfaces": in_lists(guest.interfaces) if guest else None,
         "nics": [_describe_nic(config, instance, nic) for nic in config.nics_of(instance)],
         "disk_template": instance.disk_template,
         "disks": [

@@ -19,6 +19,8 @@ OURS = {
     "instance": {
         "disk.findings",
         "disk.snapshots",
+        "guest_addresses",
+        "guest_interfaces",
         "guest_state",
         "hv/accelerator",
         "hv/firmware",
