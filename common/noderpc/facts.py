@@ -42,6 +42,8 @@ class NodeFacts(Report):
     memory_locked: bool = False
     guests: dict[InstanceId, MiB] | None = None
     unmirrored: Sentence = ""  # why no disk can be mirrored here, and what to do
+    drbd_version: Word = ""  # of the kernel's module
+    drbd_helper: Sentence = ""  # the program that it runs, where it is to run none
     unguarded: Sentence = ""  # why guests can send with addresses of others, if they can
     certificate_end: Seconds | None = None  # until when its certificate is good, since 1970
 

@@ -12,7 +12,7 @@ from coordinator.checks.instances import (
     check_strangers,
     check_whereabouts,
 )
-from coordinator.checks.mirrors import check_devices, check_mirrors
+from coordinator.checks.mirrors import check_devices, check_mirrors, check_modules
 from coordinator.checks.nodes import (
     check_answers,
     check_certificates,
@@ -35,6 +35,7 @@ from coordinator.checks.placement import (
     check_policies,
     check_spare_memory,
 )
+from coordinator.checks.providers import check_providers
 from coordinator.checks.volumes import (
     check_groups,
     check_lost_snapshots,
@@ -61,6 +62,8 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_setup,
         check_programs,
         check_systems,
+        check_modules,
+        check_providers,
     ),
     "Verifying mastership and copies of the state": (
         check_obedience,

@@ -16,6 +16,7 @@ from common.noderpc.mastership import Ballot
 from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
 from common.noderpc.operating_systems import DefinitionReport
+from common.noderpc.providers import ProviderReport
 from common.noderpc.roster import Roster
 from coordinator.disks.diagnosis import Told
 from coordinator.state.config import Config
@@ -55,6 +56,7 @@ class NodeReport(NamedTuple):
     mirrors: Told
     devices: Sequence[MirrorDevice]
     systems: Sequence[DefinitionReport]
+    providers: Sequence[ProviderReport]  # of external storage
     master_device: str  # which has the address that goes with the mastership; "": none
     files: Mapping[str, str]  # digests of those that are to be the same on all nodes, by path
     programs: Mapping[str, str]  # why those that switch nodes would not be run, by path

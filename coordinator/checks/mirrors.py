@@ -1,10 +1,12 @@
 """Mirrored disks: whether both copies are there, and get what is written."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from common.model.disk import DrbdBacking
 from common.model.instance import Instance
 from common.model.node import Node
+from common.model.template import DiskTemplate
 from common.names import DiskId
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.disks.diagnosis import MirrorState, Side, diagnose
@@ -17,6 +19,24 @@ _SEVERITIES = {
     MirrorState.AT_REST: Severity.WARNING,
     MirrorState.COPYING: Severity.NOTICE,
 }
+
+
+def check_modules(seen: Seen) -> Iterator[Finding]:
+    """Name nodes that cannot mirror disks, and those whose DRBD is of another version."""
+    templates = map(DiskTemplate, seen.config.cluster.enabled_disk_templates)
+    if not any(each.traits.is_mirrored for each in templates):
+        return
+    there = [(node, report.facts) for node, report in seen.answered() if node.vm_capable]
+    versions = Counter(facts.drbd_version for _, facts in there if facts.drbd_version)
+    usual = max(versions, key=lambda each: (versions[each], each), default="")
+    for node, facts in there:
+        if facts.unmirrored:
+            code = "ENODEDRBDHELPER" if facts.drbd_helper else "ENODEDRBD"
+            message = f"cannot mirror disks: {facts.unmirrored}"
+            yield Finding(code, "node", node.name, message)
+        if facts.drbd_version and facts.drbd_version != usual:
+            message = f"has DRBD {facts.drbd_version}, most nodes of its group have {usual}"
+            yield Finding("ENODEDRBDVERSION", "node", node.name, message, Severity.WARNING)
 
 
 def check_mirrors(seen: Seen) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from common.errors import GntError
 from common.model.master_address import wanted_address
-from common.model.template import DiskTemplate
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.disks.kinds import KINDS
 
@@ -20,7 +19,9 @@ def check_answers(seen: Seen) -> Iterator[Finding]:
     for node in seen.config.sorted_nodes():
         answer = seen.nodes.get(node.uuid)
         if isinstance(answer, GntError):
-            yield Finding("ENODERPC", "node", node.name, answer.message)
+            is_stranger = answer.detail.get("stranger") is True
+            code = "ECLUSTERCLIENTCERT" if is_stranger else "ENODERPC"
+            yield Finding(code, "node", node.name, answer.message)
     for node, report in seen.answered():
         if report.facts.name != node.name:
             message = f"says that it is {report.facts.name}; what else it says may be wrong, too"
@@ -46,8 +47,14 @@ def check_clocks(seen: Seen) -> Iterator[Finding]:
 
 
 def check_certificates(seen: Seen) -> Iterator[Finding]:
-    """Name nodes whose certificate ends soon: then nobody can reach them any more."""
+    """Name nodes whose certificate ends soon, or has a key that nobody has taken down."""
     for node, report in seen.answered():
+        if not node.key:
+            message = (
+                "the key of its certificate is not known yet, so whoever has its name is believed; "
+                "it is learnt as soon as the node answers"
+            )
+            yield Finding("ECLUSTERCLIENTCERT", "node", node.name, message, Severity.WARNING)
         end = report.facts.certificate_end
         left_s = CERTIFICATE_WARNING_S if end is None else end - report.asked_at
         if left_s < CERTIFICATE_WARNING_S:
@@ -158,10 +165,6 @@ def check_setup(seen: Seen) -> Iterator[Finding]:
             if not present:
                 message = f"has no bridge {link}, which its instances are plugged into"
                 yield Finding("ENODENET", "node", node.name, message)
-        templates = map(DiskTemplate, seen.config.cluster.enabled_disk_templates)
-        if report.facts.unmirrored and any(each.traits.is_mirrored for each in templates):
-            message = f"cannot mirror disks: {report.facts.unmirrored}"
-            yield Finding("ENODEDRBD", "node", node.name, message)
         if reason := report.facts.unguarded:
             message = f"its guests can send with the addresses of others: {reason}"
             yield Finding("ENODENET", "node", node.name, message, Severity.NOTICE)

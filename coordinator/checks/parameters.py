@@ -23,6 +23,7 @@ from common.model.parameters import (
     sound,
 )
 from common.model.settings import bad_settings
+from common.model.storage_directory import bad_directories
 from common.names import InstanceId
 from coordinator.checks.finding import Finding, Seen
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
@@ -37,6 +38,7 @@ class Bad(NamedTuple):
     kind: str
     name: str
     message: str
+    code: str = "ECLUSTERCFG"
 
 
 def bad_parameters(config: Config) -> Iterator[Bad]:
@@ -44,6 +46,8 @@ def bad_parameters(config: Config) -> Iterator[Bad]:
     cluster = config.cluster
     for message in bad_of_cluster(cluster):
         yield Bad("cluster", cluster.name, message)
+    for message in bad_directories(cluster):
+        yield Bad("cluster", cluster.name, message, "ENODEFILESTORAGEPATHS")
     for group in config.sorted_groups():
         base = sound(NodeParameters, cluster.ndparams)
         yield from _bad("group", group.name, NodeParameters, base, group.ndparams)
@@ -93,7 +97,7 @@ def check_stored_parameters(seen: Seen) -> Iterator[Finding]:
     """Name parameters that do not fit, and say how each is put right."""
     for bad in bad_parameters(seen.config):
         message = f"{bad.message} Give it another value, or “default”."
-        code = "EINSTANCEBADPARAMETER" if bad.kind == "instance" else "ECLUSTERCFG"
+        code = "EINSTANCEBADPARAMETER" if bad.kind == "instance" else bad.code
         yield Finding(code, bad.kind, bad.name, message)
 
 

@@ -1,6 +1,6 @@
 """Findings, told in a job's log and counted."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -68,25 +68,36 @@ def report(
         ignored: codes whose errors are warnings.
         simulated: tell an error of each code, too.
     """
-    found = []
+    found: list[dict[str, str]] = []
     if simulated:
         checks = {**checks, "Simulating errors": (_simulate,)}
     for title, several in checks.items():
-        log(f"* {title}")
-        for each in (each for check in several for each in check(seen)):
-            is_excused = each.severity is Severity.ERROR and each.code in ignored
-            finding = each._replace(severity=Severity.WARNING) if is_excused else each
-            log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
-            found.append(
-                {
-                    "severity": str(finding.severity),
-                    "code": finding.code,
-                    "kind": finding.kind,
-                    "name": finding.name,
-                    "message": finding.message,
-                }
-            )
+        findings = (each for check in several for each in check(seen))
+        found += tell(title, findings, log, codes=codes, ignored=ignored)
     return VerifyPlan(findings=tuple(found))
+
+
+def tell(
+    title: str,
+    findings: Iterable[Finding],
+    log: Callable[[str], None],
+    *,
+    codes: bool,
+    ignored: Sequence[str],
+) -> Iterator[dict[str, str]]:
+    """Tell findings in the job's log, and yield each as the result has it; as in ``report``."""
+    log(f"* {title}")
+    for each in findings:
+        is_excused = each.severity is Severity.ERROR and each.code in ignored
+        finding = each._replace(severity=Severity.WARNING) if is_excused else each
+        log(f"  - {f'{finding.code}: ' if codes else ''}{finding}")
+        yield {
+            "severity": str(finding.severity),
+            "code": finding.code,
+            "kind": finding.kind,
+            "name": finding.name,
+            "message": finding.message,
+        }
 
 
 def _simulate(seen: Seen) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from common.noderpc.hooks import Ending, HookReport, Hooks
 from coordinator.hooks.scene import Scene
 from coordinator.hooks.table import Where
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.failed_hook import FailedHook
 
 GLOBAL = "global"  # run with each operation, whatever it is; see Ganeti's design-global-hooks
 CONFIG_UPDATE = "config-update"  # on the master, after a change of the configuration
@@ -56,7 +57,8 @@ class HookPhases:
             **self._common(scene), **_prefixed("GANETI_", {**objects, **scene.parameters()})
         }  # fmt: skip
         await self._run(present, f"{GLOBAL}-pre.d", variables)
-        refusals = await self._run(present, f"{hook.directory}-pre.d", variables)
+        failed = await self._run(present, f"{hook.directory}-pre.d", variables)
+        refusals = [str(each) for each in failed if each.script]
         if refusals:
             raise Conflict(
                 f"{scene.operation.summary()} was refused by hooks: {'; '.join(refusals)}.",
@@ -73,8 +75,10 @@ class HookPhases:
 
     async def after(
         self, scene: Scene, due: HooksDue, status: Status, *, has_changed: bool, again: bool
-    ) -> None:
-        """Run what was found to be due; what fails is told, and changes nothing any more.
+    ) -> list[FailedHook]:
+        """Run what was found to be due; return what failed of the operation's own scripts.
+
+        It is told, and changes nothing any more.
 
         Args:
             scene: as it is now.
@@ -92,6 +96,7 @@ class HookPhases:
                 "Hooks that follow this operation are run now, perhaps for the second time: "
                 "another coordinator began it."
             )
+        failed: list[FailedHook] = []
         succeeded = status is Status.SUCCESS
         if succeeded:
             _, objects = scene.objects(due.subject)
@@ -102,7 +107,8 @@ class HookPhases:
             }
             post = _prefixed("GANETI_POST_", {**told, **objects})
             present |= await self._newcomers(scene, present)
-            await self._run(present, f"{scene.hook.directory}-post.d", {**due.environment, **post})
+            own = {**due.environment, **post}
+            failed = await self._run(present, f"{scene.hook.directory}-post.d", own)
             if has_changed:
                 name = f"{CONFIG_UPDATE}-post.d"
                 await self._run(present, name, self._common(scene))
@@ -112,6 +118,7 @@ class HookPhases:
         ending = {"GANETI_POST_STATUS": "success" if succeeded else "error"}
         environment = {**due.environment, **post, **ending}
         await self._run(present, f"{GLOBAL}-post.d", environment)
+        return failed
 
     async def _newcomers(
         self, scene: Scene, known: Mapping[NodeRef, Collection[str]]
@@ -149,7 +156,7 @@ class HookPhases:
         present: Mapping[NodeRef, Collection[str]],
         directory: str,
         environment: Mapping[str, str],
-    ) -> list[str]:
+    ) -> list[FailedHook]:
         """Run a directory on all nodes that have it at once; return what failed, and tell it."""
         phase = "post" if "-post." in directory else "pre"
         path = directory.removesuffix(f"-{phase}.d")
@@ -166,17 +173,20 @@ class HookPhases:
                 if directory in has
             }
         )
-        failed = []
+        failed: list[FailedHook] = []
         for node, reports in runs.items():
             if isinstance(reports, GntError):
-                self.cluster.log(f"Hooks in {directory} on {node}: {reports}")
+                failed.append(FailedHook(node, directory, "", reports.message))
+                self.cluster.log(str(failed[-1]))
                 continue
-            for report in reports:
-                said = f": {report.said}" if report.said else ""
-                what = f"{directory}/{report.script} on {node} {report.ending}{said}"
-                if report.ending is Ending.FAILED:
-                    failed.append(what)
-                self.cluster.log(f"Hook {what}", detail=report.ending is not Ending.FAILED)
+            for each in reports:
+                if each.ending is Ending.FAILED:
+                    failed.append(FailedHook(node, directory, each.script, each.said))
+                    self.cluster.log(f"Hook {failed[-1]}")
+                    continue
+                said = f": {each.said}" if each.said else ""
+                what = f"{directory}/{each.script} on {node} {each.ending}{said}"
+                self.cluster.log(f"Hook {what}", detail=True)
         return failed
 
     def _common(self, scene: Scene) -> dict[str, str]:

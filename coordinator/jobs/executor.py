@@ -18,6 +18,7 @@ from coordinator.jobs.recipe import run
 from coordinator.jobs.running import RunningJob
 from coordinator.locks.manager import LockManager
 from coordinator.locks.names import LockName, Owner
+from coordinator.operations.failed_hook import FailedHook
 from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.locking import from_rows
 from coordinator.state.store import Store
@@ -101,12 +102,13 @@ class Executor:
             journal = JobJournal(running, index, self._store, self._now)
             await run(_noting_return(operation.recipe(context, plan), running), journal)
             self._check_not_cancelled(running)
-            await self._hooks_after(
+            failed = await self._hooks_after(
                 running, index, Scene(operation, plan, context.config), Status.SUCCESS,
                 has_changed=not is_ours or context.config is not before, again=not is_ours,
             )  # fmt: skip
             jobs = operation.jobs(plan)
-            await self._end_well(running, index, operation.result(plan), jobs)
+            result = operation.result_after(context, plan, failed)
+            await self._end_well(running, index, result, jobs)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the job has to end
             if operation is not None:
                 await self._hooks_after(
@@ -156,17 +158,18 @@ class Executor:
         *,
         has_changed: bool,
         again: bool,
-    ) -> None:
+    ) -> Sequence[FailedHook]:
         due = running.op(index).hooks
         if due is None:
-            return
+            return ()
         context = self._context(running, index)
         phases = HookPhases(context, running.id)
         try:
-            await phases.after(scene, due, status, has_changed=has_changed, again=again)
+            return await phases.after(scene, due, status, has_changed=has_changed, again=again)
         except Exception as error:  # the operation is over, and ends as it did
             log.exception("hooks after an operation failed unexpectedly")
             context.log(f"Hooks that follow this operation could not be run: {error!r}.")
+            return ()
 
     def reserve(self, running: RunningJob) -> None:
         """Have others count with the room that was chosen for operations that have not begun."""

@@ -9,6 +9,7 @@ from common.errors import Conflict, InvalidRequest
 from common.messages import MessageType, Order, from_builtins, to_builtins
 from coordinator.locks.names import Wanted
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.failed_hook import FailedHook
 from coordinator.operations.follow_up import FollowUps
 from coordinator.operations.ganeti import imports
 from coordinator.operations.ganeti.parameters import known_parameters, unknown_operation
@@ -112,6 +113,15 @@ class Operation(Order, Generic[ChoiceT, PlanT], metaclass=_OperationType, kw_onl
     def result(self, plan: PlanT) -> Any:  # noqa: ARG002 -- for those that have one
         """Say what the job's result is, as JSON values."""
         return None
+
+    def result_after(
+        self,
+        cluster: Cluster,  # noqa: ARG002 -- for those whose result tells of scripts
+        plan: PlanT,
+        failed: Sequence[FailedHook],  # noqa: ARG002
+    ) -> Any:
+        """Say what the job's result is when scripts that follow it have failed: mostly the same."""
+        return self.result(plan)
 
     def jobs(self, plan: PlanT) -> FollowUps:  # noqa: ARG002 -- for those that have others do it
         """Return jobs, each a list of operations, to be submitted at the end.

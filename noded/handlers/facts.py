@@ -73,6 +73,7 @@ class FactsHandlers(Facts):
             given=[guest.memory for guest in guests],
             resident=MiB(sum(guest.resident for guest in guests)),
         )
+        mirroring = await self._storages.mirroring()
         return NodeFacts(
             name=member.node,
             version=VERSION,
@@ -89,7 +90,9 @@ class FactsHandlers(Facts):
             storage=await self._spaces(storage),
             memory_locked=self._memory_locked(),
             guests={guest.id: guest.memory for guest in guests},
-            unmirrored=await self._storages.unmirrored(),
+            unmirrored=mirroring.problem,
+            drbd_version=mirroring.version,
+            drbd_helper=mirroring.helper,
             unguarded=self._network.unguarded,
             certificate_end=self._identity.valid_until,
         )

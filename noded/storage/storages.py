@@ -9,6 +9,7 @@ from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.noderpc.disks import DiskSpec, VolumeListing
 from common.noderpc.facts import StorageReport
+from noded.storage.drbd.module import ModuleState
 from noded.storage.drbd.upkeep import MirrorUpkeep
 from noded.storage.interface import PoolDriver, Storage
 
@@ -31,9 +32,11 @@ class Storages:
             raise NodeFailure("This node cannot keep such disks.", disk=disk.id)
         return self.by_backing[type(disk.backing)]
 
-    async def unmirrored(self) -> str:
-        """Say why this node cannot mirror disks, and what to do; empty if it can."""
-        return await self.mirrors.problem() if self.mirrors else "It has no driver for that."
+    async def mirroring(self) -> ModuleState:
+        """Return what this node mirrors disks with, and why it cannot, if so."""
+        if self.mirrors is None:
+            return ModuleState(problem="It has no driver for that.")
+        return await self.mirrors.module()
 
     def open(self, disk: DiskSpec) -> int:
         """Open a guest's disk; see ``Storage.open``. Blocks."""

@@ -1,9 +1,11 @@
 """What verify finds of a running cluster, and how it is told to look."""
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.template import DiskTemplate
+from common.noderpc.hooks import Ending
 from coordinator.checks.report import CODES
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify import VerifyCluster
@@ -76,5 +78,27 @@ def test_how_to_look_is_told_to_all_parts() -> None:
             assert [each["skip_checks"] for each in groups] == [["nplusone_mem"]]
             wanted = [each["debug_simulate_errors"] for each in parts]
             assert wanted == [True, True, True]
+
+    simulate(scenario())
+
+
+def test_scripts_of_the_operators_that_look_at_the_cluster_are_believed() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            look = VerifyGroup(group_name="default")
+            scripts = {"cluster-verify-post.d": {"10-raid": Ending.FAILED, "20-ups": Ending.DONE}}
+            cluster.machines["gamma"].hooks.scripts |= scripts
+            assert not await cluster.run(look)
+            assert await found(cluster) == {("ENODEHOOKS", "gamma")}
+            assert await cluster.run(replace(look, ignore_errors=("ENODEHOOKS",)))
+            number = await cluster.submit(replace(look, error_codes=True))
+            log = [entry.message for entry in (await cluster.finished(number)).ops[0].log]
+            assert any(
+                "ENODEHOOKS: ERROR: node gamma: cluster-verify-post.d/10-raid on gamma" in line
+                and "ended with status 1" in line
+                for line in log
+            )
+            del scripts["cluster-verify-post.d"]["10-raid"]
+            assert await cluster.run(look)
 
     simulate(scenario())

@@ -9,6 +9,7 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
 from common.model.pool_kind import PoolKind
+from common.model.template import DiskTemplate
 from common.names import NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
@@ -20,12 +21,14 @@ from common.noderpc.mirrors import Mirrors
 from common.noderpc.network import Network
 from common.noderpc.operating_systems import OperatingSystems
 from common.noderpc.programs import Programs
+from common.noderpc.providers import ProviderReport, Providers
 from common.noderpc.remote import Remote
 from common.noderpc.roster import Rosters
 from common.version import VERSION
 from coordinator.checks.every import OF_GROUP, SKIPPABLE, without
 from coordinator.checks.finding import NodeReport, Seen
-from coordinator.checks.report import VerifyPlan, check_codes, report
+from coordinator.checks.hooks import of_hook
+from coordinator.checks.report import VerifyPlan, check_codes, report, tell
 from coordinator.disks.kinds import pools_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -38,6 +41,7 @@ from coordinator.operations.cluster.verify_fields import (
     ToldChecks,
 )
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.failed_hook import FailedHook
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.power import program_of
 from coordinator.operations.node.ssconf import ssconf_files
@@ -97,6 +101,18 @@ class VerifyGroup(Operation[None, VerifyPlan], kw_only=True):
     def result(self, plan: VerifyPlan) -> Any:
         return plan.told(findings=self.findings)
 
+    def result_after(self, cluster: Cluster, plan: VerifyPlan, failed: Sequence[FailedHook]) -> Any:
+        if not failed:
+            return self.result(plan)
+        more = tell(
+            "Scripts of yours that look at the cluster",
+            (of_hook(each.node.name, str(each)) for each in failed),
+            cluster.log,
+            codes=self.error_codes,
+            ignored=self.ignore_errors,
+        )
+        return self.result(VerifyPlan(findings=(*plan.findings, *more)))
+
 
 async def _look(cluster: Cluster, group: Group) -> Seen:
     """Ask the nodes of a group."""
@@ -146,6 +162,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         mirrors=await ask_mirrors(cluster, node),
         devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
         systems=await cluster.call(OperatingSystems, node).definitions(),
+        providers=await _providers(cluster, node),
         master_device=await _master_device(cluster, node),
         files=await _files(cluster, node),
         programs=await _programs(cluster, node),
@@ -162,6 +179,12 @@ async def _programs(cluster: Cluster, node: Node) -> dict[str, str]:
     ordered = tuple(sorted(paths))
     told = await cluster.call(Programs, node).problems(programs=ordered)
     return dict(zip(ordered, told, strict=True))
+
+
+async def _providers(cluster: Cluster, node: Node) -> tuple[ProviderReport, ...]:
+    """Return the providers of external storage, where disks can be theirs."""
+    is_used = DiskTemplate.EXT in cluster.config.cluster.enabled_disk_templates
+    return await cluster.call(Providers, node).providers() if is_used else ()
 
 
 async def _master_device(cluster: Cluster, node: Node) -> str:

@@ -18,7 +18,7 @@ from noded.storage.drbd.fake_end import (
 )
 from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.drbd.mirror import OURS
-from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse
+from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse, ModuleState
 from noded.storage.lvm.device import mapper_path
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.volumes import Volume, VolumeReport
@@ -41,7 +41,7 @@ class FakeDrbd(DrbdModule):
         uses: Callable[[DiskId], bool] = lambda _: False,
     ) -> None:
         """Make a module; ``uses`` tells whether a guest of this machine has a disk open."""
-        self.trouble = ""
+        self.module = ModuleState(version="8.4.11")
         self._pairs = pairs
         self._volumes = volumes
         self._address = address
@@ -49,8 +49,8 @@ class FakeDrbd(DrbdModule):
         self._ends: dict[int, End] = {}
         self._copies: dict[str, Copy] = {}  # by LVM's UUID of the metadata's volume
 
-    async def problem(self) -> str:
-        return self.trouble
+    async def state(self) -> ModuleState:
+        return self.module
 
     async def look(self) -> tuple[Device, ...]:
         self._pairs.settle()

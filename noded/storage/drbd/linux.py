@@ -11,7 +11,7 @@ from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
 from noded.storage.drbd import commands, netlink, parse
-from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse
+from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse, ModuleState
 from noded.system.execute import CommandFailed, Finished, execute
 from noded.system.threads import in_thread
 
@@ -37,32 +37,35 @@ class LinuxDrbd(DrbdModule):
         self._proc = root / "proc/drbd"
         self._settings = root / "sys/module/drbd/parameters"
 
-    async def problem(self) -> str:
+    async def state(self) -> ModuleState:
         try:
             told = self._proc.read_text()
         except OSError:
-            return (
-                "DRBD's kernel module is not loaded; run “modprobe drbd”, and name it in "
+            return ModuleState(
+                problem="DRBD's kernel module is not loaded; run “modprobe drbd”, and name it in "
                 "/etc/modules, so that it is there after a boot."
             )
         version = parse.read_version(told)
         if not version.startswith("8.4."):
-            return f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has."
+            problem = f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has."
+            return ModuleState(version, problem=problem)
         helper = (self._settings / "usermode_helper").read_text().strip()
         if helper != HELPER:
-            return (
+            problem = (
                 f"DRBD's kernel module runs {helper} when something happens; have it do nothing: "
                 f"“options drbd usermode_helper={HELPER} minor_count=128” in /etc/modprobe.d, and "
                 "load it anew."
             )
+            return ModuleState(version, helper, problem)
         most = int((self._settings / "minor_count").read_text())
         there = parse.count_devices(told)
         if there > most:
-            return (
+            problem = (
                 f"DRBD's kernel module has memory for {most} devices and has {there}; set "
                 "minor_count in /etc/modprobe.d, and load it anew."
             )
-        return ""
+            return ModuleState(version, problem=problem)
+        return ModuleState(version)
 
     async def look(self) -> tuple[Device, ...]:
         return await in_thread(self._look)

@@ -55,6 +55,21 @@ class Device:
     report: MirrorReport
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleState:
+    """Whether disks can be mirrored by this node.
+
+    Attributes:
+        version: of the module; empty where there is none.
+        helper: the program that it runs when something happens, where it is to run none.
+        problem: why no disk can be mirrored, and what to do; empty if all is well.
+    """
+
+    version: str = ""
+    helper: str = ""
+    problem: str = ""
+
+
 class InUse(NodeFailure):
     """Something has the device open: a guest, as a rule."""
 
@@ -70,8 +85,8 @@ class DrbdModule(Protocol):
         NodeFailure: the module refused, or there is none; says why, in its own words.
     """
 
-    async def problem(self) -> str:
-        """Say why no disk can be mirrored by this node, and what to do; empty if all is well."""
+    async def state(self) -> ModuleState:
+        """Return how the module itself is; never fails."""
 
     async def look(self) -> tuple[Device, ...]:
         """Return all devices, ours or not, in one look."""

@@ -7,7 +7,7 @@ from common.noderpc.mirrors import CopyState, Link, MirrorDevice, MirrorReport
 from noded.storage.drbd.decide import check_forgotten, is_split
 from noded.storage.drbd.devices import CONNECT_S, MirrorDevices
 from noded.storage.drbd.mirror import Mirror, disk_of, resource_of
-from noded.storage.drbd.module import Device
+from noded.storage.drbd.module import Device, ModuleState
 
 
 class MirrorUpkeep:
@@ -18,9 +18,9 @@ class MirrorUpkeep:
         self._volumes = devices.volumes
         self._module = devices.module
 
-    async def problem(self) -> str:
-        """Say why no disk can be mirrored on this node, and what to do; empty if all is well."""
-        return await self._module.problem()
+    async def module(self) -> ModuleState:
+        """Return how the module of this node is, and why no disk can be mirrored, if none can."""
+        return await self._module.state()
 
     async def status(self, disks: tuple[DiskSpec, ...]) -> tuple[MirrorReport | None, ...]:
         """Return how each of some disks is, in their order; None where it is not set up."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure, Unreachable
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DrbdBacking, FileBacking, LvmBacking
+from common.model.disk import Disk, DrbdBacking, ExtBacking, FileBacking, LvmBacking
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
@@ -41,6 +41,7 @@ from common.noderpc.mastership import Ballot
 from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
 from common.noderpc.operating_systems import DefinitionReport
+from common.noderpc.providers import ProviderReport
 from common.noderpc.roster import Roster
 from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
@@ -59,13 +60,17 @@ WEB1, DISK, NIC = InstanceId("web1"), DiskId("disk"), NicId("nic")
 GUEST = GuestReport(id=WEB1, name=InstanceName("web1"), state=GuestState.RUNNING,
                     memory=MiB(128), vcpus=1, nics=(NIC,))  # fmt: skip
 DEBIAN = DefinitionReport(name="debian", variants=("stable",), api_versions=(20,))
+SHELF = ProviderReport(name="shelf", path="/usr/share/ganeti/extstorage/shelf")
 TAP = TapReport(name="gntnic", nic=NIC, instance=WEB1, link="br0")
 
 
 def _node(name: str, **fields: Any) -> Node:
     return Node(
         uuid=NodeId(name), name=NodeName(name), group=GroupId("group"),
-        **{"primary_ip": "192.0.2.1", "master_candidate": True, **fields},
+        **{
+            "primary_ip": "192.0.2.1", "master_candidate": True, "key": KeyId(f"of {name}"),
+            **fields,
+        },
     )  # fmt: skip
 
 
@@ -73,7 +78,7 @@ def _report(name: str, **fields: Any) -> NodeReport:
     facts = NodeFacts(
         name=NodeName(name), version=VERSION, boot_id="b", clock=NOW, memory_total=MiB(4096),
         memory_free=MiB(2048), memory_dom0=MiB(512), cpus=4, cpu_sockets=1, cpu_nodes=1,
-        hypervisors={"kvm": "7.2"}, memory_locked=True,
+        hypervisors={"kvm": "7.2"}, memory_locked=True, drbd_version="8.4.11",
     )  # fmt: skip
     runs_here = name == "alpha"
     report = NodeReport(
@@ -81,7 +86,8 @@ def _report(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
-        systems=(DEBIAN,), master_device="", files={"/etc/hosts": "usual"}, programs={},
+        systems=(DEBIAN,), providers=(SHELF,), master_device="",
+        files={"/etc/hosts": "usual"}, programs={},
     )  # fmt: skip
     return report._replace(**fields)
 
@@ -107,6 +113,7 @@ HEALTHY = State().apply(
 
 
 DISTRIBUTING = (Put(replace(CLUSTER, distributed_files=("/etc/hosts",))),)
+MIRRORING = (Put(replace(CLUSTER, enabled_disk_templates=("sharedfile", "drbd"))),)
 WITH_ADDRESS = (Put(replace(CLUSTER, master_ip="192.0.2.9", master_netdev="eth0")),)
 
 # The same instance, with a disk that is a volume, too.
@@ -115,6 +122,13 @@ ON_VOLUME = (
     Put(Disk(
         uuid=DiskId("volume"), size=MiB(64), nodes=(NodeId("alpha"),),
         backing=LvmBacking(group="vg", name="volume.disk"),
+    )),
+)  # fmt: skip
+# The same instance, with a disk that a provider keeps, too.
+ON_SHELF = (
+    Put(replace(INSTANCE, disks=(DISK, DiskId("shelved")))),
+    Put(Disk(
+        uuid=DiskId("shelved"), size=MiB(64), backing=ExtBacking(provider="shelf", name="v"),
     )),
 )  # fmt: skip
 VOLUME = VolumeListing(
@@ -180,7 +194,7 @@ def _with_state(state: GuestState) -> dict[str, Any]:
 
 
 FULL = NodeFailure("No space left on device.")
-EVERYBODY = {NodeName(name): KeyId("") for name in ("alpha", "beta", "gamma", "delta")}
+EVERYBODY = {NodeName(name): KeyId(f"of {name}") for name in ("alpha", "beta", "gamma", "delta")}
 LOST = replace(GUEST, id=InstanceId("lost"), name=InstanceName("lost1"))
 FLAWS = {
     "a node is offline": Flaw(
@@ -361,9 +375,37 @@ FLAWS = {
         )),
     ),
     "a node cannot mirror disks": Flaw(
-        "ENODEDRBD", "cannot mirror disks: no module",
-        (Put(replace(CLUSTER, enabled_disk_templates=("sharedfile", "drbd"))),),
+        "ENODEDRBD", "cannot mirror disks: no module", MIRRORING,
         beta=_facts(unmirrored="no module"),
+    ),
+    "the module of a node runs a program": Flaw(
+        "ENODEDRBDHELPER", "cannot mirror disks: it runs drbdadm", MIRRORING,
+        beta=_facts(unmirrored="it runs drbdadm", drbd_helper="/sbin/drbdadm"),
+    ),
+    "the module of a node is of another version": Flaw(
+        "ENODEDRBDVERSION", "has DRBD 8.4.10, most nodes of its group have 8.4.11", MIRRORING,
+        beta=_facts(drbd_version="8.4.10"), severity=Severity.WARNING,
+    ),
+    "a provider cannot be used": Flaw(
+        "ENODEUSERSCRIPTS", "cannot use disks that the provider shelf keeps: it has no script",
+        ON_SHELF,
+        beta={"providers": (replace(SHELF, problem="it has no script “grow”"),)},
+    ),
+    "disks are kept among the system's files": Flaw(
+        "ENODEFILESTORAGEPATHS", "file_storage_dir is /usr/lib/vm, and /usr/lib is the system's",
+        (Put(replace(CLUSTER, file_storage_dir="/usr/lib/vm")),),
+    ),
+    "a provider is missing": Flaw(
+        "ENODEUSERSCRIPTS", "provider shelf keeps: This node has no provider “shelf”",
+        ON_SHELF, beta={"providers": ()},
+    ),
+    "a key is not known yet": Flaw(
+        "ECLUSTERCLIENTCERT", "key of its certificate is not known",
+        (Put(_node("beta", key=KeyId(""))),), severity=Severity.WARNING,
+    ),
+    "a node shows a certificate of another cluster": Flaw(
+        "ECLUSTERCLIENTCERT", "shows no certificate of this cluster",
+        beta=Unreachable("Node beta shows no certificate of this cluster.", stranger=True),
     ),
     "a device is left over": Flaw(
         "ENODEDRBD", "/dev/drbd3 (gantry-gone) belongs to no disk that is here",

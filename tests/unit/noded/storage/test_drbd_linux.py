@@ -24,7 +24,7 @@ from noded.storage.drbd.messages import (
     unpack_all,
     volume,
 )
-from noded.storage.drbd.module import Connection, Endpoint, InUse
+from noded.storage.drbd.module import Connection, Endpoint, InUse, ModuleState
 from noded.system.execute import CommandFailed, Finished
 
 T = TypeVar("T")
@@ -219,20 +219,22 @@ def system(
 
 
 def test_module_that_serves_is_not_complained_of(tmp_path: Path) -> None:
-    assert run(LinuxDrbd(root=system(tmp_path)).problem()) == ""
+    assert run(LinuxDrbd(root=system(tmp_path)).state()) == ModuleState("8.4.11")
 
 
 def test_what_is_wrong_with_the_module_is_told_with_what_to_do(tmp_path: Path) -> None:
-    assert "modprobe drbd" in run(LinuxDrbd(root=tmp_path).problem())
-    for number, (change, words) in enumerate(
-        (
-            ({"version": "9.1.2"}, "version 9.1.2; needed is 8.4"),
-            ({"helper": "/sbin/drbdadm"}, "runs /sbin/drbdadm when something happens"),
-            ({"most": 0}, "has memory for 0 devices and has 1"),
-        )
-    ):
+    assert "modprobe drbd" in run(LinuxDrbd(root=tmp_path).state()).problem
+    changes: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"version": "9.1.2"}, "version 9.1.2; needed is 8.4"),
+        ({"helper": "/sbin/drbdadm"}, "runs /sbin/drbdadm when something happens"),
+        ({"most": 0}, "has memory for 0 devices and has 1"),
+    )
+    for number, (change, words) in enumerate(changes):
         (root := tmp_path / str(number)).mkdir()
-        assert words in run(LinuxDrbd(root=system(root, **change)).problem())  # type: ignore[arg-type]
+        state = run(LinuxDrbd(root=system(root, **change)).state())
+        assert words in state.problem
+        assert state.version == change.get("version", "8.4.11")
+        assert state.helper == change.get("helper", "")
 
 
 def test_what_the_module_is_sent_can_be_read_again() -> None:
