@@ -10,6 +10,7 @@ from common.names import DiskId, InstanceId
 from common.noderpc.disks import DiskSpec
 from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.instance.rename import RenameInstance
 from coordinator.state.state import State
 from tests.support.cluster import SimulatedCluster
 from tests.support.machine import Machine
@@ -33,7 +34,7 @@ class KeptData:
         is_quiet = all(job.status.is_final for job in state.jobs.values())
         half_removed, anew = _half_removed(state), _installed_anew(state)
         for instance in config.instances.values():
-            if instance.disk_template.traits.is_mirrored:
+            if instance.forthcoming or instance.disk_template.traits.is_mirrored:
                 self._words.pop(instance.uuid, None)
                 continue
             disks = config.disks_of(instance)
@@ -58,23 +59,42 @@ def _half_removed(state: State) -> set[str]:
 
     A removal does not go back behind a deleted disk, and ends where a node says that it failed.
     """
-    return {
-        op.input["instance_name"]
-        for job in state.jobs.values()
-        if job.status is Status.ERROR
-        for op in job.ops
-        if op.input["OP_ID"] == RemoveInstance.opcode
-    }
+    return _later_names(
+        state,
+        {
+            op.input["instance_name"]
+            for job in state.jobs.values()
+            if job.status is Status.ERROR
+            for op in job.ops
+            if op.input["OP_ID"] == RemoveInstance.opcode
+        },
+    )
 
 
 def _installed_anew(state: State) -> set[str]:
     """Return the instances on whose disks a script may have written since a guest did."""
-    return {
-        op.input["instance_name"]
-        for job in state.jobs.values()
+    return _later_names(
+        state,
+        {
+            op.input["instance_name"]
+            for job in state.jobs.values()
+            for op in job.ops
+            if op.input["OP_ID"] == ReinstallInstance.opcode
+        },
+    )
+
+
+def _later_names(state: State, names: set[str]) -> set[str]:
+    """Return names of instances, and those that these may have been given since."""
+    renamed = [
+        (op.input["instance_name"], op.input["new_name"])
+        for _, job in sorted(state.jobs.items())
         for op in job.ops
-        if op.input["OP_ID"] == ReinstallInstance.opcode
-    }
+        if op.input["OP_ID"] == RenameInstance.opcode
+    ]
+    for before, after in renamed:
+        names |= {after} if before in names else set()
+    return names
 
 
 def _check(machine: Machine, instance: Instance, disk: Disk, words: Words, *, is_new: bool) -> None:

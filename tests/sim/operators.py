@@ -34,6 +34,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.test.delay import Delay
 from tests.sim.invariants import Invariants
+from tests.sim.later_orders import later_order
 from tests.sim.settings import added, changed, create, removed
 from tests.support.cluster import SimulatedCluster
 from tests.support.coordinators import Coordinator
@@ -86,8 +87,11 @@ class Operators:
         return number
 
     def _some_order(self) -> Order:
-        if self._random.random() < 0.75:
+        chance = self._random.random()
+        if chance < 0.6:
             return self._of_an_instance()
+        if chance < 0.8:
+            return self._later(self._cluster.masters())
         return self._of_a_node()
 
     def _of_an_instance(self) -> Order:
@@ -125,6 +129,10 @@ class Operators:
             lambda: Delay(duration=self._random.uniform(0, 10)),
         ]
         return self._random.choice(make)()
+
+    def _later(self, masters: list[Coordinator]) -> Order:
+        instances = masters[0].running.store.state.config.sorted_instances() if masters else ()
+        return later_order(self._random, self._cluster.names, instances)
 
     def _of_snapshots(self, name: InstanceName) -> Order:
         kind = self._random.choice((TakeSnapshot, RollBack, RemoveSnapshot))
