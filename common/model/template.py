@@ -33,6 +33,7 @@ class Traits(Record):
         is_balanced: whether balancing moves its instances, as that of Ganeti does.
         keeps_snapshots: whether what is on its disks can be kept as it is at a moment.
         rolls_back: whether its disks can become again what was kept.
+        has_providers: whether programs of the operator's on each node keep its disks.
     """
 
     holders: int
@@ -43,6 +44,7 @@ class Traits(Record):
     is_balanced: bool = True
     keeps_snapshots: bool = False
     rolls_back: bool = False
+    has_providers: bool = False
 
     @property
     def is_external(self) -> bool:
@@ -125,7 +127,7 @@ TRAITS: Mapping[str, Traits] = {
         rolls_back=True,
     ),
     DiskTemplate.RBD: Traits(holders=0, keeps_snapshots=True, rolls_back=True),
-    DiskTemplate.EXT: Traits(holders=0, keeps_snapshots=True),
+    DiskTemplate.EXT: Traits(holders=0, keeps_snapshots=True, has_providers=True),
     DiskTemplate.GLUSTER: Traits(holders=0, space=PoolKind.DIRECTORY),
 }
 """By template, or its name: a ``StrEnum`` is found by its text."""

@@ -43,7 +43,7 @@ REST = (
         "any parameter",
         "owners give no parameter that reaches beyond their instance",
         RIGHTS,
-        "return allowed is not None and allowed.issuperset(given)",
+        "return allowed is not None and allowed.issuperset(_given(route, call))",
         "return allowed is not None",
         ("tests/sim/test_rapi.py",),
     ),

@@ -9,7 +9,7 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
 from common.model.pool_kind import PoolKind
-from common.model.template import DiskTemplate
+from common.model.template import TRAITS
 from common.names import NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
@@ -183,7 +183,8 @@ async def _programs(cluster: Cluster, node: Node) -> dict[str, str]:
 
 async def _providers(cluster: Cluster, node: Node) -> tuple[ProviderReport, ...]:
     """Return the providers of external storage, where disks can be theirs."""
-    is_used = DiskTemplate.EXT in cluster.config.cluster.enabled_disk_templates
+    templates = cluster.config.cluster.enabled_disk_templates
+    is_used = any(TRAITS[template].has_providers for template in templates)
     return await cluster.call(Providers, node).providers() if is_used else ()
 
 
