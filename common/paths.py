@@ -41,6 +41,9 @@ class Paths:
         self.runtime = Path(f"{prefix}/run/gantry")
         self.logs = Path(f"{prefix}/var/log/gantry")
         self.settings = Path(f"{prefix}/etc/gantry")
+        # where Ganeti's programs look
+        self.ganetis_sockets = Path(f"{prefix}/run/ganeti/socket")
+        self.ganetis_data = Path(f"{prefix}/var/lib/ganeti")
 
     # noded's, mode 0600 or 0700
     @property

@@ -60,6 +60,7 @@ class Cluster(Entity, kw_only=True):
     maintain_node_health: bool = False  # it has dead nodes switched off and marked offline
     distributed_files: tuple[str, ...] = ()  # of the master, that are to be the same on all nodes
     confd_everywhere: bool = False  # else on master candidates
+    ganeti_paths: bool = False  # nodes have links where Ganeti's programs look
     overrides: tuple[Override, ...] = ()
     revoked_keys: tuple[KeyId, ...] = ()  # of nodes that were removed, the latest last
 

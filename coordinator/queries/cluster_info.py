@@ -81,6 +81,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "delete_jobs_after": cluster.delete_jobs_after_s,
         "self_repair": cluster.self_repair,  # ours
         "confd_everywhere": cluster.confd_everywhere,  # ours
+        "ganeti_paths": cluster.ganeti_paths,  # ours
         "maintain_node_health": cluster.maintain_node_health,
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},

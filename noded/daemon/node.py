@@ -22,6 +22,7 @@ from noded.calls.recorded import RecordedAnswers
 from noded.calls.roster import KnownCandidates
 from noded.copies.interface import Copier
 from noded.exports.interface import ExportStore
+from noded.ganeti_paths import GanetiPaths
 from noded.guest_console import GuestConsoles
 from noded.handlers.confd import ConfdHandlers
 from noded.handlers.copies import CopyHandlers
@@ -110,7 +111,8 @@ class Node:
         self._tasks = TaskRegistry()
         self._replica = ReplicaHandlers(paths.replica)
         self.identity = IdentityStore(paths, drivers.keys, now=drivers.now)
-        files, confd = FileHandlers(paths.ssconf), ConfdHandlers(paths.confd)
+        self._links = GanetiPaths(paths)
+        files, confd = FileHandlers(paths.ssconf, self._links), ConfdHandlers(paths.confd)
         rest_users = RestUsersHandlers(paths)
         self.instances = InstanceHandlers(
             drivers.hypervisors, drivers.network, self._tasks, drivers.storages
@@ -194,6 +196,7 @@ class Node:
         elif not self._fence.grant.epoch:
             await self._recall_epoch()
         await self.identity.prepare()
+        self._links.follow()  # those below /run are gone after a restart of the machine
         self._background.start(self._facts.prepare(), name="look at this node")
 
     def expect(

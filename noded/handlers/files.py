@@ -9,6 +9,7 @@ from pathlib import Path
 from common.errors import InvalidRequest
 from common.noderpc.files import FileReport, Files
 from noded.durable_file import explaining, sync_directory, write_durably
+from noded.ganeti_paths import SWITCH, GanetiPaths
 from noded.system.threads import in_thread
 
 # Names and forms are Ganeti's, without its prefix "ssconf_".
@@ -21,6 +22,7 @@ NAMES = frozenset({
     "networks", "node_list", "node_primary_ips", "node_secondary_ips", "node_vm_capable",
     "nodegroups", "offline_nodes", "online_nodes", "primary_ip_family", "release_version",
     "shared_file_storage_dir", "ssh_ports", "uid_pool",
+    SWITCH,  # is ours
 })  # fmt: skip
 LARGEST_BYTES = 131_072  # of one file, as in Ganeti
 
@@ -28,8 +30,8 @@ LARGEST_BYTES = 131_072  # of one file, as in Ganeti
 class FileHandlers(Files):
     """The files of one directory; a name is one of a fixed list, so no path is ever built."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, links: GanetiPaths) -> None:
+        self._directory, self._links = directory, links
         self._writing = asyncio.Lock()
 
     async def publish(self, *, files: dict[str, str]) -> None:
@@ -66,11 +68,13 @@ class FileHandlers(Files):
             # Most are as they were; each write would wait for the disk.
             if _read(path) != data:
                 write_durably(path, data, mode=0o644)
+        self._links.follow()
 
     def _remove(self) -> None:
         with explaining(f"delete {self._directory}"), contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._directory)
             sync_directory(self._directory.parent)
+        self._links.follow()
 
 
 def _read(path: Path) -> bytes | None:

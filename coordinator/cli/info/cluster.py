@@ -51,6 +51,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "storage is repaired by the watcher": told["self_repair"],
             "maintenance of node health": told["maintain_node_health"],
             "confd answers on all nodes": told["confd_everywhere"],
+            "links for Ganeti's programs": told["ganeti_paths"],
             "mac prefix": told["mac_prefix"],
             "distributed files": told["distributed_files"],
             "master address": _master_address(told),

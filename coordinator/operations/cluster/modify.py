@@ -62,6 +62,7 @@ from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
 NEVER = "never"
+_SWITCHES = ("self_repair", "confd_everywhere", "ganeti_paths")  # are kept as they are given
 
 
 class ModifyClusterPlan(Order, kw_only=True):
@@ -118,6 +119,15 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         option(
             "--confd-everywhere",
             help="whether gantry-confd answers on all nodes, and not on master candidates alone",
+            syntax=Syntax.YES_NO,
+        ),
+    ] = None
+    ganeti_paths: Annotated[
+        bool | None,
+        option(
+            "--ganeti-paths",
+            help="whether nodes have the socket, ssconf and confd's key where Ganeti's programs "
+            "look, too",
             syntax=Syntax.YES_NO,
         ),
     ] = None
@@ -248,10 +258,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         if self.default_iallocator_params is not None:
             options = edited_options(present, self.default_iallocator_params)
             changes["default_iallocator_params"] = options
-        if self.self_repair is not None:
-            changes["self_repair"] = self.self_repair
-        if self.confd_everywhere is not None:
-            changes["confd_everywhere"] = self.confd_everywhere
+        for switch in _SWITCHES:
+            if (is_on := getattr(self, switch)) is not None:
+                changes[switch] = is_on
         if self.archive_jobs_after is not None:
             changes["archive_jobs_after_s"] = parse_duration(self.archive_jobs_after)
         if self.delete_jobs_after is not None:

@@ -37,6 +37,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "cluster_tags": _lines(sorted(cluster.tags)),
         "cluster_uuid": f"{cluster.uuid}\n",
         "enabled_user_shutdown": "False\n",
+        "ganeti_paths": f"{cluster.ganeti_paths}\n",  # ours
         "maintain_node_health": "False\n",
         "master_candidates_certs": _lines(
             f"{node.uuid}={node.key}" for node in candidates if node.key
