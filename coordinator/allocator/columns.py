@@ -15,21 +15,27 @@ if TYPE_CHECKING:
 
 
 class _Columns:
-    """Columns of equal length, given by name."""
+    """Columns of equal length, given by name; those of a class are what it annotates.
 
-    __slots__: tuple[str, ...] = ()
+    Attributes:
+        fields: the names of all columns but ``names``: what each row has besides its own.
+    """
+
+    fields: tuple[str, ...]
+    names: Sequence[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = tuple(cls.__annotations__)
 
     def __init__(self, **columns: Any) -> None:
-        for name in self.__slots__:
-            setattr(self, name, columns.pop(name))
-        if columns:
-            raise TypeError(f"{type(self).__name__} has no {', '.join(columns)}")
+        if columns.keys() != {"names", *self.fields}:
+            raise TypeError(f"{type(self).__name__} is not made of {', '.join(columns)}")
+        vars(self).update(columns)
 
 
 class NodeColumns(_Columns):
-    """Nodes; ``snapshot.Node`` tells what each column says, ``names`` aside."""
+    """Nodes; ``snapshot.Node`` tells what each column says."""
 
-    names: Sequence[str]
     group: Sequence[int]
     total_memory: Sequence[float]
     own_memory: Sequence[int]
@@ -47,12 +53,6 @@ class NodeColumns(_Columns):
     exclusive: Sequence[bool]
     tags: Sequence[Iterable[str]]
 
-    __slots__ = (
-        "drained", "exclusive", "free_disk", "free_memory", "free_spindles", "group", "names",
-        "offline", "own_cpus", "own_memory", "speed", "spindles", "tags", "total_cpus",
-        "total_disk", "total_memory", "vm_capable",
-    )  # fmt: skip
-
     @property
     def usable(self) -> list[bool]:
         """Whether instances may come to each node."""
@@ -65,13 +65,12 @@ class NodeColumns(_Columns):
 
 
 class InstanceColumns(_Columns):
-    """Instances; ``snapshot.Instance`` tells what each column says, ``names`` aside.
+    """Instances; ``snapshot.Instance`` tells what each column says.
 
     Attributes:
         load: None if all count alike.
     """
 
-    names: Sequence[str]
     memory: Sequence[int]
     disk: Sequence[int]
     vcpus: Sequence[int]
@@ -87,8 +86,3 @@ class InstanceColumns(_Columns):
     disks: Sequence[Sequence[int]]
     load: Sequence[Load] | None
     networks: Sequence[frozenset[str]]
-
-    __slots__ = (
-        "auto_balance", "disk", "disk_spindles", "disks", "forthcoming", "load", "memory", "names",
-        "networks", "primary", "secondary", "spindle_use", "status", "tags", "template", "vcpus",
-    )  # fmt: skip

@@ -6,15 +6,15 @@ import operator
 
 from common.model.template import DiskTemplate
 from common.record import Record
-from coordinator.allocator.arithmetic import first_failure, where
 from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from typing import Any
 
-    _Compare = Callable[[Any, Any], Any]
+    _Compare = Callable[[int, int], bool]
 
 
 class Spec(Record):
@@ -59,43 +59,35 @@ class InstancePolicy(Record):
     spindle_ratio: float = 32.0
 
 
-def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False) -> Any:
-    """Tell why ``policy`` forbids an instance: the code of a ``Reason``, 0 if it does not.
+def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False) -> Reason:
+    """Tell why ``policy`` forbids ``demand``, an ``Instance``; ``Reason.NONE`` if it does not.
 
     One of the alternatives in ``minmax`` has to fit; where none does, the reason is that
     of the first. No alternatives at all allow everything. With ``exclusive`` storage the
     spindles of the disks count instead of the spindle use.
-
-    Args:
-        policy: of the group.
-        demand: the instance; or several that differ in amounts only, which are arrays then.
-        exclusive: whether the node has exclusive storage.
     """
-    code, fits = 0, len(policy.minmax) == 0
-    for bounds in reversed(policy.minmax):
-        too_small = _beyond(bounds.min, demand, operator.lt, exclusive)
-        too_large = _beyond(bounds.max, demand, operator.gt, exclusive)
-        code = first_failure([*too_small, *too_large])
-        fits = fits | (code == 0)
-    if demand.template not in policy.disk_templates:
-        return where(fits, int(Reason.POLICY_TEMPLATE), code)
-    return where(fits, 0, code)
-
-
-def _beyond(
-    bound: Spec, demand: Any, beyond: _Compare, exclusive: bool
-) -> list[tuple[Any, Reason]]:
-    """Whether each quantity is beyond its bound, in hail's order."""
-    spindles = demand.disk_spindles if exclusive else demand.spindle_use
-    is_much = spindles is None or beyond(spindles, bound.spindle_use)
-    count = len(demand.disks)
-    return [
-        (beyond(demand.memory, bound.memory_size), Reason.POLICY_MEMORY),
-        *((beyond(size, bound.disk_size), Reason.POLICY_DISK) for size in demand.disks),
-        (beyond(demand.vcpus, bound.cpu_count), Reason.POLICY_CPU),
-        (is_much, Reason.POLICY_SPINDLES),
-        (
-            demand.template != "diskless" and beyond(count, bound.disk_count),
-            Reason.POLICY_DISK_COUNT,
-        ),
+    why = [
+        _beyond(bounds.min, demand, operator.lt, exclusive)
+        or _beyond(bounds.max, demand, operator.gt, exclusive)
+        for bounds in policy.minmax
     ]
+    if why and all(why):
+        return why[0]
+    is_known = demand.template in policy.disk_templates
+    return Reason.NONE if is_known else Reason.POLICY_TEMPLATE
+
+
+def _beyond(bound: Spec, demand: Any, beyond: _Compare, exclusive: bool) -> Reason:
+    """The first quantity that is beyond its bound, in hail's order."""
+    spindles = demand.disk_spindles if exclusive else demand.spindle_use
+    if beyond(demand.memory, bound.memory_size):
+        return Reason.POLICY_MEMORY
+    if any(beyond(size, bound.disk_size) for size in demand.disks):
+        return Reason.POLICY_DISK
+    if beyond(demand.vcpus, bound.cpu_count):
+        return Reason.POLICY_CPU
+    if spindles is None or beyond(spindles, bound.spindle_use):
+        return Reason.POLICY_SPINDLES
+    if demand.template != "diskless" and beyond(len(demand.disks), bound.disk_count):
+        return Reason.POLICY_DISK_COUNT
+    return Reason.NONE

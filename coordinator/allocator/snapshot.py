@@ -200,7 +200,7 @@ def snapshot_of(
     def node(at: int) -> Node:
         return Node(
             name=nodes.names[at],
-            **{name: getattr(nodes, name)[at] for name in NodeColumns.__slots__ if name != "names"},
+            **{name: getattr(nodes, name)[at] for name in NodeColumns.fields},
         )
 
     snapshot = Snapshot(
@@ -215,11 +215,7 @@ def snapshot_of(
 
 def instance_of(columns: InstanceColumns, at: int) -> Instance:
     """A row of columns."""
-    values = {
-        name: getattr(columns, name)[at]
-        for name in InstanceColumns.__slots__
-        if name not in ("names", "load")
-    }
+    values = {name: getattr(columns, name)[at] for name in InstanceColumns.fields if name != "load"}
     values["tags"], values["disks"] = tuple(values["tags"]), tuple(values["disks"])
     if columns.load is not None:
         values["load"] = columns.load[at]
@@ -228,13 +224,12 @@ def instance_of(columns: InstanceColumns, at: int) -> Instance:
 
 def node_columns(nodes: Sequence[Node]) -> NodeColumns:
     """The columns of rows."""
-    own = (name for name in NodeColumns.__slots__ if name != "names")
-    columns = {name: [getattr(node, name) for node in nodes] for name in own}
+    columns = {name: [getattr(node, name) for node in nodes] for name in NodeColumns.fields}
     return NodeColumns(names=[node.name for node in nodes], **columns)
 
 
 def instance_columns(instances: Sequence[Instance]) -> InstanceColumns:
     """The columns of rows."""
-    own = (name for name in InstanceColumns.__slots__ if name != "names")
+    own = InstanceColumns.fields
     columns = {name: [getattr(instance, name) for instance in instances] for name in own}
     return InstanceColumns(names=[instance.name for instance in instances], **columns)

@@ -103,7 +103,7 @@ def _forbidding(
     for name in (*refused, *missing):
         group = model.group_of[model.index[name]]
         policy = model.snapshot.groups[group].policy
-        reason = Reason(check_policy(policy, demand)) if name in missing else refused[name]
+        reason = check_policy(policy, demand) if name in missing else refused[name]
         if reason in _POLICY:
             found.setdefault(group, (set(), reason))[0].add(name)
     return found

@@ -25,22 +25,7 @@ if TYPE_CHECKING:
     Real = Any
     Flag = Any
 UNKNOWN = -1  # spindles of an instance whose disks do not tell
-
-# Figures in the order in which they are given; what is neither float nor flag is whole.
-_DEMANDS = (
-    "count", "memory", "cpus", "disk", "spindles", "needed", "load", "local", "mirrored",
-    "disk_spindles", "next_memory", "next_cpus", "next_disk", "next_spindles",
-)  # fmt: skip
-_RESOURCES = (
-    "total_memory", "disk_unit", "total_cpus", "speed", "cpu_ratio", "spindle_limit",
-    "least_disk", "exclusive", "offline", "memory", "reserved", "fails_n1", "disk", "cpus",
-    "spindles", "free_spindles", "primaries", "secondaries", "load", "conflicts", "location",
-    "next_memory", "next_disk", "next_cpus", "next_spindles", "next_free_spindles",
-)  # fmt: skip
-_FLOATS = frozenset(
-    ("total_memory", "disk_unit", "total_cpus", "speed", "cpu_ratio", "spindle_limit")
-)
-_BOOLS = frozenset(("exclusive", "offline", "fails_n1", "local", "mirrored"))
+_DTYPES = {"Whole": "int64", "Real": "float64", "Flag": "bool"}  # by annotation
 
 
 class Loads(tuple[float, float, float, float]):
@@ -63,9 +48,12 @@ NO_LOAD, EVEN_LOAD = Loads((0.0, 0.0, 0.0, 0.0)), Loads((1.0, 1.0, 1.0, 1.0))
 
 
 class _Figures:
-    """Figures of one or many, in the order of ``names``; kept so that a change costs little."""
+    """Figures of one or many, in the order of ``names``: that in which they are annotated."""
 
     names: tuple[str, ...]
+
+    def __init_subclass__(cls) -> None:
+        cls.names = tuple(cls.__annotations__)
 
     def __init__(self, *figures: Any) -> None:
         vars(self).update(zip(self.names, figures, strict=True))
@@ -106,6 +94,7 @@ class Demands(_Figures):
     Attributes:
         count: 1, or 0 if forthcoming.
         needed: memory that the secondary keeps free.
+        anew: whether it can leave a node only by being made again elsewhere.
         disk_spindles: where storage is exclusive; ``UNKNOWN`` if the disks do not tell.
         load: processors, memory, disk, network: ``Loads``, or of shape (4, instances).
     """
@@ -120,13 +109,12 @@ class Demands(_Figures):
 
     local: Flag
     mirrored: Flag
+    anew: Flag
     disk_spindles: Whole
     next_memory: Whole
     next_cpus: Whole
     next_disk: Whole
     next_spindles: Whole
-
-    names = _DEMANDS
 
 
 def demand_columns(instances: InstanceColumns) -> Demands:
@@ -134,6 +122,7 @@ def demand_columns(instances: InstanceColumns) -> Demands:
     templates = instances.template
     in_group = {each: TRAITS[each].is_in_volume_group for each in set(templates)}
     has_mirror = {each: TRAITS[each].is_mirrored for each in set(templates)}
+    stays = {each: not (TRAITS[each].leaves_as_it_is or has_mirror[each]) for each in has_mirror}
     local = [in_group[each] for each in templates]
     count = [1 - coming for coming in instances.forthcoming]
     memory, is_kept = instances.memory, [each != "ADMIN_offline" for each in instances.status]
@@ -151,6 +140,7 @@ def demand_columns(instances: InstanceColumns) -> Demands:
         [load if real else NO_LOAD for load, real in zip(loads, count, strict=True)],
         local,
         [has_mirror[each] for each in templates],
+        [stays[each] for each in templates],
         [UNKNOWN if each is None else each for each in instances.disk_spindles],
         memory,
         cpus,
@@ -220,8 +210,6 @@ class NodeResources(_Figures):
     next_spindles: Whole
     next_free_spindles: Whole
 
-    names = _RESOURCES
-
     def changed(self, **columns: Any) -> NodeResources:
         """The same with other figures here and there."""
         other = NodeResources.__new__(NodeResources)
@@ -242,22 +230,22 @@ class NodeResources(_Figures):
 
 def demand_arrays(columns: Demands) -> Demands:
     """The same as arrays."""
-    return Demands(*map(_array, Demands.names, columns.figures))
+    return Demands(*map(_array, Demands.__annotations__.items(), columns.figures))
 
 
 def arrays_of(rows: Sequence[NodeResources]) -> NodeResources:
     """The arrays whose elements are these rows."""
-    names = NodeResources.names
-    return NodeResources(*[_array(name, [getattr(row, name) for row in rows]) for name in names])
+    named = NodeResources.__annotations__.items()
+    return NodeResources(*[_array(one, [getattr(row, one[0]) for row in rows]) for one in named])
 
 
-def _array(name: str, values: Sequence[Any]) -> Any:
+def _array(named: tuple[str, str], values: Sequence[Any]) -> Any:
     import numpy as np
 
+    name, kind = named
     if name == "load":
         return np.array(values, dtype=np.float64).reshape(-1, 4).T.copy()
-    dtype = np.float64 if name in _FLOATS else np.bool_ if name in _BOOLS else np.int64
-    return np.array(values, dtype=dtype)
+    return np.array(values, dtype=_DTYPES[kind])
 
 
 def rows_of(arrays: NodeResources) -> list[NodeResources]:

@@ -152,7 +152,7 @@ def policy_violation(config: Config, planned: PlannedInstance, node: Node) -> st
     group = config.groups[node.group]
     policy = seen_policy(config.policy_of(group))
     demand = demand_of(config, planned, None)
-    reason = Reason(find_violation(policy, demand))
+    reason = find_violation(policy, demand)
     if reason is Reason.NONE:
         return ""
     return (
