@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from copy import copy
 from functools import cached_property, lru_cache
 
-from common.model.template import TRAITS
 from coordinator.allocator.model.evacuation_load import EvacuationLoad
 from coordinator.allocator.model.figures import figures_of_row
 from coordinator.allocator.model.initial import initial_rows, missing_memory, sums
@@ -117,11 +116,7 @@ class ClusterModel:
         known: dict[object, bool] = {}
         columns = self.snapshot.columns[1]
         for one, template in enumerate(columns.template):
-            if (
-                not self.real[one]
-                or TRAITS[template].is_mirrored
-                or TRAITS[template].leaves_as_it_is
-            ):
+            if not (self.real[one] and self.demands.anew[one]):
                 continue
             node = self.primary_of[one]
             group = self.group_of[node]

@@ -28,7 +28,8 @@ class EvacuationLoad:
         disk, largest_disk: the same of those on its own disks.
         forbidden: whether one of those breaks its group's policy, so cannot be made anew.
         tied: whether migration tags restrict where its instances may go.
-        picky: whether its group has exclusive storage, which restricts where disks may go.
+        anew: whether one of those can leave only by being made again elsewhere.
+        picky: whether its group has exclusive storage, which restricts where that can be.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class EvacuationLoad:
         size = len(tied)
         self.memory, self.largest = [0] * size, [_NONE] * size
         self.disk, self.largest_disk = [0] * size, [_NONE] * size
+        self.anew = [False] * size
         self.forbidden, self.tied, self.picky = forbidden, tied, picky
 
     @classmethod
@@ -60,6 +62,7 @@ class EvacuationLoad:
         """
         columns = (
             primary, demands.count, demands.memory, demands.disk, demands.mirrored, demands.local,
+            demands.anew,
         )  # fmt: skip
         return cls(forbidden, tied, picky).followed_by(zip(*columns, strict=True))
 
@@ -67,17 +70,19 @@ class EvacuationLoad:
         """The same with more instances.
 
         Args:
-            more: of each its node, and of its demands count, memory, disk, whether it is mirrored
-                and whether its disks are local.
+            more: of each its node, and of its demands count, memory, disk, whether it is mirrored,
+                whether its disks are local and whether it has to be made anew.
         """
         loaded = copy(self)
         loaded.memory, loaded.largest = [*self.memory], [*self.largest]
         loaded.disk, loaded.largest_disk = [*self.disk], [*self.largest_disk]
-        for node, count, memory, disk, mirrored, local in more:
+        loaded.anew = [*self.anew]
+        for node, count, memory, disk, mirrored, local, anew in more:
             if count:
                 loaded.memory[node] += memory
                 if not mirrored:
                     loaded.largest[node] = max(loaded.largest[node], memory)
+                    loaded.anew[node] |= bool(anew)
                     if local:
                         loaded.disk[node] += disk
                         loaded.largest_disk[node] = max(loaded.largest_disk[node], disk)
@@ -85,7 +90,7 @@ class EvacuationLoad:
 
     def with_instance(self, row: Demands, nodes: Iterable[int]) -> EvacuationLoad:
         """The same with one more instance, given as a row, on each of ``nodes``."""
-        asked = row.count, row.memory, row.disk, row.mirrored, row.local
+        asked = row.count, row.memory, row.disk, row.mirrored, row.local, row.anew
         return self.followed_by((node, *asked) for node in nodes)
 
     def judge(
@@ -164,9 +169,9 @@ class EvacuationLoad:
         all the memory that moves; likewise for disk. The parts spent on all targets add up to at
         most 1 for memory and 1 for disk.
         """
-        on_disk = self.largest_disk[node] > _NONE
-        if self.tied[node] or (on_disk and self.picky[node]):
+        if self.tied[node] or (self.anew[node] and self.picky[node]):
             return False
+        on_disk = self.largest_disk[node] > _NONE
         left = (1 + on_disk) * (1 + 1e-9)
         for target in targets:
             if target != node:

@@ -66,7 +66,7 @@ def with_instances(
             (*home, row.count, row.needed, row.memory, row.disk_spindles) for row, home in ends
         ),
         evacuation_load=model.evacuation_load.followed_by(
-            (home[0], row.count, row.memory, row.disk, row.mirrored, row.local)
+            (home[0], row.count, row.memory, row.disk, row.mirrored, row.local, row.anew)
             for row, home in ends
         ),
         **derived,

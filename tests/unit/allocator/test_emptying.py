@@ -89,6 +89,14 @@ def test_a_spindle_taken_without_disks_may_be_what_a_mirror_needs() -> None:
         assert redundancy.of_another(replace(demand, disk_spindles=0)).remains((1,))
 
 
+def test_what_is_made_anew_has_to_tell_its_spindles_where_storage_is_exclusive() -> None:
+    alone = [replace(each, exclusive=True, spindles=2, free_spindles=2) for each in (FULL, ROOMY)]
+    for nodes in ((FULL, alone[1]), (alone[0], alone[1])):
+        assert stuck(nodes, replace(GUEST, template="file", memory=512)) == [0]
+        assert stuck(nodes, replace(GUEST, template="file", memory=512, disk_spindles=1)) == []
+        assert stuck(nodes, replace(GUEST, memory=512)) == []
+
+
 def test_a_mirror_in_another_group_is_no_help() -> None:
     mirrored = replace(GUEST, template="drbd", secondary=1)
     nodes = (FULL, replace(ROOMY, group=1), replace(ROOMY, name="c"))
