@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from coordinator.allocator.balancing.balance import Move
-from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.moves import StepKind
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 
 Alias = Callable[[str], str]
@@ -30,19 +30,8 @@ def job_sets(moves: Sequence[Move]) -> list[list[Move]]:
 
 def letters(move: Move, target: str) -> str:
     """The short form of a move: ``f`` for a failover, ``r`` for a replaced secondary."""
-    match move.kind:
-        case MoveKind.FAILOVER:
-            return "f"
-        case MoveKind.FAILOVER_TO_ANY:
-            return f"fa:{target}"
-        case MoveKind.REPLACE_SECONDARY:
-            return f"r:{target}"
-        case MoveKind.REPLACE_AND_FAILOVER:
-            return f"r:{target} f"
-        case MoveKind.REPLACE_PRIMARY:
-            return f"f r:{target} f"
-        case MoveKind.FAILOVER_AND_REPLACE:
-            return f"f r:{target}"
+    steps = move.kind.steps
+    return " ".join("f" if step is StepKind.SWITCH else f"{step.value}:{target}" for step in steps)
 
 
 def commands(move: Move, cluster: Snapshot, alias: Alias) -> list[str]:
@@ -50,22 +39,12 @@ def commands(move: Move, cluster: Snapshot, alias: Alias) -> list[str]:
     instance = cluster.instances[move.instance]
     name, target = alias(instance.name), alias(cluster.nodes[move.target].name)
     verb = "migrate" if instance.status in IS_RUNNING else "failover"
-    switch = f"{verb} -f {name}"
-    replace = f"replace-disks -n {target} {name}"
-    match move.kind:
-        case MoveKind.FAILOVER:
-            steps = [switch]
-        case MoveKind.FAILOVER_TO_ANY:
-            steps = [f"{verb} -f -n {target} {name}"]
-        case MoveKind.REPLACE_SECONDARY:
-            steps = [replace]
-        case MoveKind.REPLACE_AND_FAILOVER:
-            steps = [replace, switch]
-        case MoveKind.REPLACE_PRIMARY:
-            steps = [switch, replace, switch]
-        case _:
-            steps = [switch, replace]
-    return [f"gnt-instance {step}" for step in steps]
+    words = {
+        StepKind.SWITCH: f"{verb} -f {name}",
+        StepKind.SWITCH_TO: f"{verb} -f -n {target} {name}",
+        StepKind.REPLACE: f"replace-disks -n {target} {name}",
+    }
+    return [f"gnt-instance {words[step]}" for step in move.kind.steps]
 
 
 def script(sets: Sequence[Sequence[Move]], cluster: Snapshot, alias: Alias) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.moves import StepKind
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
@@ -115,18 +115,9 @@ def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
     """What the job queue is given for one move; what does not run is not migrated."""
     instance, target = cluster.instances[move.instance], cluster.nodes[move.target].name
     is_live = instance.status in IS_RUNNING and not instance.forthcoming
-    switch = opcodes.migrate(instance.name, None, is_live=is_live)
-    replace = opcodes.replace_secondary(instance.name, target)
-    match move.kind:
-        case MoveKind.FAILOVER:
-            return [switch]
-        case MoveKind.FAILOVER_TO_ANY:
-            return [opcodes.migrate(instance.name, target, is_live=is_live)]
-        case MoveKind.REPLACE_SECONDARY:
-            return [replace]
-        case MoveKind.REPLACE_AND_FAILOVER:
-            return [replace, switch]
-        case MoveKind.REPLACE_PRIMARY:
-            return [switch, replace, switch]
-        case MoveKind.FAILOVER_AND_REPLACE:
-            return [switch, replace]
+    found = {
+        StepKind.SWITCH: opcodes.migrate(instance.name, None, is_live=is_live),
+        StepKind.SWITCH_TO: opcodes.migrate(instance.name, target, is_live=is_live),
+        StepKind.REPLACE: opcodes.replace_secondary(instance.name, target),
+    }
+    return [found[step] for step in move.kind.steps]

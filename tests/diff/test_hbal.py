@@ -14,8 +14,8 @@ import pytest
 
 from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Limits
-from coordinator.allocator.balancing.group_state import MoveKind
 from coordinator.allocator.balancing.move_matrix import Candidates
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.shortlist import Shortlist
 from coordinator.allocator.balancing.step import Allowed, Step

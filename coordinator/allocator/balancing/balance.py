@@ -14,8 +14,9 @@ import numpy as np
 
 from common.record import Record, replace
 from coordinator.allocator.arrays import Bools, Floats, Ints
-from coordinator.allocator.balancing.group_state import GroupState, MoveKind
+from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.move_matrix import Candidates
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.shortlist import Shortlist
 from coordinator.allocator.balancing.step import Allowed, Step

@@ -6,7 +6,8 @@ from typing import assert_never
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
-from coordinator.allocator.balancing.group_state import GroupState, MoveKind
+from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.shift import add_primary, add_secondary
 

@@ -10,8 +10,7 @@ from copy import copy
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints, ints
-from coordinator.allocator.balancing.moves import MoveKind as MoveKind
-from coordinator.allocator.balancing.moves import Outcome as Outcome
+from coordinator.allocator.balancing.moves import Outcome
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
 from coordinator.allocator.model.resources import Demands, NodeResources, demand_arrays

@@ -11,7 +11,7 @@ import numpy as np
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.departures import leave
 from coordinator.allocator.balancing.effects import own_effects
-from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.reserve import add_reserve
 from coordinator.allocator.balancing.step import Step

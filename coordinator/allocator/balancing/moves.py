@@ -1,7 +1,9 @@
 """The kinds of moves, and what comes of moves that are carried out side by side."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 
@@ -20,6 +22,29 @@ class MoveKind(IntEnum):
     REPLACE_AND_FAILOVER = 3
     REPLACE_PRIMARY = 4
     FAILOVER_AND_REPLACE = 5
+
+    @property
+    def steps(self) -> tuple[StepKind, ...]:
+        """What is done one after the other."""
+        return _STEPS[self]
+
+
+class StepKind(Enum):
+    """A part of a move; all but the first have the target as their aim."""
+
+    SWITCH = "f"  # primary and secondary
+    SWITCH_TO = "fa"  # what is on shared storage runs elsewhere
+    REPLACE = "r"  # the secondary
+
+
+_STEPS = {
+    MoveKind.FAILOVER: (StepKind.SWITCH,),
+    MoveKind.FAILOVER_TO_ANY: (StepKind.SWITCH_TO,),
+    MoveKind.REPLACE_SECONDARY: (StepKind.REPLACE,),
+    MoveKind.REPLACE_AND_FAILOVER: (StepKind.REPLACE, StepKind.SWITCH),
+    MoveKind.REPLACE_PRIMARY: (StepKind.SWITCH, StepKind.REPLACE, StepKind.SWITCH),
+    MoveKind.FAILOVER_AND_REPLACE: (StepKind.SWITCH, StepKind.REPLACE),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
-from coordinator.allocator.balancing.group_state import MoveKind
-from coordinator.allocator.balancing.move_matrix import Candidates as Candidates
-from coordinator.allocator.balancing.move_matrix import MoveMatrix
+from coordinator.allocator.balancing.move_matrix import Candidates, MoveMatrix
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.step import Step
 

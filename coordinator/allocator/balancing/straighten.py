@@ -12,7 +12,7 @@ import numpy as np
 
 from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Move
-from coordinator.allocator.balancing.group_state import MoveKind
+from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.snapshot import NOWHERE
 
 _ATTEMPTS = 60
