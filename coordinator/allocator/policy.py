@@ -11,7 +11,6 @@ from coordinator.allocator.refusal import Reason
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from typing import Any
 
     _Compare = Callable[[int, int], bool]
