@@ -68,7 +68,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
         "--node-group": Refused("Name a node of that group, with -n."),
-        "--os-parameters-secret": Refused("No script is run by an import that could be told."),
     },
     "gnt-cluster init": {
         **_OF_CLUSTER,

@@ -18,7 +18,7 @@ from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 VERSION = "0"
-WHOLE_DISKS = "raw"  # what is in dumps; Ganeti's are what a script of the instance's OS made of it
+WHOLE_DISKS = "raw"  # what is in dumps; not said, as by Ganeti: what a script of its OS made of it
 _NONE = ("", "None", "none")
 
 
@@ -52,6 +52,7 @@ def describe(
     *,
     source: NodeName,
     now: float,
+    is_whole_disks: bool,
 ) -> str:
     """Write what an export says; the dump of a disk is named after it."""
     hypervisor = HYPERVISORS[instance.hypervisor]
@@ -61,7 +62,7 @@ def describe(
     ini = _parser()
     ini["export"] = {
         "version": VERSION, "timestamp": str(int(now)), "source": source, "os": instance.os,
-        "compression": "none", "format": WHOLE_DISKS,
+        "compression": "none", **({"format": WHOLE_DISKS} if is_whole_disks else {}),
     }  # fmt: skip
     ini["instance"] = {
         "name": instance.name,

@@ -1,28 +1,23 @@
 """Keep what is needed to make an instance anew on a node, or send it to another cluster."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
-from common.messages import Order
-from common.model.disk import DumpBacking
-from common.model.instance import Instance
 from common.model.node import NodeRef
-from common.names import DiskId
 from common.noderpc.copies import Compression
-from common.noderpc.disks import DiskSpec
 from common.noderpc.exports import Exports
-from common.noderpc.instances import GuestSpec
-from common.noderpc.snapshots import SnapshotSpec
-from coordinator.disks.holding import Handover, none, sole
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.backup.description import describe
+from coordinator.operations.backup.by_script import full_order
+from coordinator.operations.backup.export_plan import ExportPlan
 from coordinator.operations.backup.prepare import REMOTE, check_mode
 from coordinator.operations.backup.sending import Away
 from coordinator.operations.backup.still import source_of, still_disks
+from coordinator.operations.backup.to_node import Way, planned_to_node
 from coordinator.operations.backup.trust import Place, trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -33,7 +28,7 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
 )
 from coordinator.operations.instance.kept import with_snapshots
-from coordinator.operations.instance.remove import RemoveInstance, RemovePlan, take_away
+from coordinator.operations.instance.remove import RemoveInstance, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
@@ -42,35 +37,18 @@ from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
-from coordinator.operations.steps.between_clusters import SentDisk, send_disks
+from coordinator.operations.steps.between_clusters import send_disks
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     check_online,
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import DiskCopy, Side, copy_all, side_of
+from coordinator.operations.steps.copies import copy_all, make_target, side_of
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.script_copies import copy_by_script
 from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
-
-
-class ExportPlan(Order, kw_only=True):
-    node: NodeRef  # where the instance is
-    target: NodeRef | None  # where the export goes; None: to another cluster
-    guest: GuestSpec
-    detach: Handover
-    attach: Handover
-    was_running: bool
-    copies: tuple[DiskCopy, ...]
-    description: str
-    replaces: bool  # an export of before, which is gone when this one is there
-    removal: RemovePlan | None
-    wait_s: float
-    stops: bool = True  # the guest, for the time of the copies, or until there are snapshots
-    snapshots: tuple[SnapshotSpec, ...] = ()  # that are copied while the guest goes on
-    kept: PlannedInstance | None = None  # the instance, with what these take
-    sent: tuple[SentDisk, ...] = ()  # to another cluster
 
 
 @operation("OP_BACKUP_EXPORT")
@@ -102,6 +80,14 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         option(
             "--ignore-remove-failures",
             help="forget it even if its disks cannot be deleted",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    whole_disks: Annotated[
+        bool,
+        option(
+            "--whole-disks",
+            help="copy them as they are, also if its operating system has a script for exports",
             syntax=Syntax.FLAG,
         ),
     ] = False
@@ -185,15 +171,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
                 rate=self.rate_limit,
             )
             return replace(plan, sent=sent)
-        nics = config.nics_of(instance)
-        return replace(
-            plan,
-            copies=self._copies(cluster, instance, guest, sources, target.ref),
-            description=describe(
-                config, instance, disks, nics, source=node.name, now=cluster.now()
-            ),
-            replaces=instance.name in await cluster.call(Exports, target).exports(),
-        )
+        way = Way(whole_disks=self.whole_disks, compression=self.compress, rate=self.rate_limit)
+        return await planned_to_node(cluster, plan, instance, sources, target.ref, way)
 
     def promises(self, plan: ExportPlan) -> Iterable[Promise]:
         return [promise_of_space(plan.kept)] if plan.kept else ()
@@ -218,9 +197,13 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             yield from send_disks(cluster, name, plan.sent)
         else:
             yield from copy_all(cluster, plan.copies)
+            for each in plan.scripted:
+                yield make_target(cluster, each.index, each.dump)
+            for each in plan.scripted:
+                yield from copy_by_script(cluster, each, partial(full_order, cluster))
             yield _finish(cluster, plan, plan.target)
-        for index, each in enumerate(plan.snapshots):
-            yield delete_snapshot(cluster, index, "export", each.kept, plan.node)
+        for index, snapshot in enumerate(plan.snapshots):
+            yield delete_snapshot(cluster, index, "export", snapshot.kept, plan.node)
         if plan.removal:
             yield from take_away(cluster, plan.removal)
         elif plan.was_running and plan.stops and not plan.snapshots:
@@ -228,25 +211,6 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
 
     def result(self, plan: ExportPlan) -> list[bool | list[bool]]:
         return [True, [True for _ in plan.guest.disks]]
-
-    def _copies(
-        self,
-        cluster: Cluster,
-        instance: Instance,
-        guest: GuestSpec,
-        sources: Sequence[Side],
-        target: NodeRef,
-    ) -> tuple[DiskCopy, ...]:
-        return tuple(
-            DiskCopy(
-                index=index,
-                source=source,
-                target=_dump(cluster, instance, spec, target),
-                compression=self.compress,
-                rate=self.rate_limit,
-            )
-            for index, (source, spec) in enumerate(zip(sources, guest.disks, strict=True))
-        )
 
     def _removal(self) -> RemoveInstance:
         return RemoveInstance(
@@ -262,12 +226,3 @@ def _finish(cluster: Cluster, plan: ExportPlan, target: NodeRef) -> Step:
         undo=None if plan.replaces else lambda: exports.ensure_absent(export=name),
         point_of_no_return=True,
     )
-
-
-def _dump(cluster: Cluster, instance: Instance, disk: DiskSpec, node: NodeRef) -> Side:
-    backing = DumpBacking(export=instance.name, name=disk.id)
-    spec = DiskSpec(
-        id=DiskId(cluster.new_uuid()), instance=instance.uuid, size=disk.size, backing=backing
-    )
-    attach, detach = Handover(do=sole(node)), Handover(do=none(node))
-    return Side(node=node, disk=spec, attach=attach, detach=detach, may_be_left=True)

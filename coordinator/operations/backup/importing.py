@@ -1,29 +1,31 @@
 """Make an instance from an export."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Annotated, Any
-
-import msgspec
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Annotated
 
 from common.errors import InvalidRequest
-from common.messages import Order, from_builtins, to_builtins
-from common.model.disk import DumpBacking
-from common.model.hypervisors import HYPERVISORS
-from common.model.node import NodeRef
-from common.model.parameters import Backend, Layer, settled, sound
+from common.messages import Order
+from common.model.parameters import Backend
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceName, MiB
+from common.names import InstanceName
 from common.noderpc.copies import Compression
-from common.noderpc.disks import DiskSpec
 from common.noderpc.exports import ExportReport, Exports
-from coordinator.disks.holding import Handover, none, sole
+from common.noderpc.operating_systems import Script, ScriptOrder
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
+from coordinator.operations.backup.as_it_was import (
+    hvparams_of,
+    nics_of,
+    own_parameters,
+    template_of,
+)
+from coordinator.operations.backup.by_script import check_scripts, full_order, plan_scripts
 from coordinator.operations.backup.description import Description, read_description
+from coordinator.operations.backup.dumps import check_whole_disks, dumps_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import POOL, DiskRequest, NicRequest
+from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.fields import (
     OS_SIZE,
     AllocatorOption,
@@ -37,6 +39,7 @@ from coordinator.operations.fields import (
     PrivateOsParameters,
     RateOption,
     SecondaryNodeField,
+    SecretOsParameters,
     TagsOption,
 )
 from coordinator.operations.instance.create import CreateInstance
@@ -48,6 +51,8 @@ from coordinator.operations.placement.promises import Promise
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online
 from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, side_of
+from coordinator.operations.steps.script_copies import ScriptCopy, copy_by_script
+from coordinator.operations.steps.scripts import ScriptRun, subject_of
 from coordinator.state.config import Config
 from coordinator.state.kinds import NETWORK
 
@@ -55,6 +60,7 @@ from coordinator.state.kinds import NETWORK
 class ImportPlan(Order):
     creation: CreatePlan
     copies: tuple[DiskCopy, ...]
+    scripted: tuple[ScriptCopy, ...] = ()  # instead, by a script of its operating system
 
 
 @operation("OP_BACKUP_IMPORT")
@@ -94,6 +100,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     beparams: BackendParameters = {}
     osparams: OsParameters = {}
     osparams_private: PrivateOsParameters = {}
+    osparams_secret: SecretOsParameters = {}
     start: Annotated[
         bool, option("--start", help="start it when its disks are filled", syntax=Syntax.FLAG)
     ] = False
@@ -124,32 +131,55 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         config = cluster.config
         report = await self._look(cluster)
         creation = await self._order(config, report).prepare(cluster, place)
-        dumps = _dumps(report, read_description(report.config, report.name))
-        kind, node = kind_of(creation.instance.disk_template), config.node(self.src_node).ref
-        if len(dumps) > len(creation.disks):
+        was, node = read_description(report.config, report.name), config.node(self.src_node).ref
+        dumps = dumps_of(cluster, report, was, node, creation.guest)
+        if scripted := await self._by_script(cluster, creation, was, dumps):
+            return ImportPlan(creation=creation, copies=(), scripted=scripted)
+        if self.osparams_secret:
             raise InvalidRequest(
-                f"The export {report.name} has {len(dumps)} disks, and {self.instance_name} is to "
-                f"have {len(creation.disks)}."
+                "Secret parameters are for a script, and none is run: what the export has are "
+                "whole disks."
             )
-        for index, ((name, size), disk) in enumerate(zip(dumps, creation.disks, strict=False)):
-            if disk.size < size:
-                raise InvalidRequest(
-                    f"Disk {index} is to have {disk.size} MiB; the one in the export, {name}, has "
-                    f"{size} MiB."
-                )
+        check_whole_disks(report, was, creation.disks)
+        kind = kind_of(creation.instance.disk_template)
         copies = tuple(
             DiskCopy(
                 index=index,
-                source=_source(cluster, report.name, name, spec, size, node),
+                source=dump,
                 target=side_of(kind, place.nodes, spec),
                 compression=self.compress,
                 rate=self.rate_limit,
             )
-            for index, ((name, size), spec) in enumerate(
-                zip(dumps, creation.guest.disks, strict=False)
-            )
+            for index, (dump, spec) in enumerate(zip(dumps, creation.guest.disks, strict=False))
         )
         return ImportPlan(creation=creation, copies=copies)
+
+    async def _by_script(
+        self, cluster: Cluster, creation: CreatePlan, was: Description, dumps: Sequence[Side]
+    ) -> tuple[ScriptCopy, ...]:
+        """Return what a script of its operating system does; nothing if dumps are whole disks."""
+        if was.is_whole_disks:
+            return ()
+        instance, nodes = creation.instance, (creation.node, *creation.others)
+        subject = subject_of(
+            cluster.config, instance, creation.disks, creation.nics, creation.guest, nodes
+        )
+        kind = kind_of(instance.disk_template)
+        scripted = await plan_scripts(
+            cluster,
+            ScriptRun(
+                node=creation.node,
+                order=ScriptOrder(script=Script.IMPORT, subject=subject),
+                attach=kind.before_start(nodes),
+                detach=kind.after_stop(nodes),
+            ),
+            dict(instance.osparams),
+            dumps,
+            compression=self.compress,
+            rate=self.rate_limit,
+        )
+        await check_scripts(cluster, scripted, self.osparams_private, self.osparams_secret)
+        return scripted
 
     def promises(self, plan: ImportPlan) -> Iterable[Promise]:
         return self._maker(plan.creation).promises(plan.creation)
@@ -161,7 +191,12 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
                 has_data = True
                 for copy in plan.copies:
                     yield copy_disk(cluster, copy)
+                for each in plan.scripted:
+                    yield from copy_by_script(cluster, each, partial(self._script, cluster))
             yield step
+
+    def _script(self, cluster: Cluster, copy: ScriptCopy) -> ScriptOrder:
+        return full_order(cluster, copy, self.osparams_private, self.osparams_secret)
 
     def result(self, plan: ImportPlan) -> list[str] | str:
         return self._maker(plan.creation).result(plan.creation)
@@ -192,15 +227,15 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         hypervisor = self.hypervisor or same
         return CreateInstance(
             instance_name=self.instance_name,
-            disk_template=self.disk_template or _template(was),
+            disk_template=self.disk_template or template_of(was),
             disks=self.disks or tuple(DiskRequest(size=d.size, name=d.name) for d in was.disks),
-            nics=() if self.no_nics else self.nics or _nics(config, was, self.instance_name),
+            nics=() if self.no_nics else self.nics or nics_of(config, was, self.instance_name),
             pnode=self.pnode,
             snode=self.snode,
             iallocator=self.iallocator,
             hypervisor=hypervisor,
-            hvparams=_hvparams(config, hypervisor, was) | self.hvparams,
-            beparams=_own(Backend, was.beparams, config.cluster.beparams) | self.beparams,
+            hvparams=hvparams_of(config, hypervisor, was) | self.hvparams,
+            beparams=own_parameters(Backend, was.beparams, config.cluster.beparams) | self.beparams,
             os_type=was.os or None,
             osparams=dict(was.osparams) | self.osparams,
             osparams_private=self.osparams_private,
@@ -210,85 +245,3 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             conflicts_check=self.conflicts_check,
             ignore_ipolicy=self.ignore_ipolicy,
         )
-
-
-def _dumps(report: ExportReport, was: Description) -> list[tuple[str, MiB]]:
-    """Return the files in which disks are, with their sizes.
-
-    Raises:
-        InvalidRequest: one is missing, or is not what was on a disk as a whole.
-    """
-    for disk in was.disks:
-        if disk.dump not in report.dumps:
-            raise InvalidRequest(
-                f"The export {report.name} lacks the file {disk.dump}, which it names."
-            )
-        if not was.is_whole_disks and report.dumps[disk.dump] != disk.size:
-            raise InvalidRequest(
-                f"What is in the file {disk.dump} of the export {report.name} was made by a script "
-                f"of the instance's operating system, {was.os or 'which is not told'}: it is not "
-                f"as large as the disk was. Such exports cannot be imported."
-            )
-    return [(disk.dump, report.dumps[disk.dump]) for disk in was.disks]
-
-
-def _source(
-    cluster: Cluster, export: str, name: str, disk: DiskSpec, size: MiB, node: NodeRef
-) -> Side:
-    backing = DumpBacking(export=export, name=name, is_finished=True)
-    spec = DiskSpec(
-        id=DiskId(cluster.new_uuid()), instance=disk.instance, size=size, backing=backing
-    )
-    attach, detach = Handover(do=sole(node)), Handover(do=none(node))
-    return Side(node=node, disk=spec, attach=attach, detach=detach, may_be_left=True)
-
-
-def _template(was: Description) -> DiskTemplate:
-    try:
-        return DiskTemplate(was.disk_template)
-    except ValueError as error:
-        raise InvalidRequest(
-            f"The export does not say how disks were kept (“{was.disk_template}”); say how they "
-            "shall be, with -t."
-        ) from error
-
-
-def _nics(config: Config, was: Description, name: InstanceName) -> tuple[NicRequest, ...]:
-    return tuple(_nic(config, nic, keep=was.name == name) for nic in was.nics)
-
-
-def _nic(config: Config, values: Mapping[str, str], *, keep: bool) -> NicRequest:
-    """Return a nic as it was; another instance gets other addresses.
-
-    A network that is not there any more, or that is another cluster's, is left out.
-    """
-    own = {key: value for key, value in values.items() if key != "mac" or keep}
-    network = config.find(NETWORK, own.pop("network", ""))
-    if network:  # which says how its nics are plugged in
-        own = {key: value for key, value in own.items() if key not in ("mode", "link", "vlan")}
-        own["network"] = network.uuid
-        if "ip" in own and not keep:
-            own["ip"] = POOL
-    return from_builtins(own, NicRequest, what="a nic of the export")
-
-
-def _hvparams(config: Config, hypervisor: str, was: Description) -> dict[str, Any]:
-    if hypervisor not in HYPERVISORS or was.hypervisor != hypervisor:
-        return {}
-    return _own(HYPERVISORS[hypervisor], was.hvparams, config.cluster.hvparams.get(hypervisor, {}))
-
-
-def _own(kind: type[Order], said: Mapping[str, str], ours: Layer) -> dict[str, Any]:
-    """Return the parameters that are known here and differ from the cluster's."""
-    base = sound(kind, ours)
-    usual, own = to_builtins(settled(kind, base)), {}
-    for field in msgspec.structs.fields(kind):
-        text = said.get(field.name)
-        if text is None:
-            continue
-        with suppress(msgspec.ValidationError):  # what it meant there means nothing here
-            value = to_builtins(msgspec.convert(text, field.type, strict=False))
-            if value != usual[field.name]:
-                own[field.name] = value
-    fitting = to_builtins(settled(kind, base, own))
-    return {name: value for name, value in own.items() if fitting[name] == value}

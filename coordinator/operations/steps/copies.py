@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 
 from common.messages import Order
 from common.model.node import NodeRef
@@ -54,24 +55,23 @@ def side_of(
     return Side(node=nodes[0], disk=disk, attach=attach, detach=detach, may_be_left=may_be_left)
 
 
-def make_target(cluster: Cluster, copy: DiskCopy) -> Step:
+def make_target(cluster: Cluster, index: int, side: Side) -> Step:
     """Create the disk that is going to be filled, where one node has it."""
-    side = copy.target
     disks = cluster.call(Disks, side.node)
 
     async def undo() -> None:
-        left = f"Disk {copy.index}, a copy ({side.disk.backing.where}),"
+        left = f"Disk {index}, a copy ({side.disk.backing.where}),"
         absent = partial(disks.ensure_absent, disk=side.disk)
         await in_passing(cluster, side.node, absent, left=left)
 
-    step = create_disk(cluster, copy.index, side.disk, (side.node,))
+    step = create_disk(cluster, index, side.disk, (side.node,))
     return replace(step, undo=undo) if side.may_be_left else step
 
 
 def copy_all(cluster: Cluster, copies: Sequence[DiskCopy]) -> Iterator[Step]:
     """Create all disks that are going to be filled, where one node has each; then fill them."""
     for copy in copies:
-        yield make_target(cluster, copy)
+        yield make_target(cluster, copy.index, copy.target)
     for copy in copies:
         yield copy_disk(cluster, copy)
 
@@ -116,8 +116,8 @@ async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
     async def attempt(number: int) -> None:
         nonlocal offer
         try:
-            offer = offer or await _offer(cluster, copy)
-            await _fetch(cluster, copy, offer, number)
+            offer = offer or await offer_disk(cluster, copy)
+            await fetch_disk(cluster, copy, offer, number)
         except BrokenOff:
             offer = None  # whoever offered may be gone
             raise
@@ -125,7 +125,8 @@ async def _transfer(cluster: Cluster, copy: DiskCopy) -> None:
     await persevere(cluster, attempt)
 
 
-async def _offer(cluster: Cluster, copy: DiskCopy) -> Offer:
+async def offer_disk(cluster: Cluster, copy: DiskCopy) -> Offer:
+    """Have the source let the target read."""
     return await cluster.call(Copies, copy.source.node).offer(
         copy=copy_id(cluster, copy.index),
         disk=copy.source.disk,
@@ -135,9 +136,17 @@ async def _offer(cluster: Cluster, copy: DiskCopy) -> Offer:
     )
 
 
-async def _fetch(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: int) -> None:
+async def fetch_disk(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: int) -> None:
+    """Have the target fetch what is offered, or go on, and wait for that.
+
+    Raises:
+        BrokenOff: it can be tried again.
+        NodeFailure: it cannot be done.
+    """
     source = cluster.config.nodes[copy.source.node.uuid]
-    task = cluster.task_id(f"copy-{copy.index}-{attempt}")
+    # What was fetched of an offer before says nothing of this one.
+    which = blake2b(offer.secret.encode(), digest_size=4).hexdigest()
+    task = cluster.task_id(f"copy-{copy.index}-{attempt}-{which}")
     await cluster.call(Copies, copy.target.node).begin_fetch(
         copy=copy_id(cluster, copy.index),
         disk=copy.target.disk,

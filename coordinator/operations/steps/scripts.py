@@ -136,7 +136,7 @@ def run_script(
         order = full()
         await hold_disks(cluster, order.subject.disks, run.attach.do)
         await cluster.call(OperatingSystems, node).begin(run=id, order=order)
-        await _follow(cluster, node, id)
+        await follow_script(cluster, node, id)
         for disk in order.subject.disks if run.has_second_copy else ():
             await see_mirrored(cluster, node, disk)
 
@@ -159,7 +159,7 @@ async def _end(cluster: Cluster, run: ScriptRun, id: str, holds: tuple[Hold, ...
     await hold_disks(cluster, run.order.subject.disks, holds)
 
 
-async def _follow(cluster: Cluster, node: NodeRef, id: str) -> None:
+async def follow_script(cluster: Cluster, node: NodeRef, id: str) -> None:
     """Pass on what a script says, until it ends.
 
     Raises:

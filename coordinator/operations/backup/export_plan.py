@@ -1,0 +1,31 @@
+"""What an export is going to do."""
+
+from common.messages import Order
+from common.model.node import NodeRef
+from common.noderpc.instances import GuestSpec
+from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.holding import Handover
+from coordinator.operations.instance.remove import RemovePlan
+from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.steps.between_clusters import SentDisk
+from coordinator.operations.steps.copies import DiskCopy
+from coordinator.operations.steps.script_copies import ScriptCopy
+
+
+class ExportPlan(Order, kw_only=True):
+    node: NodeRef  # where the instance is
+    target: NodeRef | None  # where the export goes; None: to another cluster
+    guest: GuestSpec
+    detach: Handover
+    attach: Handover
+    was_running: bool
+    copies: tuple[DiskCopy, ...]
+    description: str
+    replaces: bool  # an export of before, which is gone when this one is there
+    removal: RemovePlan | None
+    wait_s: float
+    stops: bool = True  # the guest, for the time of the copies, or until there are snapshots
+    snapshots: tuple[SnapshotSpec, ...] = ()  # that are copied while the guest goes on
+    kept: PlannedInstance | None = None  # the instance, with what these take
+    sent: tuple[SentDisk, ...] = ()  # to another cluster
+    scripted: tuple[ScriptCopy, ...] = ()  # instead of copies, by a script of its system
