@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, GntError, NodeFailure
 from common.names import InstanceId
 from common.noderpc.instances import NoConsole
 from common.tasks import Background
@@ -54,9 +54,19 @@ class View:
 class GuestConsoles:
     """The consoles of this node's guests that somebody looks at."""
 
-    def __init__(self, find: Callable[[InstanceId], Awaitable[Console]]) -> None:
-        """Take what tells where a guest's console is, or raises NotFound."""
+    def __init__(
+        self,
+        find: Callable[[InstanceId], Awaitable[Console]],
+        watched: Callable[[InstanceId], Awaitable[None]],
+    ) -> None:
+        """Look at consoles through two calls of whoever runs guests.
+
+        Args:
+            find: tells where a guest's console is, or raises NotFound.
+            watched: is called when somebody begins to look at it, before anything is lost.
+        """
         self._find = find
+        self._watched = watched
         self._shared: dict[InstanceId, _Shared] = {}
         self._turns = Turns()
         self._background = Background()
@@ -94,6 +104,11 @@ class GuestConsoles:
         if isinstance(console, NoConsole):
             raise Conflict(console.message or "The instance has no console.", instance=instance)
         reader, writer = await _connect(console)
+        try:
+            await self._watched(instance)
+        except GntError:
+            writer.close()
+            raise
         shared = _Shared(writer)
         shared.pump = self._background.start(shared.run(reader), name=f"console of {instance}")
         return shared

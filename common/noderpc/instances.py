@@ -94,6 +94,7 @@ class GuestReport(Report):
     arrived: bool = False  # INCOMING: all of its memory is here
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
     lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
+    held: bool = False  # PAUSED: it was started so
     interfaces: Interfaces | None = None  # RUNNING: as its agent told lately; None: it did not
 
 
@@ -122,10 +123,16 @@ class Instances(NodeService, prefix="instances"):
 
     @rpc(timeout=60, safe_to_repeat=True)
     @abstractmethod
-    async def ensure_running(self, *, guest: GuestSpec) -> None:
+    async def ensure_running(self, *, guest: GuestSpec, paused: bool = False) -> None:
         """Start a guest and its taps; one that runs already is left alone.
 
-        One that stands still because a write found no room writes again.
+        One that stands still because a write found no room writes again, and one that was started
+        paused runs.
+
+        Args:
+            guest: what to run.
+            paused: have a guest that is started now stand still, until this is asked for
+                without, or somebody looks at its console.
 
         Raises:
             Conflict: a shell of it is here, or it does not say whether it runs.

@@ -22,6 +22,7 @@ _FIELDS = (
 )  # fmt: skip
 _JOB = ("id", "status", "ops", "summary", "waits", "end_ts", "opfailure")
 _ENDED = ("success", "error", "canceled")
+_HELD = "paused, as it was started so"
 _LACKS_SPACE = "paused, as what it wrote found no room"
 
 Row = Mapping[str, Any]
@@ -75,17 +76,26 @@ def _is_of(job: Row, name: str) -> bool:
     )
 
 
+def _standing_of_running(name: str, node: str, guest_state: str | None) -> str:
+    if guest_state == _LACKS_SPACE:
+        return (
+            f"Instance {name} stands still on {node}, as what it wrote found no room. Make "
+            f"some where its disks are; “gnt-instance startup {name}” has it go on."
+        )
+    if guest_state == _HELD:
+        return (
+            f"Instance {name} stands still on {node}, as it was started paused; “gnt-instance "
+            f"console {name}” or “gnt-instance startup {name}” has it run."
+        )
+    return f"Instance {name} runs on {node}, as it should."
+
+
 def _standing(row: Row) -> Iterator[str]:
     """Say how it is, and what is to be done where nobody does it."""
     name, node = row["name"], row["pnode"]
     match InstanceStatus(row["status"]):
-        case InstanceStatus.RUNNING if row["guest_state"] == _LACKS_SPACE:
-            yield (
-                f"Instance {name} stands still on {node}, as what it wrote found no room. Make "
-                f"some where its disks are; “gnt-instance startup {name}” has it go on."
-            )
         case InstanceStatus.RUNNING:
-            yield f"Instance {name} runs on {node}, as it should."
+            yield _standing_of_running(name, node, row["guest_state"])
         case InstanceStatus.ADMIN_DOWN if row["forthcoming"]:
             yield (
                 f"Instance {name} is only reserved: its room is kept on {node}, and “gnt-instance "

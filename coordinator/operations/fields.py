@@ -97,6 +97,10 @@ NoRemember = Annotated[
     bool,
     option("--no-remember", help="do not record how it should be now", syntax=Syntax.FLAG),
 ]
+IgnoreOffline = Annotated[
+    bool,
+    option("--ignore-offline", help="record it even if its node is offline", syntax=Syntax.FLAG),
+]
 
 CompressionOption = Annotated[
     Compression, option("--compress", help="make data smaller on its way between nodes")

@@ -164,6 +164,8 @@ class InstanceRow:
             return "absent"
         if here.lacks_space:
             return f"{here.state}, as what it wrote found no room"
+        if here.held:
+            return f"{here.state}, as it was started so"
         silent = f", silent for {here.silent_s:.0f} s" if here.silent_s else ""
         return f"{here.state}{silent}"
 

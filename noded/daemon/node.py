@@ -117,7 +117,7 @@ class Node:
         self.instances = InstanceHandlers(
             drivers.hypervisors, drivers.network, self._tasks, drivers.storages
         )
-        self.consoles = GuestConsoles(self.instances.find_console)
+        self.consoles = GuestConsoles(self.instances.find_console, self.instances.release)
         self._facts = FactsHandlers(
             self.identity,
             machine=drivers.machine,

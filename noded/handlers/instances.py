@@ -45,13 +45,13 @@ class InstanceHandlers(Instances):
         self._turns = Turns()
         self._shutdowns: dict[TaskId, InstanceId] = {}  # those going on
 
-    async def ensure_running(self, *, guest: GuestSpec) -> None:
+    async def ensure_running(self, *, guest: GuestSpec, paused: bool = False) -> None:
         hypervisor = self._hypervisor_for(guest)
         async with self._turns.of(guest.id):
             await self._overrule_shutdowns(guest.id)
             try:
                 taps = await self._network.ensure_taps(guest.nics)
-                await hypervisor.ensure_running(guest, taps)
+                await hypervisor.ensure_running(guest, taps, paused=paused)
             except GntError:
                 await self._remove_unused_taps(guest.id)
                 raise
@@ -181,6 +181,14 @@ class InstanceHandlers(Instances):
             NotFound: the guest is not on this node.
         """
         return await (await self._hypervisor_of(instance)).console(instance)
+
+    async def release(self, instance: InstanceId) -> None:
+        """Have a guest run that was started paused; any other is left alone.
+
+        Raises:
+            NodeFailure: it does not answer.
+        """
+        await (await self._hypervisor_of(instance)).release(instance)
 
     def _hypervisor_for(self, guest: GuestSpec) -> Hypervisor:
         """Check an order as far as it can be without looking; return who will carry it out."""

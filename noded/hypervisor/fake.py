@@ -61,11 +61,15 @@ class FakeHypervisor:
     async def check_startable(self, guest: GuestSpec) -> None:
         """Find nothing to object to: a fake guest needs no files."""
 
-    async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+    async def ensure_running(
+        self, guest: GuestSpec, taps: tuple[str, ...], *, paused: bool = False
+    ) -> None:
         _check_taps(guest, taps)
         await asyncio.sleep(START_S)
         match await self._look(guest.id):
             case GuestState.RUNNING | GuestState.PAUSED if self._guests[guest.id].off_at is None:
+                if not paused:
+                    await self.release(guest.id)
                 await self.go_on(guest.id)
                 self._write_again(self._guests[guest.id])
             case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
@@ -76,7 +80,17 @@ class FakeHypervisor:
                 )
             case _:
                 self._open_disks(guest)
-                self._guests[guest.id] = Guest(placed(guest), GuestState.RUNNING, _now())
+                begins = GuestState.PAUSED if paused else GuestState.RUNNING
+                self._guests[guest.id] = Guest(placed(guest), begins, _now(), is_held=paused)
+
+    async def release(self, instance: InstanceId) -> None:
+        self.world.settle()
+        guest = self._guests.get(instance)
+        if guest is not None and guest.is_held:
+            guest.check_answers()
+            guest.is_held = False
+            if guest.state is GuestState.PAUSED:
+                guest.state, guest.since = GuestState.RUNNING, _now()
 
     async def ensure_gone(self, instance: InstanceId) -> None:
         self.world.settle()
@@ -426,6 +440,7 @@ class FakeHypervisor:
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
             lacks_space=guest.lacks_space,
+            held=guest.is_held and state is GuestState.PAUSED,
             interfaces=guest.interfaces,
         )
 

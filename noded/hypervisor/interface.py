@@ -53,10 +53,13 @@ class Hypervisor(Protocol):
             NodeFailure: a program or file is missing, or KVM is wanted and does not work.
         """
 
-    async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+    async def ensure_running(
+        self, guest: GuestSpec, taps: tuple[str, ...], *, paused: bool = False
+    ) -> None:
         """Return when the guest runs; one that runs or is paused already is left alone.
 
-        One that stands still because a write found no room writes again.
+        One that stands still because a write found no room writes again, and one that was
+        started paused runs.
 
         One whose power button was pressed would end any moment: it is given some seconds for
         that, then killed, and started anew.
@@ -64,12 +67,21 @@ class Hypervisor(Protocol):
         Args:
             guest: what to run.
             taps: network devices of the node that exist already, in the order of its nics.
+            paused: have a guest that is started now stand still, until this is asked for
+                without, or ``release``.
 
         Raises:
             Conflict: it waits for its memory here, its memory has left this node, or it does
                 not say whether it runs.
             NodeFailure: as ``check_startable``, a disk is missing or in use, or it died at
                 once; with the end of what it said.
+        """
+
+    async def release(self, instance: InstanceId) -> None:
+        """Have a guest run that was started paused; any other is left alone.
+
+        Raises:
+            NodeFailure: it does not answer.
         """
 
     async def ensure_gone(self, instance: InstanceId) -> None:

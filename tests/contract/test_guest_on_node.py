@@ -86,7 +86,7 @@ def test_guest_lives_and_leaves_nothing(root: Path) -> None:
         )
         tasks = TaskRegistry()
         instances = InstanceHandlers({"kvm": kvm}, network, tasks, only_files(storage))
-        consoles = GuestConsoles(instances.find_console)
+        consoles = GuestConsoles(instances.find_console, instances.release)
         try:
             await disks.ensure_present(disk=disk)
             await instances.check_startable(guest=guest)

@@ -50,7 +50,8 @@ def test_instances_are_made_used_and_removed(served: Served) -> None:
         (*ADD, "-n", "beta", "one"),
         (*ADD, "-I", "hail", "--net", "0:link=br0", "two"),
         ("gnt-instance", "shutdown", "--force-multiple", "one", "two"),
-        ("gnt-instance", "startup", "--force-multiple", "one", "two"),
+        ("gnt-instance", "startup", "--paused", "one"),
+        ("gnt-instance", "startup", "--ignore-offline", "--force-multiple", "one", "two"),
         ("gnt-instance", "startup", "--force", "one"),
         ("gnt-instance", "reboot", "one"),
         ("gnt-instance", "failover", "-f", "two"),
@@ -178,8 +179,6 @@ def guest(served: Served) -> None:
     ("words", "complaint"),
     [
         ((*ADD, "-n", "alpha:beta", "x"), "has one node"),
-        (("gnt-instance", "startup", "--paused", "guest"), "startup_paused"),
-        (("gnt-instance", "startup", "--ignore-offline", "guest"), "ignore_offline_nodes"),
         (("gnt-instance", "change-group", "--to", "elsewhere", "guest"), "one group of nodes"),
         (("gnt-node", "modify", "--node-powered", "yes", "-D", "no", "beta"), "oob_program"),
         (("gnt-job", "cancel", "--kill", "--yes-do-it", "1"), "can be killed"),

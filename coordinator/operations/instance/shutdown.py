@@ -14,7 +14,7 @@ from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, NoRemember, Patience
+from coordinator.operations.fields import IgnoreOffline, InstanceArgument, NoRemember, Patience
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
@@ -53,12 +53,7 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         bool, option("-f", "--force", help="kill it without asking", syntax=Syntax.FLAG)
     ] = False
     no_remember: NoRemember = False
-    ignore_offline_nodes: Annotated[
-        bool,
-        option(
-            "--ignore-offline", help="record it even if its node is offline", syntax=Syntax.FLAG
-        ),
-    ] = False
+    ignore_offline_nodes: IgnoreOffline = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.instance import AdminState
+from common.model.instance import AdminState, Instance
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
@@ -18,7 +18,7 @@ from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, NoRemember
+from coordinator.operations.fields import IgnoreOffline, InstanceArgument, NoRemember
 from coordinator.operations.instance.second_copy import check_good_copy, find_cast
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
@@ -44,9 +44,9 @@ from coordinator.state.config import Config
 
 class StartPlan(Order, kw_only=True):
     instance: InstanceId
-    node: NodeRef
+    node: NodeRef | None  # None: it is out of reach, and only what is wanted is recorded
     guest: GuestSpec
-    attach: Handover
+    attach: Handover = Handover()
     nodes: tuple[NodeRef, ...] = ()  # that have its disks
     lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     others: tuple[NodeRef, ...] = ()  # nodes on which it might have been, too
@@ -55,6 +55,7 @@ class StartPlan(Order, kw_only=True):
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     remember: bool
+    paused: bool = False
     disks_active: bool = False  # before: they were attached already
     now: float
 
@@ -82,6 +83,15 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
+    startup_paused: Annotated[
+        bool,
+        option(
+            "--paused",
+            help="have it do nothing until somebody opens its console, or it is started without",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
+    ignore_offline_nodes: IgnoreOffline = False
     only_if_up: Annotated[bool, hidden("only if it is marked as up still; the watcher's")] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
@@ -100,7 +110,8 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             )
         check_may_start(instance)
         node = config.nodes[instance.primary_node]
-        check_online(node)
+        if not self.ignore_offline_nodes:
+            check_online(node)
         guest = guest_spec(
             config,
             instance,
@@ -109,6 +120,9 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             hvparams=self.hvparams,
             beparams=read_backend(self.beparams),
         )
+        if node.offline:
+            cluster.log(f"{node.name} is offline; {instance.name} is only marked to be started.")
+            return self._marking(cluster, instance, guest)
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
         was_running = is_alive(found)
@@ -137,10 +151,24 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             before=instance.admin_state,
             maybe_on=() if was_running else instance.maybe_on,
             remember=not self.no_remember,
+            paused=self.startup_paused,
+            now=cluster.now(),
+        )
+
+    def _marking(self, cluster: Cluster, instance: Instance, guest: GuestSpec) -> StartPlan:
+        return StartPlan(
+            instance=instance.uuid,
+            node=None,
+            guest=guest,
+            was_running=False,
+            before=instance.admin_state,
+            remember=not self.no_remember,
             now=cluster.now(),
         )
 
     def promises(self, plan: StartPlan) -> Iterable[Promise]:
+        if plan.node is None:
+            return []
         return [Promise(plan.instance, plan.node.uuid, plan.guest.memory)]
 
     def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
@@ -148,12 +176,14 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             yield from mark(
                 plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.UP
             )
+        if plan.node is None:
+            return
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from fall_behind(plan.guest, plan.lost, plan.now)
         if plan.may_part:
             yield meet(cluster, plan.guest, plan.nodes, plan.now, plan.attach.undo)
-        yield _start(cluster, plan)
+        yield _start(cluster, plan, plan.node)
         if plan.disks_active:
             yield record(
                 f"record that the disks are attached because {plan.guest.name} runs",
@@ -162,8 +192,15 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             )
 
 
-def _start(cluster: Cluster, plan: StartPlan) -> Step:
-    step = start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=plan.was_running)
+def _start(cluster: Cluster, plan: StartPlan, node: NodeRef) -> Step:
+    step = start_guest(
+        cluster,
+        plan.guest,
+        node,
+        plan.attach,
+        was_running=plan.was_running,
+        paused=plan.paused,
+    )
 
     async def start() -> None:
         assert step.do
@@ -173,7 +210,7 @@ def _start(cluster: Cluster, plan: StartPlan) -> Step:
             raise Parted(
                 f"{error.message} Mend the network between its nodes; “gnt-instance startup "
                 f"--force {plan.guest.name}” starts it without, and what it writes is on "
-                f"{plan.node} alone then.",
+                f"{node} alone then.",
                 **error.detail,
             ) from error
 

@@ -21,12 +21,13 @@ def start_guest(
     attach: Handover,
     *,
     was_running: bool = False,
+    paused: bool = False,
 ) -> Step:
     """Start a guest, its disks attached; undone, it is gone again, unless it ran before."""
 
     async def start() -> None:
         await hold(cluster, guest, attach.do)
-        await cluster.call(Instances, node).ensure_running(guest=guest)
+        await cluster.call(Instances, node).ensure_running(guest=guest, paused=paused)
 
     async def end() -> None:
         await cluster.call(Instances, node).ensure_gone(instance=guest.id)

@@ -67,6 +67,7 @@ def guest(
     home: str,
     huge_page: int = 0,
     incoming: bool,
+    paused: bool = False,
 ) -> tuple[str, ...]:
     """Return the command that runs a guest in the foreground.
 
@@ -80,6 +81,7 @@ def guest(
         huge_page: size of the pages of its memory, in bytes; 0 for the usual ones.
         incoming: wait for the memory of a running guest instead of booting, and when it is
             there, to be told to run ("-S"): the source may still find that it has to go on.
+        paused: do nothing before it is told to run, either.
     """
     machine = {
         "type": machine_of(parameters),
@@ -121,7 +123,8 @@ def guest(
         *(("-rtc", "base=localtime") if parameters.use_localtime else ()),
         *(("-no-reboot",) if parameters.reboot_behavior is RebootBehavior.EXIT else ()),
         *shlex.split(parameters.kvm_extra),
-        *(("-S", "-incoming", "defer") if incoming else ()),
+        *(("-S",) if incoming or paused else ()),
+        *(("-incoming", "defer") if incoming else ()),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, NodeFailure, NotFound
 from common.messages import from_builtins
 from common.model.kvm import KvmParameters
@@ -89,25 +91,33 @@ class KvmHypervisor:
     async def check_startable(self, guest: GuestSpec) -> None:
         await self._launcher.check_startable(guest)
 
-    async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+    async def ensure_running(
+        self, guest: GuestSpec, taps: tuple[str, ...], *, paused: bool = False
+    ) -> None:
         home = self._home(guest.id)
         async with self._turns.of(guest.id):
             match await self._state(home):
                 case GuestState.RUNNING | GuestState.PAUSED:
                     if home.is_button_pressed:
                         await let_end(home)
-                        await self._start(home, guest, taps)
+                        await self._start(home, guest, taps, paused=paused)
                     else:
+                        if not paused:
+                            await self._release(home)
                         await self._go_on(home)
                         await self._write_again(home)
                 case GuestState.STOPPED | None:
-                    await self._start(home, guest, taps)
+                    await self._start(home, guest, taps, paused=paused)
                 case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
                     raise Conflict(
                         f"{guest.name} cannot be started here: {_WHY[state]}.",
                         instance=guest.name,
                         state=state,
                     )
+
+    async def release(self, instance: InstanceId) -> None:
+        async with self._turns.of(instance):
+            await self._release(self._home(instance))
 
     async def ensure_gone(self, instance: InstanceId) -> None:
         async with self._turns.of(instance):
@@ -302,13 +312,30 @@ class KvmHypervisor:
         await self._background.close()
 
     async def _start(
-        self, home: Home, guest: GuestSpec, taps: tuple[str, ...], *, receives: TaskId | None = None
+        self,
+        home: Home,
+        guest: GuestSpec,
+        taps: tuple[str, ...],
+        *,
+        receives: TaskId | None = None,
+        paused: bool = False,
     ) -> None:
         self._ensure_trimmed()
         self._agents.forget(home.instance)
-        started, record = await self._launcher.launch(home, guest, taps, receives=receives)
+        started, record = await self._launcher.launch(
+            home, guest, taps, receives=receives, paused=paused
+        )
         self._background.start(_attend(started, record), name=f"guest {record.name}")
         log.info("%s %s here", record.name, "waits for its memory" if receives else "runs")
+
+    async def _release(self, home: Home) -> None:
+        record = home.record()
+        if record is None or not record.held or not home.runs:
+            return
+        async with monitor(home.qmp_socket, record.name) as session:
+            await session.ask("cont")
+        home.write(replace(record, held=False))
+        log.info("%s, which was started paused, runs", record.name)
 
     async def _go_on(self, home: Home) -> None:
         if not home.stands_still:

@@ -64,6 +64,7 @@ def hand_over(
     taps: tuple[str, ...],
     accelerator: Accelerator,
     incoming: bool,
+    paused: bool,
 ) -> tuple[tuple[str, ...], Handed]:
     """Open all that QEMU needs, and say how it is started.
 
@@ -75,6 +76,7 @@ def hand_over(
         taps: its network devices.
         accelerator: which it runs with.
         incoming: its memory comes from another node; else it is booted.
+        paused: it does nothing before it is told to.
     """
 
     def keep(descriptor: int) -> int:
@@ -121,6 +123,7 @@ def hand_over(
         home=str(home.directory),
         huge_page=huge_page(guest, parameters),
         incoming=incoming,
+        paused=paused,
     )
     return argv, handed
 

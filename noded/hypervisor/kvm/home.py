@@ -43,6 +43,7 @@ class Record(Report):
     nic_slots: dict[NicId, int] | None = None  # likewise
     parameters: dict[str, Any] = {}  # that it was started with
     wanted_memory: MiB = MiB(0)  # of its memory, what it is to use; 0: all
+    held: bool = False  # it was started paused, and has not been told to run
     receives: TaskId = TaskId("")  # the move by which its memory comes; empty if it was booted
 
     @property

@@ -111,6 +111,7 @@ class Launcher:
         taps: tuple[str, ...],
         *,
         receives: TaskId | None = None,
+        paused: bool = False,
     ) -> tuple[Process, Record]:
         """Start a guest's QEMU in an empty directory and return when it answers.
 
@@ -119,6 +120,7 @@ class Launcher:
             guest: what to run.
             taps: its network devices.
             receives: the move by which its memory comes; None to boot it.
+            paused: have it do nothing before it is told to.
 
         Raises:
             InvalidRequest: a parameter makes no sense.
@@ -134,7 +136,7 @@ class Launcher:
             undo.callback(home.remove)
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
                 passwords = await in_thread(self._find_passwords, guest)
-                record = await self._settle(home, guest, accelerator, receives)
+                record = await self._settle(home, guest, accelerator, receives, paused)
                 argv, handed = await in_thread(
                     hand_over,
                     self._resources,
@@ -144,6 +146,7 @@ class Launcher:
                     taps,
                     accelerator,
                     bool(receives),
+                    paused,
                 )
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
                 started = start(run_as(record.user, groups, argv), home.log, handed.all)
@@ -157,7 +160,12 @@ class Launcher:
         return started, record
 
     async def _settle(
-        self, home: Home, guest: GuestSpec, accelerator: Accelerator, receives: TaskId | None
+        self,
+        home: Home,
+        guest: GuestSpec,
+        accelerator: Accelerator,
+        receives: TaskId | None,
+        paused: bool,
     ) -> Record:
         """Write down how the guest runs, as whom above all: nobody else shall be the same."""
         async with self._choosing:
@@ -174,6 +182,7 @@ class Launcher:
                 wanted_memory=guest.wanted_memory,
                 accelerator=accelerator,
                 user=user,
+                held=paused,
                 receives=receives or TaskId(""),
             )
             home.prepare(record)

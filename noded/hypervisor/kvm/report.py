@@ -54,6 +54,7 @@ async def report(home: Home, pulses: Pulses, agents: Agents) -> GuestReport | No
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
         lacks_space=seen.lacks_space,
+        held=record.held and seen.state is GuestState.PAUSED,
         interfaces=await _interfaces(home, record, seen.state, agents),
         silent_s=silent_s,
     )

@@ -63,6 +63,9 @@ STORIES = {
         again=RemoveInstance(instance_name=WEB1),
     ),
     "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
+    "start paused": Story(
+        StartInstance(instance_name=WEB1, startup_paused=True), web1_on("gamma", start=False)
+    ),
     "start between hooks": Story(StartInstance(instance_name=WEB1), hooked(START_HOOKS)),
     "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
     "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),

@@ -49,6 +49,7 @@ def told(coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch) -> T
     [
         ({}, ["runs on beta, as it should"]),
         ({"guest_state": "paused, as what it wrote found no room"}, ["stands still on beta"]),
+        ({"guest_state": "paused, as it was started so"}, ["as it was started paused"]),
         ({"status": "ADMIN_down"}, ["stopped, as was ordered", "gnt-instance startup web1"]),
         (
             {"status": "ADMIN_down", "forthcoming": True},

@@ -33,6 +33,8 @@ class Guest:
         self.listeners: list[asyncio.StreamWriter] = []
         self.typed = bytearray()
         self.most_listeners = 0
+        self.watched: list[InstanceId] = []
+        self.is_stuck = False
         self._changed = asyncio.Condition()
         self._server: asyncio.Server | None = None
 
@@ -70,6 +72,12 @@ class Guest:
             writer.close()
         await self.until(lambda: not self.listeners)
 
+    async def watch(self, instance: InstanceId) -> None:
+        await self.until(lambda: bool(self.listeners))  # so nothing that it writes is lost
+        self.watched.append(instance)
+        if self.is_stuck:
+            raise NodeFailure("It does not answer.")
+
     async def find(self, instance: InstanceId) -> Console:
         if instance == WEB1:
             return self.socket
@@ -87,7 +95,7 @@ def run(directory: Path, scenario: Scenario) -> None:
     async def main() -> None:
         guest = Guest(directory)
         await guest.boot()
-        consoles = GuestConsoles(guest.find)
+        consoles = GuestConsoles(guest.find, guest.watch)
         await scenario(guest, consoles)
         await consoles.close()
         await guest.end()
@@ -300,5 +308,29 @@ def test_plain_request_is_refused(tmp_path: Path) -> None:
             session.get(f"{url}/console/{WEB1}") as response,
         ):
             assert (response.status, "WebSocket" in await response.text()) == (400, True)
+
+    run(tmp_path, scenario)
+
+
+def test_a_guest_hears_that_somebody_begins_to_look_and_not_of_others(tmp_path: Path) -> None:
+    async def scenario(guest: Guest, consoles: GuestConsoles) -> None:
+        async with consoles.view(WEB1), consoles.view(WEB1):
+            assert guest.watched == [WEB1]
+        async with consoles.view(WEB1):
+            assert guest.watched == [WEB1, WEB1]
+
+    run(tmp_path, scenario)
+
+
+def test_a_guest_that_does_not_hear_it_is_not_shown(tmp_path: Path) -> None:
+    async def scenario(guest: Guest, consoles: GuestConsoles) -> None:
+        guest.is_stuck = True
+        with pytest.raises(NodeFailure, match="does not answer"):
+            async with consoles.view(WEB1):
+                pass
+        await guest.until(lambda: not guest.listeners)
+        guest.is_stuck = False
+        async with consoles.view(WEB1):
+            pass
 
     run(tmp_path, scenario)
