@@ -37,6 +37,12 @@ ARCHIVE_TABLES = (
 CHECKED = ("rows", "staging", "commits", "meta")  # whole, whenever the file is opened
 
 
+class NoRoom(NodeFailure):
+    """The state file could not be written, or opened in the usual way, which writes beside it."""
+
+    code = "node-failure.no-room"
+
+
 def create(path: Path) -> None:
     """Make an empty replica; only root may read it.
 
@@ -61,8 +67,13 @@ def create(path: Path) -> None:
         sync_directory(path.parent)
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, alone: bool = False) -> sqlite3.Connection:
     """Open the replica at ``path``, which exists.
+
+    Args:
+        path: the file.
+        alone: keep the index of its log in memory instead of a file beside it, which takes room on
+            the disk; no other program can open the replica meanwhile.
 
     Raises:
         NodeFailure: the file is damaged, of another version, or cannot be read. It is left
@@ -77,6 +88,8 @@ def connect(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise explain(error, path) from error
     try:
+        if alone:
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         version = _check(connection, path)  # first: what follows may write
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
@@ -112,6 +125,7 @@ def explain(error: sqlite3.Error, path: Path) -> NodeFailure:
         text = f"The state file {path} is locked by another program; end it."
     elif primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
         text = f"The state file {path} cannot be written: {error}. Is its disk full or broken?"
+        return NoRoom(text, path=str(path))
     else:
         text = (
             f"The state file {path} is damaged: {error}. Move it away, with its -wal and -shm; "

@@ -18,7 +18,7 @@ from common.model.stamp import Stamp
 from common.names import JobId, Serial
 from common.noderpc.replica import ArchivePage, Behind, Diverged, Page, Row
 from noded.durable_file import explaining, sync_directory
-from noded.replica.schema import companions, connect, create, explain
+from noded.replica.schema import NoRoom, companions, connect, create, explain
 from noded.replica.tables import (
     archive_rows,
     archived_spans,
@@ -46,6 +46,7 @@ class ReplicaFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: sqlite3.Connection | None = None
+        self._is_alone = False  # whether no other program can open the file
         self._kept: deque[tuple[int, int]] = deque()  # serial and size of each commit
 
     def stamp(self) -> Stamp:
@@ -207,7 +208,7 @@ class ReplicaFile:
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""
-        db, self._db = self._db, None
+        db, self._db, self._is_alone = self._db, None, False
         if db is not None:
             with suppress(sqlite3.Error):  # what was acknowledged is on disk all the same
                 db.close()
@@ -221,12 +222,21 @@ class ReplicaFile:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         if self._db is None:
-            self._db = connect(self._path)
-            with self._explained():
-                kept = self._db.execute("SELECT serial, bytes FROM commits ORDER BY serial")
-                self._kept = deque(kept.fetchall())
+            self._open()
+        assert self._db
         with self._explained():
             yield self._db
+        if self._is_alone:
+            self.close()  # for other programs, and to be opened as usual when there is room
+
+    def _open(self) -> None:
+        try:
+            self._db = connect(self._path)
+        except NoRoom:  # what is in the file is whole, and has to be told all the same
+            self._db, self._is_alone = connect(self._path, alone=True), True
+        with self._explained():
+            kept = self._db.execute("SELECT serial, bytes FROM commits ORDER BY serial")
+            self._kept = deque(kept.fetchall())
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -5,13 +5,14 @@ import os
 import resource
 import signal
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from common.errors import NodeFailure
 from common.model.stamp import Stamp
+from common.names import Serial
 from common.noderpc.replica import Behind
 from noded.replica.store import ReplicaFile
 from tests.support.replica_states import COMMITS, COPY, DIED, ROWS, SURVIVED, check_whole, in_child
@@ -60,29 +61,66 @@ def test_no_room_for_a_new_file_is_told(tmp_path: Path) -> None:
     assert check_whole(path) == COMMITS[-1].stamp
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
-def test_a_truly_full_file_system(tmp_path: Path) -> None:
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB."""
+    if os.geteuid():
+        pytest.skip("mounting takes root")
     disk = tmp_path / "disk"
     disk.mkdir()
     if os.system(f"mount -t tmpfs -o size=256k tmpfs {disk} 2>/dev/null"):
         pytest.skip("mounting is not allowed here")
-    try:
-        path = disk / "state.sqlite"
-        replica = ReplicaFile(path)
-        replica.append(COMMITS[:2])
-        filler = disk / "filler"
-        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(4096))
+    yield disk
+    os.system(f"umount --lazy {disk}")  # a test that failed may have left a file open
+
+
+def fill(disk: Path) -> Path:
+    """Leave no room; return the file that takes it."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        while True:
+            file.write(bytes(4096))
+    return filler
+
+
+def test_a_truly_full_file_system(small: Path) -> None:
+    path = small / "state.sqlite"
+    replica = ReplicaFile(path)
+    replica.append(COMMITS[:2])
+    filler = fill(small)
+    with pytest.raises(NodeFailure, match=f"disk is full under the state file {path}"):
+        replica.append(COMMITS[2:])
+    assert replica.stamp() == COMMITS[1].stamp
+    filler.unlink()
+    assert replica.append(COMMITS[2:]) == COMMITS[-1].stamp
+    replica.close()
+    assert check_whole(path) == COMMITS[-1].stamp
+
+
+@pytest.mark.parametrize("ended", ["closed", "killed"])
+def test_who_starts_on_a_full_file_system_tells_what_is_there(small: Path, ended: str) -> None:
+    path = small / "state.sqlite"
+    before = ReplicaFile(path)
+    before.append(COMMITS[:2])
+    if ended == "killed":  # with what it has written in its log only
+        log = path.with_name("state.sqlite-wal").read_bytes()
+        before.close()
+        path.with_name("state.sqlite-wal").write_bytes(log)
+    else:
+        before.close()
+    filler = fill(small)
+    replica = ReplicaFile(path)
+    for _ in range(2):
+        assert replica.stamp() == COMMITS[1].stamp
+        assert replica.commits_after(Serial(0)) == COMMITS[:2]
+        other = ReplicaFile(path)  # as an operator's program that makes a copy
+        assert other.stamp() == COMMITS[1].stamp
         with pytest.raises(NodeFailure, match=f"disk is full under the state file {path}"):
             replica.append(COMMITS[2:])
-        assert replica.stamp() == COMMITS[1].stamp
-        filler.unlink()
-        assert replica.append(COMMITS[2:]) == COMMITS[-1].stamp
-        replica.close()
-        assert check_whole(path) == COMMITS[-1].stamp
-    finally:
-        os.system(f"umount {disk}")
+    filler.unlink()
+    assert replica.append(COMMITS[2:]) == COMMITS[-1].stamp
+    replica.close()
+    assert check_whole(path) == COMMITS[-1].stamp
 
 
 def _truncate(path: Path) -> None:
