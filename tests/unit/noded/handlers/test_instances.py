@@ -200,7 +200,9 @@ def test_running_guest_gets_nics_and_their_taps_and_lets_them_go() -> None:
 
 def test_failed_start_leaves_no_taps() -> None:
     class Broken(FakeHypervisor):
-        async def ensure_running(self, guest: GuestSpec, taps: tuple[str, ...]) -> None:
+        async def ensure_running(
+            self, guest: GuestSpec, taps: tuple[str, ...], *, paused: bool = False
+        ) -> None:
             raise NodeFailure("It died at once.")
 
         async def ensure_receiving(
